@@ -3,6 +3,7 @@
 
 #include <emscripten/bind.h>
 
+#include <optional>
 #include <string>
 
 #include "core/list.h"
@@ -14,19 +15,45 @@
 namespace wasmquant::bindings {
 namespace {
 
-std::string comparison(const BoundModelIndex& reference, std::string reference_config, const BoundModelIndex& quantized,
-                       std::string quantized_config, std::string options_text) {
-  const auto options = json::parse(options_text);
-  if (!options) return fail(options.error());
-  const auto compared =
-      compare_models(reference.index(), reference_config, quantized.index(), quantized_config, tile_bytes_of(*options));
-  if (!compared) return fail(compared.error());
-  static std::string work;
-  work = packed_tasks(*compared);
-  json::Value out = comparison_json(*compared);
-  out.set("work", bytes_json(work));
-  return ok(std::move(out));
+Result<Comparison> comparison_of(const BoundModelIndex& reference, const std::string& reference_config,
+                                 const BoundModelIndex& quantized, const std::string& quantized_config,
+                                 const std::string& options_text) {
+  TRY(options, json::parse(options_text));
+  return compare_models(reference.index(), reference_config, quantized.index(), quantized_config,
+                        tile_bytes_of(options));
 }
+
+class BoundComparison : Counted {
+ public:
+  BoundComparison(const BoundModelIndex& reference, std::string reference_config, const BoundModelIndex& quantized,
+                  std::string quantized_config, std::string options)
+      : compared_(comparison_of(reference, reference_config, quantized, quantized_config, options)) {
+    if (compared_) rows_.emplace(*compared_);
+  }
+
+  std::string summary() const {
+    if (!compared_) return fail(compared_.error());
+    json::Value out;
+    out.set("pairs", static_cast<uint64_t>(compared_->pairs.size()));
+    out.set("diagnostics", to_json(compared_->diagnostics));
+    return ok(std::move(out));
+  }
+
+  std::string pairs(uint32_t first, uint32_t last) {
+    return rows_ ? ok_text(rows_->rows(first, last)) : fail(compared_.error());
+  }
+
+  std::string pack(uint32_t first, uint32_t last) {
+    if (!compared_) return fail(compared_.error());
+    packed_ = packed_tasks(*compared_, first, last);
+    return ok(bytes_json(packed_));
+  }
+
+ private:
+  Result<Comparison> compared_;
+  std::optional<ComparisonRows> rows_;
+  std::string packed_;
+};
 
 std::string error_between(Address x, Address y, double count) {
   static List<double> numbers;
@@ -41,6 +68,10 @@ std::string error_between(Address x, Address y, double count) {
 EMSCRIPTEN_BINDINGS(comparison) {
   using namespace emscripten;
   using namespace wasmquant::bindings;
-  function("comparison", &comparison);
+  class_<BoundComparison>("Comparison")
+      .constructor<const BoundModelIndex&, std::string, const BoundModelIndex&, std::string, std::string>()
+      .function("summary", &BoundComparison::summary)
+      .function("pairs", &BoundComparison::pairs)
+      .function("pack", &BoundComparison::pack);
   function("errorBetween", &error_between);
 }

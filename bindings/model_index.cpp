@@ -79,5 +79,6 @@ EMSCRIPTEN_BINDINGS(model_index) {
       .function("layerValues", &BoundModelIndex::layer_values)
       .function("addedOutputs", &BoundModelIndex::added_outputs)
       .function("setInlineBytes", &BoundModelIndex::set_inline_bytes)
+      .function("stripPrefixes", &BoundModelIndex::strip_prefixes)
       .function("setSiblingFile", &BoundModelIndex::set_sibling_file);
 }

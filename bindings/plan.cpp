@@ -3,6 +3,7 @@
 
 #include <emscripten/bind.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,12 +71,15 @@ class BoundPlan : Counted {
     return ok_text(rows_->rows(first, last));
   }
 
-  std::string work() const { return plan_ ? ok(work_json(*plan_)) : error(); }
+  std::string work(uint32_t first, uint32_t last) const {
+    return plan_ ? ok_text(work_json(*plan_, first, last)) : error();
+  }
 
-  std::string pack() {
+  std::string pack(uint32_t first, uint32_t last) {
     if (!plan_) return error();
     TaskPacker packer;
-    for (size_t i = 0; i < plan_->task_count(); ++i) packer.add(plan_->task_of(plan_->work_of(i)));
+    for (size_t i = first; i < std::min<size_t>(last, plan_->task_count()); ++i)
+      packer.add(plan_->task_of(plan_->work_of(i)));
     packed_ = packer.bytes();
     return ok(bytes_json(packed_));
   }

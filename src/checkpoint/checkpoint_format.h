@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/activation_scales.h"
+#include "checkpoint/layout/shared_value.h"
 #include "checkpoint/layout/weight_layout.h"
 #include "config/spec/spec.h"
 #include "core/json.h"
@@ -23,7 +24,7 @@ namespace wasmquant {
 struct LayerOutcome {
   std::string layer;           // module name, of the tensor
   std::string layer_type;      // Linear, Embedding, ...
-  Stages weight;               // empty: not quantized
+  SharedValue<Stages> weight;  // empty: not quantized
   Stages inputs;               // what the runtime quantizes the layer's inputs to, with scales computed at run time or
   Stages outputs;              // stored; its outputs, with stored scales
   std::string loader_layer{};  // transformers' name for it if different (families/loader_names.h)
@@ -134,6 +135,8 @@ class CheckpointFormat {
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
   /// Whether loaders can rotate inputs at run time (R4).
   virtual bool holds_online_rotation() const noexcept { return false; }
+  /// Whether its config block describes the key-value cache.
+  virtual bool holds_cache_scheme() const noexcept { return false; }
   /// Whether biases may be quantized.
   virtual bool holds_biases() const noexcept { return false; }
   /// Whether its loader reads the routers of experts as plain parameters, whatever the config says.

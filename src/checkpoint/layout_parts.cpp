@@ -43,7 +43,7 @@ bool are_static(const Stages& stages) noexcept {
 }
 
 bool keeps_weight(const LayerOutcome& layer) noexcept {
-  return layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast();
+  return layer.weight->empty() || info_of(layer.weight->front().dtype).is_plain_cast();
 }
 
 List<std::string_view> heads_without_tensor(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
@@ -66,8 +66,9 @@ void add_component(WeightLayout& layout, const WeightDescription& weight, Role r
   uint64_t elements = 1;
   for (const uint64_t dimension : shape) elements *= dimension;
   const uint64_t bytes = info_of(dtype).bytes_of(elements);
-  std::string name = weight.tensor.empty() ? text_of("{}.{}", weight.layer, suffix) : weight.tensor;
-  layout.components.push_back({role, std::move(name), dtype, std::move(shape), bytes});
+  const bool follows_layer = weight.tensor.empty();
+  std::string name = follows_layer ? text_of(".{}", std::string_view(suffix)) : weight.tensor;
+  layout.components.push_back({role, std::move(name), dtype, std::move(shape), bytes, follows_layer});
 }
 
 QuantizationSpec with_source_scales(QuantizationSpec spec, StorageDtype source) {

@@ -209,7 +209,7 @@ json::Value Quark::quantization_config(const Config& config, const List<LayerOut
   List<config::ExportedLayer> exported;
   exported.reserve(layers.size());
   for (const LayerOutcome& layer : layers) {
-    const Stages* const weight = layer.weight.empty() ? nullptr : &layer.weight;
+    const Stages* const weight = layer.weight->empty() ? nullptr : &layer.weight.get();
     exported.push_back({layer.layer, layer.layer_type, weight});
     if (!layer.loader_layer.empty()) exported.push_back({layer.loader_layer, layer.layer_type, weight});
   }

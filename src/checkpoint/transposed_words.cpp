@@ -47,15 +47,16 @@ Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages
 std::vector<uint64_t> scale_shape(const WeightLayout& layout) { return {layout.granularity.blocks(), layout.rows}; }
 
 bool is_kept(const LayerOutcome& layer) {
-  return layer.layer_type == "Linear" && (layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast());
+  return layer.layer_type == "Linear" &&
+         (layer.weight->empty() || info_of(layer.weight->front().dtype).is_plain_cast());
 }
 
 uint64_t group_of(const LayerOutcome& layer) {
-  return layer.weight.empty() || is_kept(layer) ? 0 : static_cast<uint64_t>(layer.weight.front().group_size);
+  return layer.weight->empty() || is_kept(layer) ? 0 : static_cast<uint64_t>(layer.weight->front().group_size);
 }
 
-bool is_version_2(const LayerOutcome& layer) { return !info_of(layer.weight.front().dtype).is_signed; }
-uint64_t bits_of(const LayerOutcome& layer) { return info_of(layer.weight.front().dtype).bits; }
+bool is_version_2(const LayerOutcome& layer) { return !info_of(layer.weight->front().dtype).is_signed; }
+uint64_t bits_of(const LayerOutcome& layer) { return info_of(layer.weight->front().dtype).bits; }
 
 // "^model\\.layers\\.0$": names as literals in regular expressions.
 // A pattern for the module and whatever is below it.
@@ -202,8 +203,8 @@ Status Gptq::check(const List<LayerOutcome>& layers) const {
     if (is_version_2(layer) != is_version_2(*first))
       return error_at(ErrorCode::format_unsupported, layer.layer,
                       "is {}, {} is {}: one is of gptq's version 1, the other of version 2. Make all signed, or none",
-                      info_of(layer.weight.front().dtype).name, first->layer,
-                      info_of(first->weight.front().dtype).name);
+                      info_of(layer.weight->front().dtype).name, first->layer,
+                      info_of(first->weight->front().dtype).name);
   }
   return {};
 }

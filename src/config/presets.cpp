@@ -27,6 +27,7 @@ namespace {
 #define WASMQUANT_MX_INPUT(element)                                                                        \
   R"({"dtype":")" element R"(","qscheme":"per_group","ch_axis":-1,"group_size":32,"scale_format":"e8m0",)" \
   R"("is_dynamic":true})"
+#define WASMQUANT_BLOCK R"({"dtype":"fp8_e4m3","qscheme":"per_block","block_size":[128,128]})"
 #define WASMQUANT_TENSOR(dtype) R"({"dtype":")" dtype R"(","qscheme":"per_tensor","symmetric":true})"
 
 #define WASMQUANT_AIHWKIT(bits)                                                                                \
@@ -82,8 +83,12 @@ constexpr Preset kPresets[] = {
      R"([{"dtype":"fp8_e4m3","qscheme":"per_tensor"},{"dtype":"int4","qscheme":"per_channel","ch_axis":0}])",
      R"({"dtype":"fp8_e4m3","qscheme":"per_tensor","is_dynamic":true})"},
     {"fp8_per_block", "8-bit floating point (e4m3), one scale per block of 128 x 128",
-     "What DeepSeek's checkpoints use; between fp8 and fp8_per_channel in precision.",
-     R"({"dtype":"fp8_e4m3","qscheme":"per_block","block_size":[128,128]})"},
+     "What DeepSeek's checkpoints use; between fp8 and fp8_per_channel in precision.", WASMQUANT_BLOCK},
+    {"fp8_per_block_dynamic", "8-bit floating point weights in blocks, activations in groups of 128",
+     "As DeepSeek and Qwen publish: weights as fp8_per_block; the runtime casts each 128 activations of a token to "
+     "fp8.",
+     WASMQUANT_BLOCK,
+     R"({"dtype":"fp8_e4m3","qscheme":"per_group","ch_axis":-1,"group_size":128,"symmetric":true,"is_dynamic":true})"},
     {"mxfp8", "MXFP8 (e4m3), power-of-two scales in groups of 32",
      "The OCP Microscaling format for 8 bits, which new accelerators read directly.", WASMQUANT_MX("fp8_e4m3")},
     {"mxfp6_e2m3", "MXFP6 (e2m3), power-of-two scales in groups of 32",
@@ -149,6 +154,7 @@ constexpr Preset kPresets[] = {
 #undef WASMQUANT_MX
 #undef WASMQUANT_TOKEN
 #undef WASMQUANT_MX_INPUT
+#undef WASMQUANT_BLOCK
 #undef WASMQUANT_TENSOR
 #undef WASMQUANT_AIHWKIT
 #undef WASMQUANT_BREVITAS

@@ -272,7 +272,8 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::string_view own_ty
   const bool quantizable = is_quantizable_type(type) || (type == "LayerNorm" && config_.dialect == Dialect::aihwkit);
   count(layer, type, quantizable && quantizable_storage);
   if (!quantizable) return kept(Rule::not_quantizable, {}, not_quantizable_text(type, shape));
-  if (!quantizable_storage) return kept(Rule::not_quantizable, {}, "only F32, F16 and BF16 weights can be quantized");
+  if (!quantizable_storage)
+    return kept(Rule::not_quantizable, {}, "only weights in floats can be quantized (F64, F32, F16, BF16, F8, F4)");
   Resolved resolved = decide(layer, type);
   count_input(layer, !resolved.weight.empty());
   return resolved;

@@ -42,6 +42,8 @@ struct Reason {
   Rule rule = Rule::no_config;
   std::string where;  // JSON pointer of the deciding key; "" if there is none
   std::string text;   // a sentence
+
+  friend bool operator==(const Reason&, const Reason&) = default;
 };
 
 /// {rule, where, text}

@@ -32,7 +32,8 @@ void ListStorage::reserve(size_t count, size_t element_bytes, Relocate relocate)
 }
 
 void* ListStorage::append(size_t element_bytes, Relocate relocate) {
-  if (size_ == capacity_) reserve(std::max<size_t>(2 * capacity_, 4), element_bytes, relocate);
+  // Lists of one or two large elements are many, in the plans of large models.
+  if (size_ == capacity_) reserve(std::max<size_t>(2 * capacity_, element_bytes < 32 ? 4 : 1), element_bytes, relocate);
   return static_cast<char*>(data_) + element_bytes * size_++;
 }
 

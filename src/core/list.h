@@ -42,10 +42,16 @@ class List : public ListStorage {
 
   List() noexcept = default;
   explicit List(size_t count) { resize(count); }
-  List(std::initializer_list<T> items) : List(items.begin(), items.end()) {}
+  List(std::initializer_list<T> items) : List() {
+    reserve(items.size());
+    append(items.begin(), items.end());
+  }
   template <class Iterator>
   requires(!std::is_integral_v<Iterator>) List(Iterator first, Iterator last) { append(first, last); }
-  List(const List& other) : List(other.begin(), other.end()) {}
+  List(const List& other) : List() {
+    reserve(other.size());
+    append(other.begin(), other.end());
+  }
   List(List&& other) noexcept = default;
   List& operator=(List other) noexcept {
     ListStorage::swap(other);

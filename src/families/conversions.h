@@ -17,7 +17,8 @@ struct Conversion {
     joined,      // other tensors called weight become one, or are rearranged
     split,       // a tensor called weight becomes several
     rearranged,  // all tensors of a module are split or rearranged, those of a compressed weight, too
-    unreadable   // several tensors become several others, which cannot be decompressed
+    parameter,   // a parameter that is no layer's weight becomes the weights of layers
+    unreadable   // several tensors become several others, or one gets other values, which cannot be decompressed
   };
   Kind kind;
   std::string_view types;    // model types, separated by spaces

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "families/default_exclusions.h"
 #include "families/module_path.h"
 #include "families/word_list.h"
 
@@ -45,7 +46,8 @@ struct Head {
 constexpr Head kHeads[] = {
     {"lm_head",
      "ForCausalLM LMHead ForConditionalGeneration MTModel ForImageTextToText ForVisionText2Text ForCausalImageModeling "
-     "DoubleHeads FunnelForMaskedLM EuroBertForMaskedLM ModernVBertForMaskedLM SeamlessM4T DiffusionGemma"},
+     "DoubleHeads FunnelForMaskedLM EuroBertForMaskedLM ModernVBertForMaskedLM NeoMMEForMaskedLM SeamlessM4T "
+     "DiffusionGemma"},
     {"cls.predictions.decoder",
      "ForMaskedLM ForPreTraining LMHead BertForCausalLM BigBirdForCausalLM ErnieForCausalLM RoFormerForCausalLM "
      "VisualBert"},
@@ -62,7 +64,10 @@ constexpr Head kHeads[] = {
     {"decoder", "ModernBert"},
     {"generator_lm_head", "Electra ConvBert"},
     {"vocab_projector", "DistilBert"},
-    {"proj_out", "Whisper Moonshine CohereAsr"},
+    {"proj_out", "Whisper Moonshine CohereAsr CanaryFor"},
+    {"ctc_head", "GraniteSpeech5ForCTC"},
+    {"head.decoder", "UltrabertFor"},
+    {"unembedding_projection", "NeoMMEFor"},
     {"embed_out", "GPTNeoX"},
     {"output_projection", "BioGpt TrOCR"},
     {"decoder.output_projection", "TrOCR FSMT EncoderDecoderModel"},
@@ -108,9 +113,11 @@ Fit fit_of(std::string_view name, std::string_view from) {
   return {};
 }
 
-std::string renamed(std::string_view rules, std::string_view layer) {
-  std::string name(layer);
-  bool is_anchored = false;
+// `with_anchored`: whether rules for the start of a name apply, too.
+std::string renamed(std::string_view rules, std::string_view layer, bool with_anchored) {
+  // Rules are of names of tensors, of which something follows the layer's.
+  std::string name = std::string(layer) + ".";
+  bool is_anchored = !with_anchored;
   while (!rules.empty()) {
     const std::string_view rule = next_word(rules);
     const size_t equals = rule.find('=');
@@ -124,6 +131,7 @@ std::string renamed(std::string_view rules, std::string_view layer) {
     if (const size_t hash = to.find('#'); hash != std::string::npos) to.replace(hash, 1, fit.number);
     name.replace(fit.at, fit.size, to);
   }
+  name.pop_back();
   return name;
 }
 
@@ -146,15 +154,35 @@ std::string with_base_prefix(const ModelFamily& family, std::string_view layer) 
   return std::string(layer);
 }
 
+const Renamed* renames_of(std::string_view type) {
+  const auto is_of = [&](const Renamed& row) { return is_word(row.types, type); };
+  const auto* const row = std::find_if(std::begin(kRenamed), std::end(kRenamed), is_of);
+  return row == std::end(kRenamed) ? nullptr : row;
+}
+
+// Whether a layer is of the part of a model that reads or writes text, and whether a type is.
+bool is_of_text(const ModelFamily& family, std::string_view layer) {
+  if (!family.text_model_type.empty() && tower_end(layer) == std::string_view::npos) return true;
+  for (const std::string_view part : {"text_model", "text_encoder", "language_model", "decoder"})
+    if (has_component(layer, part)) return true;
+  return false;
+}
+bool is_text_type(const ModelFamily& family, std::string_view type) {
+  return type == family.text_model_type || type.find("text") != std::string_view::npos;
+}
+
 }  // namespace
 
 std::string loader_name(const ModelFamily& family, std::string_view layer) {
-  // TrOCR and Donut: an image model with its own names, and a decoder of any kind.
-  const bool is_vit = family.is("vision-encoder-decoder") && layer.starts_with("encoder.encoder.layer.");
-  const std::string_view type = is_vit ? "vit" : std::string_view(family.model_type);
-  for (const Renamed& row : kRenamed)
-    if (is_word(row.types, type)) return renamed(row.rules, layer);
-  return with_base_prefix(family, layer);
+  const Renamed* const own = renames_of(family.model_type);
+  std::string name = own != nullptr ? renamed(own->rules, layer, true) : with_base_prefix(family, layer);
+  // The loader renames the layers of a part by the rules of its type, too: those that match anywhere in a name.
+  for (const std::string& type : family.model_types) {
+    const Renamed* const row = renames_of(type);
+    if (row == nullptr || row == own || is_text_type(family, type) != is_of_text(family, layer)) continue;
+    name = renamed(row->rules, name, false);
+  }
+  return name;
 }
 
 bool is_converted(const ModelFamily& family, std::string_view layer) {
@@ -173,8 +201,14 @@ List<std::string_view> tied_heads(const ModelFamily& family) {
 }
 
 bool needs_plain_weight(const ModelFamily& family, std::string_view layer) noexcept {
-  for (const PlainWeight& row : kPlainWeights)
-    if (is_word(row.types, family.model_type) && (row.part.empty() || has_component(layer, row.part))) return true;
+  // Each part of a model initializes its own layers. Which layers are those of a nested type is known of towers; a
+  // model without a language model has no others.
+  const bool may_be_nested = !family.generates() || tower_end(layer) != std::string_view::npos;
+  for (const PlainWeight& row : kPlainWeights) {
+    if (!row.part.empty() && !has_component(layer, row.part)) continue;
+    if (is_word(row.types, family.model_type)) return true;
+    if (may_be_nested && any_word(row.types, [&](std::string_view type) { return family.has(type); })) return true;
+  }
   return false;
 }
 

@@ -2,6 +2,9 @@
 
 #include <charconv>
 
+#include <algorithm>
+#include <iterator>
+
 namespace wasmquant::families {
 
 std::string_view next_component(std::string_view& rest) noexcept {
@@ -36,6 +39,13 @@ int64_t layer_index_of(std::string_view path) noexcept {
     }
   }
   return -1;
+}
+
+bool is_cache_scale(std::string_view tensor_name) {
+  // Source: vLLM's model_loader/weight_utils.py (maybe_remap_kv_scale_name); compressed-tensors' quantization/lifecycle.
+  constexpr std::string_view kNames[] = {"k_scale",      "v_scale",      "q_scale",      "kv_scale",
+                                         "k_zero_point", "v_zero_point", "q_zero_point", "prob_scale"};
+  return std::find(std::begin(kNames), std::end(kNames), last_component(tensor_name)) != std::end(kNames);
 }
 
 }  // namespace wasmquant::families

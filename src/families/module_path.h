@@ -16,4 +16,8 @@ bool ends_with_components(std::string_view path, std::string_view ending) noexce
 /// The number after the first component called `layers`, `layer`, `blocks`, `block` or `h`; -1 without one.
 int64_t layer_index_of(std::string_view path) noexcept;
 
+/// Whether a tensor is a scale or zero point of an attention's queries, keys or values as a cache holds them, in the names
+/// that vLLM reads: `self_attn.k_scale`, `attn.v_zero_point`, `k_proj.k_scale`; not that of a weight or of inputs.
+bool is_cache_scale(std::string_view tensor_name);
+
 }  // namespace wasmquant::families

@@ -5,6 +5,7 @@
 #include "core/message.h"
 #include "core/order.h"
 #include "families/config_reader.h"
+#include "families/module_path.h"
 #include "gguf_conversion/family.h"
 #include "gguf_conversion/hyperparameters.h"
 
@@ -73,9 +74,13 @@ class Converter {
   }
 
   Status map_tensors() {
-    uint64_t left_out = 0;
+    uint64_t left_out = 0, cache_scales = 0;
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const SourceTensor& tensor = tensors_[i];
+      if (families::is_cache_scale(tensor.name)) {
+        ++cache_scales;
+        continue;
+      }
       TensorMatch match = match_tensor(*family_, tensor.name);
       if (match.row == nullptr)
         return error_at(ErrorCode::format_unsupported, tensor.name,
@@ -86,6 +91,9 @@ class Converter {
       left_out += match.row->kind == TensorKind::other_modality ? 1 : 0;
       if (!match.name.empty()) TRY_VOID(add(static_cast<uint32_t>(i), match));
     }
+    if (cache_scales > 0)
+      diagnostics_.warning("cache-scales", "",
+                           text_of("{} scales of the key-value cache are left out: llama.cpp has none", cache_scales));
     if (left_out > 0)
       diagnostics_.warning(
           "tensors-left-out", "",

@@ -96,9 +96,9 @@ constexpr std::optional<Dtype> small_float_of(StorageDtype dtype) {
   }
 }
 
-/// The dtypes whose values can be widened to float32.
+/// The dtypes whose values can be read as float32: exactly, but for F64, which is rounded.
 constexpr bool is_quantizable(StorageDtype dtype) {
-  if (small_float_of(dtype)) return true;
+  if (small_float_of(dtype) || dtype == StorageDtype::F64) return true;
   const auto type = ggml_type_of(dtype);
   return type && info_of(*type).can_dequantize();
 }

@@ -200,7 +200,7 @@ class Rewriter {
     List<std::string> names;
     for (uint32_t c = 0; c < choice.layout->components.size(); ++c) {
       const Component& component = choice.layout->components[c];
-      names.push_back(editor_.fresh(component.name, ""));
+      names.push_back(editor_.fresh(component.name_part, ""));
       Pieces message;
       message.add(editor_.literals, tensor_head(names.back(), type_of(choice, component), component.shape));
       add_values(message, {Segment::Kind::component, index, c, 0, component.bytes});

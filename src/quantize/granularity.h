@@ -44,6 +44,8 @@ struct Granularity {
     if (!split_inner && (outer == 1 || split_outer)) return block * inner;
     return std::nullopt;
   }
+
+  friend bool operator==(const Granularity&, const Granularity&) = default;
 };
 
 /// `count` scales of `length` consecutive elements each.

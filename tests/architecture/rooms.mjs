@@ -135,6 +135,7 @@ export const cppRooms = {
   'pipeline/plan_output': ['core', 'config/dialects', 'pipeline/task', 'pipeline/model_index', 'pipeline/plan'],
   'pipeline/stored': [
     'core',
+    'families',
     'packing',
     'config/match',
     'checkpoint',

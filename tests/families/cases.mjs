@@ -49,8 +49,8 @@ export const rules = [
   ...['llama', 'qwen3_next', 'phimoe'].map((family) => ({ family, preset: 'int8', args: attention })),
 ];
 
-/** A refusal is allowed where it says what transformers cannot load. */
-export const isLoadersLimit = (text) => /transformers/.test(text);
+/** A refusal is allowed where it says what transformers cannot load, and of models of convolutions alone. */
+export const isLoadersLimit = (text) => /transformers|convolutions: no runtime reads/.test(text);
 
 /** Of the cells of a run of all families, or of a third of them, this share is right. */
 export const leastShare = 0.93;

@@ -8,7 +8,8 @@ whether they are quantized; what a conversion is, its patterns and operations sa
     joined       other tensors called weight become one, or are rearranged
     split        a tensor called weight becomes several
     rearranged   whatever a module has is split or rearranged, its scales, too
-    unreadable   several tensors become several others, which the decompression cannot do
+    parameter    a parameter that is no layer's weight becomes several
+    unreadable   several tensors become several others, or one gets other values, which the decompression cannot do
 """
 import json
 import os
@@ -41,6 +42,8 @@ def type_of(key):
 def row_of(converter):
     sources, targets = ([plain(pattern) for pattern in patterns] for patterns in
                         (converter._original_source_patterns, converter._original_target_patterns))
+    if sources[0].endswith("_weight") and all(target.endswith(WEIGHT) for target in targets):
+        return "parameter", sources, [target.removesuffix(WEIGHT) for target in targets]
     if not all(source.endswith(WEIGHT) for source in sources):
         is_module = not any(part in sources[0] for part in ("weight", "bias", "experts", "embedding", "queries"))
         return ("rearranged", sources, targets) if is_module else None
@@ -48,6 +51,8 @@ def row_of(converter):
     targets = [target.removesuffix(WEIGHT) for target in targets]
     if len(targets) == 1 and "experts.*." in sources[0]:
         return "experts", [source.rpartition(".")[2] for source in sources], [targets[0].rpartition(".")[2]]
+    if sources == targets:  # a tensor of other values under its own name
+        return "unreadable", sources, targets
     if len(targets) == 1:
         return "joined", sources, targets
     many = len(sources) > 1 or any(operation.supports_many_to_many for operation in converter.operations)

@@ -7,7 +7,8 @@
 // First the share of large mixtures of experts that is quantized (coverage.mjs), and conversions of the release that conversions.def lacks
 // (conversions.mjs). Exit code 1 for any W or F, for too little coverage, for such conversions, and when a smaller share of the cells is right than
 // cases.mjs says.
-//   --family NAME (repeatable; those of rare_families.py, too)   --preset NAME (repeatable)
+//   --family NAME (repeatable; those of rare_families.py, too, and any-TYPE for any other model type: any_type.py;
+//     with -bf16 or -f16 behind the name, weights of 16 bits)   --preset NAME (repeatable)
 //   --third 0|1|2|date: every third family   --keep: leave the checkpoints, say where
 //   --loader pinned|debian: the releases of transformers and compressed-tensors that tests/peers/transformers pins (default), or Debian's
 //   --release VERSION|newest: another release of transformers   --args=TEXT: more arguments for `wasmquant quantize`
@@ -53,7 +54,9 @@ async function makeFamilies(python, ...args) {
 /** The families of a run: named, or every third of them, or all. */
 async function choose(python, { family, third }) {
   const known = await makeFamilies(python, '--list', ...(family ? ['--rare'] : []));
-  const unknown = (family ?? []).filter((name) => !known.includes(name));
+  const isKnown = (name) =>
+    known.includes(name) || name.startsWith('any-') || known.includes(name.replace(/-b?f16$/, ''));
+  const unknown = (family ?? []).filter((name) => !isKnown(name));
   if (unknown.length > 0) throw new Error(`no family is called ${unknown.join(', ')}; there are ${known.join(', ')}`);
   if (family) return family;
   if (third === undefined) return known;

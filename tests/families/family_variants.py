@@ -6,6 +6,8 @@ names         "modules": tensors are called as the modules of transformers 5 are
               "base": without the prefix of the base model, as the first GPT-2 and BLOOM; "old": of LayerNorm `gamma`, `beta`, of weight
               norms `weight_g`, `weight_v`
 own_head      a head of its own where transformers ties it by default: T5 1.1, mT5
+
+Any family may also be named with -bf16 or -f16 behind it.
 """
 
 VARIANTS = {
@@ -34,3 +36,14 @@ VARIANTS = {
     "t5-v1_1": ("t5", dict(own_head=True, config=dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False))),
     "mt5-own-head": ("mt5", dict(own_head=True, config=dict(tie_word_embeddings=False))),
 }
+DTYPES = {"-bf16": "bfloat16", "-f16": "float16"}
+
+
+def variant_of(name):
+    """(family, how it is written) of a name."""
+    if name in VARIANTS:
+        return VARIANTS[name]
+    for suffix, dtype in DTYPES.items():
+        if name.endswith(suffix):
+            return name.removesuffix(suffix), dict(dtype=dtype)
+    return name, {}

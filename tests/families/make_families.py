@@ -18,7 +18,7 @@ import warnings
 from classifier_families import CLASSIFIERS
 from decoder_families import DECODERS
 from encoder_families import ENCODERS
-from family_variants import VARIANTS
+from family_variants import VARIANTS, variant_of
 from image_families import MORE_IMAGES
 from image_text_families import IMAGES_AND_WORDS
 from masked_families import ENCODER_DECODERS, MASKED
@@ -28,6 +28,7 @@ from sound_families import MORE_SOUND
 
 FAMILIES = {**DECODERS, **ENCODERS, **MASKED, **ENCODER_DECODERS, **CLASSIFIERS, **MEDIA, **MORE_IMAGES, **MORE_SOUND, **IMAGES_AND_WORDS}
 NAMES = [*FAMILIES, *VARIANTS]
+ANY_TYPE = "any-"
 OLD_NAMES = ((r"LayerNorm\.weight$", "LayerNorm.gamma"), (r"LayerNorm\.bias$", "LayerNorm.beta"),
              (r"parametrizations\.weight\.original0$", "weight_g"), (r"parametrizations\.weight\.original1$", "weight_v"))
 
@@ -86,18 +87,26 @@ def write(model, folder, variant):
         rename(folder, old)
 
 
-def make(out, name):
-    family, variant = VARIANTS.get(name, (name, {}))
+def build(family, variant):
+    """(model, kind of its inputs or None) of a row of the tables, or of `any-TYPE`."""
+    if family.startswith(ANY_TYPE):
+        model_type = family.removeprefix(ANY_TYPE)
+        return any_type.build(model_type), None
     model_class, model_type, settings, kind = FAMILIES[family]
+    config = transformers.AutoConfig.for_model(model_type, **json.loads(json.dumps({**settings, **variant.get("config", {})})))
+    return getattr(transformers, model_class)(config).float().eval(), kind
+
+
+def make(out, name):
+    family, variant = variant_of(name)
     folder = os.path.join(out, name)
     shutil.rmtree(folder, ignore_errors=True)
     torch.manual_seed(0)
-    config = transformers.AutoConfig.for_model(model_type, **json.loads(json.dumps({**settings, **variant.get("config", {})})))
-    model = getattr(transformers, model_class)(config).float().eval()
+    model, kind = build(family, variant)
     if variant.get("own_head"):
         model.lm_head.weight = torch.nn.Parameter(0.1 * torch.randn(model.lm_head.weight.shape))
     shake(model)
-    inputs = inputs_of(kind)
+    inputs = inputs_of(kind or any_type.inputs_for(model))
     output = model(**inputs)
     first = next(value for value in output.values() if torch.is_tensor(value) and value.is_floating_point())
     if not (torch.isfinite(first) | (first == -torch.inf)).all():  # detectors by words give minus infinity where there is no word
@@ -107,7 +116,7 @@ def make(out, name):
         write_tokenizer(folder, family)
     save_file(inputs, os.path.join(out, name + ".inputs.safetensors"))
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    return f"{parameters:>9} parameters  {model_class}  output {tuple(first.shape)}, deviation {first.std():.3g}"
+    return f"{parameters:>9} parameters  {type(model).__name__}  output {tuple(first.shape)}, deviation {first.std():.3g}"
 
 
 def main():
@@ -134,6 +143,7 @@ if __name__ == "__main__":
     import transformers
     from safetensors.torch import load_file, save_file
 
+    import any_type
     from family_inputs import inputs_of
     from family_tokenizers import write_tokenizer
 

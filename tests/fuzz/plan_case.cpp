@@ -124,9 +124,9 @@ std::string config(Choices& choose) {
 void check_task(const TensorTask& task, const Result<TensorTask>& again) {
   require(again && identity_of(*again) == identity_of(task));
   require(again->tiles == task.tiles && again->tile_lines == task.tile_lines);
-  require(task.components.size() == task.layout.components.size());
-  const uint64_t lines = task.is_copy ? task.layout.components.front().bytes : task.layout.lines();
-  if (task.tiles == 0) return require(lines == 0 || (!task.is_copy && task.layout.line_elements() == 0));
+  require(task.components.size() == task.layout->components.size());
+  const uint64_t lines = task.is_copy ? task.layout->components.front().bytes : task.layout->lines();
+  if (task.tiles == 0) return require(lines == 0 || (!task.is_copy && task.layout->line_elements() == 0));
   require(tile_range(task, 0).begin == 0 && tile_range(task, task.tiles - 1).end == lines);
   for (uint64_t tile : std::array{uint64_t{0}, task.tiles / 2, task.tiles - 1})
     require(tile_range(task, tile).begin <= tile_range(task, tile).end);
@@ -163,7 +163,7 @@ void check_files(const Plan& plan) {
     for (size_t i = 0; i < plan.task_count(); ++i) {
       const TensorTask& task = plan.task_of(plan.work_of(i));
       for (size_t c = 0; c < task.components.size(); ++c) {
-        const Component& component = task.layout.components[c];
+        const Component& component = task.layout->components[c];
         if (task.components[c].file != f || is_known(component.role)) continue;
         const uint64_t begin = task.components[c].offset;
         parts.push_back({begin, begin + component.bytes + task.padding});

@@ -22,7 +22,7 @@ export function field(number, value) {
 }
 const message = (...fields) => joined(fields.flat(Number.POSITIVE_INFINITY).filter(Boolean));
 
-const dataTypes = { F32: 1, U8: 2, I8: 3, I32: 6, I64: 7, F16: 10 };
+const dataTypes = { F32: 1, U8: 2, I8: 3, I32: 6, I64: 7, F16: 10, F64: 11 };
 const asBytes = (data) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 
 /** `external`: {location, offset}; `varints`: values of float16 in int32_data. */

@@ -85,19 +85,22 @@ test('a batch of matrices in MatMul is quantized per channel and per tensor', as
   }
 });
 
-test('nothing quantized is a warning that says why', async (t) => {
+test('nothing quantized is an error that says why; the plan shows it', async (t) => {
   const quantizer = await quantizerFor(t);
+  const double = tensor('w', 'F64', [width, width], new Float64Array(width * width).fill(0.5));
   const cases = [
     [oneProduct([node('Einsum', ['x', 'w'], ['y'])]), /Einsum reads it, whose constants are not quantized/],
     [oneProduct([node('Relu', ['x'], ['y'])], { tensors: [weight()] }), /no node reads it/],
     [oneProduct([node('MatMul', ['x', 'w'], ['y'])], { inputs: [['w', 'F32', [width, width]]] }), /--constant-inputs/],
+    [oneProduct([node('MatMul', ['x', 'w'], ['y'])], { tensors: [double] }), /MatMul reads it as float64/],
   ];
   for (const [bytes, why] of cases) {
-    const { report } = await written(t, quantizer, bytes, 'int8');
-    const warning = report.diagnostics.find(({ code }) => code === 'low-coverage');
-    assert.equal(warning?.severity, 'warning');
-    assert.match(warning.message, /^nothing is quantized; /);
-    assert.match(warning.message, why);
+    const model = await modelFor(t, quantizer, bytes);
+    const [error] = quantizer.plan(model, 'int8').diagnostics;
+    assert.deepEqual([error?.severity, error?.code], ['error', 'nothing-quantized']);
+    assert.match(error.message, /^nothing of this model would be quantized; /);
+    assert.match(error.message, why);
+    await assert.rejects(written(t, quantizer, bytes, 'int8'), { code: 'nothing-quantized' });
   }
 });
 

@@ -80,6 +80,9 @@ function storedModel(kind, layers) {
   };
 }
 
+const withoutCache = (config) =>
+  JSON.parse(JSON.stringify(config, (key, value) => (key === 'kv_cache_scheme' ? null : value)));
+
 for (const entry of entries.filter(({ layers }) => layers)) {
   const { kind, name, layers, stored, written } = entry;
   test(`${kind}, ${name}: every layer gets its spec, also from the config as it is written`, async (t) => {
@@ -99,9 +102,9 @@ for (const entry of entries.filter(({ layers }) => layers)) {
       Object.fromEntries(Object.entries(found).map(([layer, text]) => [layer, schemeOf(text)]));
     assert.deepEqual(schemes(resolved(parsed.config)), schemes(layers));
     assert.deepEqual(schemes(resolved(quantizer.convertConfig(config, 'quark').config)), schemes(layers));
-    // And as the block of a checkpoint that is written by it.
+    // And as the block of a checkpoint that is written by it; its cache needs scales, which the model has not.
     if (writable.includes(kind) && stored !== null && written !== null) {
-      const { quantizationConfig } = quantizer.plan(model, config, { format: kind });
+      const { quantizationConfig } = quantizer.plan(model, withoutCache(config), { format: kind });
       assert.deepEqual(schemes(resolved(quantizationConfig)), schemes(layers));
     }
     if (kind === 'quark-algorithms') assert.equal(parsed.config.algo_config[0].name, entry.block.name);

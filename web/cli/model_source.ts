@@ -1,4 +1,5 @@
 /** The `<model>` argument: a file, a folder, an index file, or an http(s) URL. */
+import { Option } from 'commander';
 import type { Model, Quantizer, Source } from '../lib/node.js';
 import { bytesText, plural } from '../present/units.js';
 import { abortable } from './interrupt.js';
@@ -6,10 +7,25 @@ import { printable } from './terminal.js';
 
 export const kModelArgument = 'file, folder (config.json and shards), index file, or http(s) URL';
 
+/** How a model is opened. */
+export interface ModelFlags {
+  stripPrefix?: boolean;
+}
+
+export const kStripPrefix = new Option(
+  '--strip-prefix',
+  'name tensors without the _orig_mod., module. and base_model.model. that wrappers added',
+);
+
 /** Opens a model; a signal ends the wait (opening writes nothing). */
-export async function openModel(quantizer: Quantizer, argument: string, signal: AbortSignal): Promise<Model> {
+export async function openModel(
+  quantizer: Quantizer,
+  argument: string,
+  signal: AbortSignal,
+  { stripPrefix = false }: ModelFlags = {},
+): Promise<Model> {
   const source: Source = /^https?:\/\//i.test(argument) ? new URL(argument) : argument;
-  return await abortable(signal, quantizer.open(source));
+  return await abortable(signal, quantizer.open(source, { stripPrefix }));
 }
 
 /** First class in config.json's `architectures`, or ''. */

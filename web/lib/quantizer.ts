@@ -11,10 +11,10 @@ import type {
   Dialect,
   Distribution,
   DistributionOptions,
-  InputFormat,
   LanguageModel,
   Model,
   Observer,
+  OpenOptions,
   Plan,
   PlanOptions,
   Preset,
@@ -138,11 +138,11 @@ export class EngineQuantizer implements Quantizer {
     return new EngineObserver(this.#open(), spec);
   }
 
-  async open(source: Source | Source[], options: { format?: InputFormat } = {}): Promise<Model> {
+  async open(source: Source | Source[], options: OpenOptions = {}): Promise<Model> {
     const instance = this.#open();
-    check(options, { format: inputFormats }, 'options');
+    check(options, { format: inputFormats, stripPrefix: 'boolean' }, 'options');
     const files = await this.#host.openModel(source);
-    const model = await OpenedModel.open(instance, files);
+    const model = await OpenedModel.open(instance, files, options);
     const isWanted = options.format === undefined || options.format === model.format;
     if (isWanted && !this.#closed) return model;
     await model.close();

@@ -201,7 +201,7 @@ std::string CompressedTensors::stacked_experts_limit(const families::ModelFamily
 }
 
 bool CompressedTensors::hides_weight(const LayerOutcome& layer) const {
-  const QuantizationSpec& spec = layer.weight.front();
+  const QuantizationSpec& spec = layer.weight->front();
   if (info_of(spec.dtype).is_plain_cast()) return false;
   const Compressor compressor = compressor_of(spec, layer.is_unpacked);
   return compressor == Compressor::pack_quantized || compressor == Compressor::mxfp4_pack_quantized ||
@@ -221,7 +221,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
   const bool have_one_spec = have_experts_one_spec(layers, family);
   for (const LayerOutcome& layer : layers) {
     if (keeps_weight(layer)) continue;
-    const QuantizationSpec& spec = layer.weight.front();
+    const QuantizationSpec& spec = layer.weight->front();
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
       return g.spec == spec && g.is_unpacked == layer.is_unpacked && g.inputs == layer.inputs &&
              g.outputs == layer.outputs;

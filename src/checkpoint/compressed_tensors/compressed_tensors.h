@@ -49,6 +49,7 @@ class CompressedTensors final : public CheckpointFormat {
   std::string_view needed_loader(const List<LayerOutcome>& layers, const families::ModelFamily& family) const override {
     return release_for_conversions(layers, family);
   }
+  bool holds_cache_scheme() const noexcept override { return true; }
   bool holds_split_layers() const noexcept override { return true; }
   bool loads_as_bfloat16(const Stages& stages) const override {
     return stages.front().scale_format != ScaleFormat::float32;

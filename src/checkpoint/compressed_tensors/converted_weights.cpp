@@ -19,7 +19,7 @@ bool passes_plain_weights(const QuantizationSpec& spec) {
 
 // What of an expert's spec the loader cannot decompress; empty if it can.
 std::string_view unreadable_part(const LayerOutcome& layer) {
-  const QuantizationSpec& spec = layer.weight.front();
+  const QuantizationSpec& spec = layer.weight->front();
   switch (compressor_of(spec, layer.is_unpacked)) {
     case Compressor::pack_quantized:
       return config::has_stored_zero_point(spec) ? "zero points" : "";
@@ -72,7 +72,7 @@ struct MergedExperts {
                                          quantized->layer));
     if (const std::string_view part = unreadable_part(*quantized); !part.empty())
       return because(*quantized, text_of("transformers cannot decompress experts with {}", part));
-    if (passes_plain_weights(quantized->weight.front())) return std::nullopt;
+    if (passes_plain_weights(quantized->weight->front())) return std::nullopt;
     if (plain != nullptr)
       return because(*plain, "transformers cannot load some experts quantized and others not, unless they are fp8");
     if (conversions.has(Kind::joined))
@@ -84,8 +84,8 @@ struct MergedExperts {
 };
 
 bool is_bytes_per_row(const LayerOutcome& layer) {
-  if (keeps_weight(layer) || layer.weight.front().qscheme != QScheme::per_channel) return false;
-  const Compressor compressor = compressor_of(layer.weight.front(), layer.is_unpacked);
+  if (keeps_weight(layer) || layer.weight->front().qscheme != QScheme::per_channel) return false;
+  const Compressor compressor = compressor_of(layer.weight->front(), layer.is_unpacked);
   return compressor == Compressor::int_quantized || compressor == Compressor::float_quantized;
 }
 
@@ -118,8 +118,8 @@ std::optional<LoaderLimit> conversion_limit(const List<LayerOutcome>& layers, co
   if (conversions.has(Kind::unreadable))
     return LoaderLimit{
         {},
-        "transformers regroups several tensors of this family at once while it loads, and cannot do that in "
-        "a compressed model",
+        "transformers changes tensors of this family while it loads, several at once or in their values, and cannot do "
+        "that in a compressed model",
         "load the file with vLLM, or write fake-quantized",
         false};
   if (auto limit = split_limit(layers, conversions)) return limit;
@@ -135,7 +135,7 @@ std::string_view release_for_conversions(const List<LayerOutcome>& layers, const
 
 bool has_plain_conversions(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
   for (const LayerOutcome& layer : layers)
-    if (!keeps_weight(layer) && passes_plain_weights(layer.weight.front())) return false;
+    if (!keeps_weight(layer) && passes_plain_weights(layer.weight->front())) return false;
   const Conversions conversions(family);
   const MergedExperts experts(layers, conversions);
   return experts.quantized == nullptr && (experts.plain != nullptr || conversions.has(Kind::joined));

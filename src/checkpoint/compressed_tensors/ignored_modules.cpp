@@ -68,6 +68,8 @@ json::Array ignored_modules(const List<LayerOutcome>& layers, const families::Mo
     if (const families::Conversion* const row = conversions.find(layer.layer);
         row != nullptr && row->kind != families::Conversion::Kind::experts) {
       for (const std::string& pattern : target_patterns(*row)) add_once(patterned, pattern);
+      // Another part of the model may have a layer of that name that is renamed and not converted.
+      if (!layer.loader_layer.empty()) named.emplace_back(layer.loader_layer);
     } else if (const std::string pattern = patterns.pattern_of(layer.layer); !pattern.empty()) {
       add_once(patterned, pattern);
       if (layer.loader_layer.empty()) continue;
@@ -81,6 +83,9 @@ json::Array ignored_modules(const List<LayerOutcome>& layers, const families::Mo
       if (!layer.loader_layer.empty()) named.emplace_back(layer.loader_layer);
     }
   }
+  for (const families::Conversion* row : conversions.rows())
+    if (row->kind == families::Conversion::Kind::parameter)
+      for (const std::string& pattern : target_patterns(*row)) add_once(patterned, pattern);
   for (const std::string_view head : heads_without_tensor(layers, family)) named.emplace_back(head);
   for (json::Value& name : named) patterned.push_back(std::move(name));
   return patterned;

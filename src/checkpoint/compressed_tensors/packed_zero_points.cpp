@@ -11,7 +11,7 @@ namespace {
 const LayerOutcome* packed_layer(const List<LayerOutcome>& layers) {
   for (const LayerOutcome& layer : layers)
     if (!keeps_weight(layer) && !families::is_single_expert(layer.layer) &&
-        has_packed_zero_points(layer.weight.front(), layer.is_unpacked))
+        has_packed_zero_points(layer.weight->front(), layer.is_unpacked))
       return &layer;
   return nullptr;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/spec/spec.h"
@@ -49,10 +50,23 @@ constexpr bool is_of_whole_tensor(Role role) {
 /// One tensor of the file.
 struct Component {
   Role role = Role::codes;
-  std::string name;
+  std::string name_part;  // the name, or if `follows_layer`, what comes after the layer's: the same for many weights
   StorageDtype dtype = StorageDtype::F32;
   std::vector<uint64_t> shape;
   uint64_t bytes = 0;
+  bool follows_layer = false;
+
+  /// The whole name, in the layer of this name.
+  std::string name_in(std::string_view layer) const {
+    return follows_layer ? std::string(layer).append(name_part) : name_part;
+  }
+  /// Sets the whole name, which may begin with that of the layer.
+  void set_name(std::string_view whole, std::string_view layer) {
+    follows_layer = whole.starts_with(layer);
+    name_part = whole.substr(follows_layer ? layer.size() : 0);
+  }
+
+  friend bool operator==(const Component&, const Component&) = default;
 };
 
 /// Another dtype of the same shape, such as scales in the model's own dtype.
@@ -140,6 +154,8 @@ struct WeightLayout {
   /// lines, and the scale's bytes are in that tile's byte ranges. Otherwise scales belong to the whole tensor.
   std::optional<uint64_t> run_in_tile() const noexcept;
   bool scales_in_tiles() const noexcept { return run_in_tile().has_value(); }
+
+  friend bool operator==(const WeightLayout&, const WeightLayout&) = default;
 };
 
 /// A tile: lines [begin, end) of the layout.

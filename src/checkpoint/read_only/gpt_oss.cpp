@@ -28,7 +28,7 @@ class GptOss final : public ReadOnlyFormat {
     layout.codes = CodeStorage::rows_bit_stream;
     add_component(layout, weight, Role::codes, "blocks", StorageDtype::U8, {experts, rows, columns / 32, 16});
     add_component(layout, weight, Role::scale, "scales", StorageDtype::U8, {experts, rows, columns / 32});
-    for (Component& component : layout.components) component.name[weight.layer.size()] = '_';  // replaces a dot
+    for (Component& component : layout.components) component.name_part.front() = '_';  // replaces a dot
     return std::move(layout);
   }
 };

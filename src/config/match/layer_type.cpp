@@ -44,15 +44,22 @@ constexpr std::string_view kEmbeddingNames[] = {"embed",
                                                 "mask_tokens",
                                                 "obj_score_token",
                                                 "audio_bos_eos_token",
-                                                "pe_k"};
-// CTRL's name for its embedding.
-constexpr std::string_view kEmbeddingLayers[] = {"transformer.w", "w"};
+                                                "pe_k",
+                                                "presence_token",
+                                                "bias_values",
+                                                "scale",
+                                                "shift"};
+// Names that are those of embeddings only in one place: CTRL's, and SAM 3's (deformable DETR's reference_points is Linear).
+constexpr std::string_view kEmbeddingLayers[] = {"transformer.w", "w", "detr_decoder.reference_points",
+                                                 "detector_model.detr_decoder.reference_points"};
 // Linear despite their names. Source: the modeling files of transformers.
 constexpr std::string_view kLinearNames[] = {"class_embed",
                                              "decoder_embed",
                                              "decoder_embeddings",
                                              "box_linear_embeddings",
                                              "embedder.input_embedding",
+                                             "patch_generator.embedder",
+                                             "patch_generator.video_embedder",
                                              "predictor_embeddings",
                                              "relative_pos_embeddings",
                                              "xpath_unitseq2_embeddings"};

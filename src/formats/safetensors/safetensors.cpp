@@ -106,7 +106,7 @@ Result<FileIndex> read_index(std::span<const uint8_t> prefix, uint64_t file_byte
   return std::move(index);
 }
 
-Result<uint64_t> tensor_bytes(StorageDtype dtype, const std::vector<uint64_t>& shape, std::string_view name) {
+Result<uint64_t> tensor_bytes(StorageDtype dtype, std::span<const uint64_t> shape, std::string_view name) {
   const StorageDtypeInfo& info = info_of(dtype);
   uint64_t bits = 1;
   const auto multiply = [&bits](uint64_t factor) {

@@ -33,6 +33,29 @@ Result<Need> need(std::span<const uint8_t> prefix, uint64_t file_bytes);
 /// Parses the header (8 + N bytes or more). Errors: those of `need`, file-invalid, tensor-duplicate, dtype-unsupported.
 Result<FileIndex> read_index(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
+/// Writes a header tensor by tensor, so that a large model needs no second list of them.
+class HeaderWriter {
+ public:
+  /// `bytes`: about those that the tensors' text will take (entry_bytes). `metadata` defaults to `format: "pt"`. Errors:
+  /// file-invalid.
+  static Result<HeaderWriter> begin(const List<std::pair<std::string, std::string>>& metadata, size_t bytes = 0);
+  /// At most the bytes of a tensor in the header.
+  static constexpr size_t entry_bytes(size_t name_bytes, size_t rank) noexcept { return name_bytes + 80 + 8 * rank; }
+
+  /// Adds the next tensor, whose data follow those of the last. Errors: file-invalid.
+  Status add(std::string_view name, StorageDtype dtype, std::span<const uint64_t> shape);
+  /// Errors: tensor-duplicate, file-invalid.
+  Result<struct Header> finish();
+
+ private:
+  std::string_view name_at(uint32_t place) const noexcept;
+
+  std::string text_;
+  List<uint32_t> names_;  // where the text has them, quoted
+  std::vector<uint64_t> offsets_;
+  uint64_t end_ = 0;
+};
+
 /// One tensor to write; bytes follow from dtype and shape.
 struct Entry {
   std::string name;
@@ -45,11 +68,11 @@ struct Header {
   std::vector<uint64_t> offsets;  // absolute offset of each entry's data, in the given order
   uint64_t file_bytes = 0;        // total
 };
-/// Data in the order of `entries`; metadata defaults to `format: "pt"`. Errors: tensor-duplicate, file-invalid (a
-/// tensor named __metadata__, header over the limit, size overflow, partial bytes).
+/// A HeaderWriter's work on a list. Errors: tensor-duplicate, file-invalid (a tensor named __metadata__, header over the
+/// limit, size overflow, partial bytes).
 Result<Header> write_header(const List<Entry>& entries, const List<std::pair<std::string, std::string>>& metadata);
 
 /// Byte size of a tensor. Errors: file-invalid on overflow or partial bytes.
-Result<uint64_t> tensor_bytes(StorageDtype dtype, const std::vector<uint64_t>& shape, std::string_view name);
+Result<uint64_t> tensor_bytes(StorageDtype dtype, std::span<const uint64_t> shape, std::string_view name);
 
 }  // namespace wasmquant::safetensors

@@ -16,19 +16,6 @@ Error not_writable(std::string_view name, std::string message) {
   return {ErrorCode::file_invalid, shown_name(name), std::move(message)};
 }
 
-Status check_names(const List<Entry>& entries) {
-  for (const Entry& entry : entries) {
-    if (entry.name == kMetadataName)
-      return not_writable(entry.name, "a tensor may not have this name: it means the metadata");
-    if (!json::is_utf8(entry.name)) return not_writable(entry.name, "a tensor name must be valid UTF-8");
-  }
-  if (const auto twice =
-          first_repeated(entries.size(), [&](uint32_t i) -> std::string_view { return entries[i].name; }))
-    return error_at(ErrorCode::tensor_duplicate, shown_name(entries[*twice].name),
-                    "two tensors to be written have this name");
-  return {};
-}
-
 // Some versions of transformers reject a file without format: "pt".
 Status append_metadata(std::string& out, const List<std::pair<std::string, std::string>>& metadata) {
   List<std::string_view> keys;
@@ -63,46 +50,67 @@ void append_list(std::string& out, std::span<const uint64_t> numbers) {
 
 }  // namespace
 
-Result<Header> write_header(const List<Entry>& entries, const List<std::pair<std::string, std::string>>& metadata) {
-  TRY_VOID(check_names(entries));
-  Header header;
-  std::string& out = header.bytes;
-  out.assign(8, '\0');
-  TRY_VOID(append_metadata(out, metadata));
-  // Reserve exactly: with many tensors, doubling would waste half as much again.
-  size_t text_bytes = out.size();
-  for (const Entry& entry : entries) text_bytes += entry.name.size() + 80 + 8 * entry.shape.size();
-  out.reserve(text_bytes);
-  header.offsets.reserve(entries.size());
-  uint64_t end = 0;
-  for (const Entry& entry : entries) {
-    TRY(bytes, tensor_bytes(entry.dtype, entry.shape, entry.name));
-    if (bytes > kMaxDataBytes - end)
-      return not_writable(entry.name, text_of("with this tensor the data would exceed {} bytes", kMaxDataBytes));
-    const uint64_t offsets[] = {end, end + bytes};
-    out += ',';
-    json::append_quoted(out, entry.name);
-    out += ":{\"dtype\":\"";
-    out += info_of(entry.dtype).name;
-    out += "\",\"shape\":";
-    append_list(out, entry.shape);
-    out += ",\"data_offsets\":";
-    append_list(out, offsets);
-    out += '}';
-    header.offsets.push_back(end);
-    end += bytes;
-  }
-  out += '}';
-  out.append((8 - out.size() % 8) % 8, ' ');
+Result<HeaderWriter> HeaderWriter::begin(const List<std::pair<std::string, std::string>>& metadata, size_t bytes) {
+  HeaderWriter writer;
+  // At once: with many tensors, doubling would waste half as much again.
+  writer.text_.reserve(bytes + 256);
+  writer.text_.assign(8, '\0');
+  TRY_VOID(append_metadata(writer.text_, metadata));
+  return writer;
+}
 
-  const uint64_t length = out.size() - 8;
+Status HeaderWriter::add(std::string_view name, StorageDtype dtype, std::span<const uint64_t> shape) {
+  if (name == kMetadataName) return not_writable(name, "a tensor may not have this name: it means the metadata");
+  if (!json::is_utf8(name)) return not_writable(name, "a tensor name must be valid UTF-8");
+  TRY(bytes, tensor_bytes(dtype, shape, name));
+  if (bytes > kMaxDataBytes - end_)
+    return not_writable(name, text_of("with this tensor the data would exceed {} bytes", kMaxDataBytes));
+  const uint64_t offsets[] = {end_, end_ + bytes};
+  text_ += ',';
+  if (text_.size() <= kMaxHeaderBytes) names_.push_back(static_cast<uint32_t>(text_.size()));
+  json::append_quoted(text_, name);
+  text_ += ":{\"dtype\":\"";
+  text_ += info_of(dtype).name;
+  text_ += "\",\"shape\":";
+  append_list(text_, shape);
+  text_ += ",\"data_offsets\":";
+  append_list(text_, offsets);
+  text_ += '}';
+  offsets_.push_back(end_);
+  end_ += bytes;
+  return {};
+}
+
+// Equal names are equal when quoted.
+std::string_view HeaderWriter::name_at(uint32_t place) const noexcept {
+  const std::string_view text = std::string_view(text_).substr(place + 1);
+  size_t end = 0;
+  while (text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  return text.substr(0, end);
+}
+
+Result<Header> HeaderWriter::finish() {
+  const auto name = [this](uint32_t i) { return name_at(names_[i]); };
+  if (const auto twice = first_repeated(names_.size(), name))
+    return error_at(ErrorCode::tensor_duplicate, shown_name(name(*twice)), "two tensors to be written have this name");
+  text_ += '}';
+  text_.append((8 - text_.size() % 8) % 8, ' ');
+  const uint64_t length = text_.size() - 8;
   if (length > kMaxHeaderBytes)
     return error_at(ErrorCode::file_invalid, "", "the header would take {} bytes, allowed are {}", length,
                     kMaxHeaderBytes);
-  for (size_t i = 0; i < 8; ++i) out[i] = static_cast<char>(length >> (8 * i));
-  for (uint64_t& offset : header.offsets) offset += out.size();
-  header.file_bytes = out.size() + end;
-  return header;
+  for (size_t i = 0; i < 8; ++i) text_[i] = static_cast<char>(length >> (8 * i));
+  for (uint64_t& offset : offsets_) offset += text_.size();
+  const uint64_t file_bytes = text_.size() + end_;
+  return Header{std::move(text_), std::move(offsets_), file_bytes};
+}
+
+Result<Header> write_header(const List<Entry>& entries, const List<std::pair<std::string, std::string>>& metadata) {
+  size_t bytes = 0;
+  for (const Entry& entry : entries) bytes += HeaderWriter::entry_bytes(entry.name.size(), entry.shape.size());
+  TRY(writer, HeaderWriter::begin(metadata, bytes));
+  for (const Entry& entry : entries) TRY_VOID(writer.add(entry.name, entry.dtype, entry.shape));
+  return writer.finish();
 }
 
 }  // namespace wasmquant::safetensors

@@ -83,9 +83,9 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
 bool BlockCalibration::is_quantized(Slot slot) const noexcept {
   const auto& task = tensors_[static_cast<size_t>(slot)].task;
   if (!task || task->is_copy) return false;
-  if (task->layout.codes == CodeStorage::ggml_rows)
-    return info_of(*ggml_type_of(task->layout.components.front().dtype)).block > 1;
-  return !info_of(task->layout.spec.dtype).is_plain_cast();
+  if (task->layout->codes == CodeStorage::ggml_rows)
+    return info_of(*ggml_type_of(task->layout->components.front().dtype)).block > 1;
+  return !info_of(task->layout->spec.dtype).is_plain_cast();
 }
 
 Status BlockCalibration::begin(model::BlockValues& block, List<std::pair<Slot, TensorTask>> tasks) {
@@ -100,11 +100,11 @@ Status BlockCalibration::begin(model::BlockValues& block, List<std::pair<Slot, T
   for (const model::BlockWeight& weight : model::block_weights(architecture_)) {
     const auto& task = tensor(weight.slot).task;
     const size_t count = block[weight.slot].size();
-    if (task && task->layout.components.empty())
+    if (task && task->layout->components.empty())
       return error_at(ErrorCode::argument_invalid, task->name, "is not stored in a dtype that calibration knows");
     const bool fits =
-        task && (task->is_copy ? task->source_bytes == count * info_of(task->layout.components[0].dtype).bits / 8
-                               : task->layout.rows * task->layout.columns == count);
+        task && (task->is_copy ? task->source_bytes == count * info_of(task->layout->components[0].dtype).bits / 8
+                               : task->layout->rows * task->layout->columns == count);
     if (!fits || count == 0)
       return error_at(ErrorCode::argument_invalid, weight.name, "was not loaded, or has no task in the plan");
   }

@@ -58,7 +58,7 @@ Result<double> BlockSensitivity::measure(Slot slot, const TensorTask& task) cons
   const auto number = static_cast<size_t>(slot);
   std::span<const float> weight;
   if (number < energies_.size()) weight = block_[slot];
-  if (task.is_copy || task.layout.components.empty() || task.layout.rows * task.layout.columns != weight.size() ||
+  if (task.is_copy || task.layout->components.empty() || task.layout->rows * task.layout->columns != weight.size() ||
       weight.empty())
     return error_at(ErrorCode::argument_invalid, task.name, "is not a quantized linear layer of the block");
   const LinearInput input = model::linear_layers()[number].reads;

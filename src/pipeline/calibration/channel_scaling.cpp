@@ -173,7 +173,7 @@ Status BlockCalibration::clip_layer(const Part& part, Slot slot, std::optional<O
   // Queries and keys are multiplied together, so the error of their outputs says little about clipping.
   if (slot == Slot::q || slot == Slot::k) return {};
   const TensorTask& task = *tensor(slot).task;
-  if (task.layout.spec.qscheme == QScheme::per_tensor || task.layout.codes == CodeStorage::ggml_rows) return {};
+  if (task.layout->spec.qscheme == QScheme::per_tensor || task.layout->codes == CodeStorage::ggml_rows) return {};
   const SeenInput& input = seen(part.input);
   if (!inputs) {
     auto made = OutputError::of_hessian(input.hessian, input.mean.size());
@@ -181,7 +181,7 @@ Status BlockCalibration::clip_layer(const Part& part, Slot slot, std::optional<O
     inputs.emplace(std::move(*made));
   }
   tensor(slot).clipped = (*block_)[slot];
-  if (Status status = clip_weight(tensor(slot).clipped, task.layout.rows, task.layout.spec, *inputs); !status)
+  if (Status status = clip_weight(tensor(slot).clipped, task.layout->rows, task.layout->spec, *inputs); !status)
     return at(task.name, std::move(status.error()));
   return {};
 }

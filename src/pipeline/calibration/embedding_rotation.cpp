@@ -10,7 +10,7 @@ namespace wasmquant {
 Status EmbeddingRotation::begin(uint32_t slot, TensorTask task) {
   if (slot != kEmbeddingSlot && slot != kFinalNormSlot && slot != kHeadSlot)
     return error_at(ErrorCode::argument_invalid, task.name, "is neither embedding, final norm nor head");
-  if (task.layout.components.empty() || (slot == kHeadSlot && norm_.empty()))
+  if (task.layout->components.empty() || (slot == kHeadSlot && norm_.empty()))
     return error_at(ErrorCode::argument_invalid, task.name, "is not stored in a dtype that calibration knows");
   slot_ = slot;
   tile_rows_ = 0;

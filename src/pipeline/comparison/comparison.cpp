@@ -15,7 +15,7 @@ constexpr uint64_t kMaxWholeElements = uint64_t{1} << 26;
 
 uint64_t stored_bytes(const TensorTask& task) {
   uint64_t bytes = 0;
-  for (const Component& component : task.layout.components) bytes += component.bytes;
+  for (const Component& component : task.layout->components) bytes += component.bytes;
   return bytes;
 }
 

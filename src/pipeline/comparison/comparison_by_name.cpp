@@ -22,9 +22,10 @@ void set_part(const OriginalTensor& tensor, TensorTask& task) {
   task.source_pitch = tensor.plain->pitch;
   if (!tensor.plain->is_input_major) return;
   task.change.is_transposed = true;
-  WeightLayout& layout = task.layout;
-  std::swap(layout.rows, layout.columns);
-  layout.shape = {layout.rows, layout.columns};
+  task.layout.edit([](WeightLayout& layout) {
+    std::swap(layout.rows, layout.columns);
+    layout.shape = {layout.rows, layout.columns};
+  });
 }
 
 Result<StoredWeightReader> reader_of(const ModelIndex& model, std::string_view config) {

@@ -1,44 +1,60 @@
 #include "pipeline/comparison/comparison_json.h"
 
-#include "pipeline/plan_output/plan_json.h"
+#include <algorithm>
+
 #include "pipeline/task/packed_tasks.h"
 
 namespace wasmquant {
 
-json::Value comparison_json(const Comparison& comparison) {
-  json::Array pairs;
-  for (const ComparedPair& pair : comparison.pairs) {
-    json::Value report;
-    report.set("name", pair.name);
-    report.set("layer", pair.weight.layer);
-    report.set("layerType", pair.weight.layer_type);
-    report.set("dtype", info_of(pair.weight.source).name);
-    report.set("shape", pair.weight.shape);
-    const bool plain = pair.right.layout.codes == CodeStorage::source_values;
-    report.set("action", plain ? (pair.right.layout.source == pair.weight.source ? "copy" : "cast") : "quantize");
-    set_spec(report, pair.right.layout, plain);
-    report.set("reason", to_json(Reason{Rule::no_config, "", text_of("stored as {}", pair.right_format)}));
-    report.set("bytesBefore", pair.bytes_before);
-    report.set("bytesAfter", pair.bytes_after);
-    json::Value row;
-    row.set("name", pair.name);
-    row.set("tiles", pair.right.tiles);
-    row.set("bytes", pair.bytes_before);
-    row.set("byColumns", pair.left.has_column_tiles() || pair.right.has_column_tiles());
-    row.set("report", std::move(report));
-    pairs.push_back(std::move(row));
-  }
-  json::Value out;
-  out.set("pairs", std::move(pairs));
-  out.set("diagnostics", to_json(comparison.diagnostics));
-  return out;
+void ComparisonRows::add_row(json::TextWriter& out, const ComparedPair& pair) {
+  const WeightLayout& right = pair.right.layout;
+  const bool plain = right.codes == CodeStorage::source_values;
+  out.begin('{');
+  out.member("name", std::string_view(pair.name));
+  if (pair.weight.layer != usual_layer(pair.name)) out.member("layer", std::string_view(pair.weight.layer));
+  out.member("layerType", std::string_view(pair.weight.layer_type));
+  out.member("dtype", info_of(pair.weight.source).name);
+  out.member("shape", std::span<const uint64_t>(pair.weight.shape));
+  const bool is_same = plain && right.source == pair.weight.source;
+  out.member("action", std::string_view(is_same ? "copy" : plain ? "cast" : "quantize"));
+  add_specs(out, right, plain);
+  out.member("reason", number_of(Reason{Rule::no_config, "", text_of("stored as {}", pair.right_format)}));
+  out.member("bytesBefore", pair.bytes_before);
+  out.member("bytesAfter", pair.bytes_after);
+  out.member("outputs", std::span<const uint64_t>());
+  out.end('}');
 }
 
-std::string packed_tasks(const Comparison& comparison) {
+std::string ComparisonRows::rows(size_t first, size_t last) {
+  last = std::min(last, pairs_.size());
+  std::string text;
+  json::TextWriter out(text);
+  std::vector<uint64_t> tiles, bytes, by_columns;
+  out.begin('{');
+  out.key("tensors");
+  out.begin('[');
+  for (size_t i = first; i < last; ++i) {
+    const ComparedPair& pair = pairs_[i];
+    add_row(out, pair);
+    tiles.push_back(pair.right.tiles);
+    bytes.push_back(pair.bytes_before);
+    by_columns.push_back(pair.left.has_column_tiles() || pair.right.has_column_tiles() ? 1 : 0);
+  }
+  out.end(']');
+  add_new(out);
+  out.member("outputs", std::span<const uint64_t>());
+  out.member("tiles", std::span<const uint64_t>(tiles));
+  out.member("bytes", std::span<const uint64_t>(bytes));
+  out.member("byColumns", std::span<const uint64_t>(by_columns));
+  out.end('}');
+  return text;
+}
+
+std::string packed_tasks(const Comparison& comparison, size_t first, size_t last) {
   TaskPacker packer;
-  for (const ComparedPair& pair : comparison.pairs) {
-    packer.add(pair.left);
-    packer.add(pair.right);
+  for (size_t i = first; i < std::min(last, comparison.pairs.size()); ++i) {
+    packer.add(comparison.pairs[i].left);
+    packer.add(comparison.pairs[i].right);
   }
   return packer.bytes();
 }

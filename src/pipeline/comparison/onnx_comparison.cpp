@@ -128,7 +128,7 @@ class OnnxComparer {
     spec.symmetric = zero_point == nullptr;
     TRY(layout, onnx_layout(form, describe(reference_, weight, form), spec));
     task.layout = std::move(layout);
-    for (const Component& component : task.layout.components) {
+    for (const Component& component : task.layout->components) {
       const Tensor* stored = component.role == Role::codes ? codes : component.role == Role::scale ? scale : zero_point;
       if (stored == nullptr || stored->encoding != onnx::Encoding::bytes ||
           stored->end - stored->begin != component.bytes)

@@ -56,7 +56,7 @@ class Planner {
       return wrong_shape(*plain, weight.shape);
     TRY(found, reader_.find(index_, weight));
     set_change(found.task, at.change);
-    const bool is_streamed = can_stream && !found.task.layout.column_tiles();
+    const bool is_streamed = can_stream && !found.task.layout->column_tiles();
     return add(step, slot, std::move(found.task), is_streamed);
   }
 
@@ -100,7 +100,8 @@ class Planner {
 
   static void set_change(TensorTask& task, const ValueChange& change) {
     task.change = change;
-    if (change.interleaved_rows != 0) task.layout.whole_lines = change.interleaved_rows;
+    if (change.interleaved_rows != 0)
+      task.layout.edit([&](WeightLayout& layout) { layout.whole_lines = change.interleaved_rows; });
   }
 
   static Error missing(const std::string& name) {
@@ -112,8 +113,8 @@ class Planner {
     ForwardTensor& tensor = step.tensors.emplace_back();
     tensor.slot = slot;
     tensor.is_streamed = is_streamed;
-    for (const Component& component : task.layout.components) tensor.bytes += component.bytes;
-    if (!is_streamed) step.float_bytes += task.layout.rows * task.layout.columns * sizeof(float);
+    for (const Component& component : task.layout->components) tensor.bytes += component.bytes;
+    if (!is_streamed) step.float_bytes += task.layout->rows * task.layout->columns * sizeof(float);
     tensor.task = std::move(task);
     return {};
   }

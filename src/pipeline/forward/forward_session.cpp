@@ -49,7 +49,7 @@ void ForwardSession::load(uint64_t tile) {
   const std::span<const float> values = decoder_->decode(tile);
   const TensorTask& task = decoder_->task();
   const TileRange range = tile_range(task, tile);
-  const size_t rows = task.layout.rows, columns = task.layout.columns;
+  const size_t rows = task.layout->rows, columns = task.layout->columns;
   first_row_ = 0;
   if (is_streamed_) {
     rows_ = values;
@@ -58,7 +58,7 @@ void ForwardSession::load(uint64_t tile) {
     return;
   }
   std::vector<float>& target = *target_of(slot_);
-  if (!task.layout.column_tiles()) {
+  if (!task.layout->column_tiles()) {
     std::copy(values.begin(), values.end(), target.begin() + static_cast<ptrdiff_t>(range.begin * columns));
   } else {
     for (size_t row = 0; row < rows; ++row)

@@ -46,7 +46,7 @@ bool add_decoded_matrices(const families::ExpertTensor& experts, const ModelTens
     part.stored.name = matrix.layer + ".weight";
     part.stored.dtype = tensor.stored.dtype;
     part.stored.shape = {matrix.rows, matrix.columns};
-    for (const Component& component : part.quantized->task.layout.components) part.stored.end += component.bytes;
+    for (const Component& component : part.quantized->task.layout->components) part.stored.end += component.bytes;
     part.layer = matrix.layer;
     part.layer_type = "Linear";
     part.is_input_major = experts.is_input_major;

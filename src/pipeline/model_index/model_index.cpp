@@ -7,6 +7,7 @@
 #include "core/list.h"
 #include "core/message.h"
 #include "core/order.h"
+#include "pipeline/model_index/source_names.h"
 
 namespace wasmquant {
 namespace {
@@ -159,6 +160,7 @@ Status ModelIndex::finish() {
   }
   for (uint32_t f = 0; f < files_.size(); ++f) {
     for (StoredTensor& stored : indexes_[f].tensors) {
+      if (strips_prefixes_) stored.name = unwrapped_name(stored.name);
       ModelTensor& tensor = tensors_.emplace_back();
       tensor.file = f;
       tensor.layer = layer_name_of(stored.name).layer;

@@ -47,6 +47,8 @@ class ModelIndex {
 
   /// Parses model.safetensors.index.json; add the files it names in that order.
   Result<List<std::string>> read_shard_map(std::string_view text);
+  /// finish() names tensors without what wrappers added (source_names.h).
+  void strip_prefixes() noexcept { strips_prefixes_ = true; }
   uint32_t add_file(std::string name, uint64_t bytes);
   /// Feeds bytes of a file, first from offset 0, then from the requested offset; file after file. Returns the next
   /// request; 0 bytes: done. Then add the file's data_files(), and add and feed its deflated() files.
@@ -120,7 +122,7 @@ class ModelIndex {
   InlineTensors inline_tensors_;
   std::optional<safetensors::ShardMap> shard_map_;
   std::string shard_map_text_;
-  bool is_sharded_ = false;
+  bool is_sharded_ = false, strips_prefixes_ = false;
   List<ModelTensor> tensors_;
   List<uint32_t> by_name_;  // indexes of tensors_, sorted by name
   List<Diagnostic> diagnostics_;

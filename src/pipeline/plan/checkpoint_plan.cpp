@@ -9,6 +9,7 @@
 #include "families/loader_names.h"
 #include "families/module_path.h"
 #include "pipeline/model_index/expert_tensors.h"
+#include "pipeline/model_index/source_cache.h"
 #include "pipeline/plan/file_layout.h"
 #include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
@@ -48,13 +49,29 @@ class CheckpointPlanner final : public OutputPlanner {
         common_group_(common_group),
         exclusions_(family,
                     {!options.include_towers, !format.holds_input_major(), !format.holds_split_layers(), experts_left}),
-        resolver_(config, &exclusions_) {}
+        resolver_(config, &exclusions_),
+        cache_(source_cache(model)) {}
 
   const List<LayerOutcome>& outcomes() const noexcept { return outcomes_; }
   /// Whether rows need smaller groups than `common_group` in a format with one group size: plan again with this one.
   int64_t smaller_group() const noexcept { return smaller_group_; }
 
  private:
+  // A cache that a config asks for needs scales: those of the source, for none are calibrated here.
+  Status prepare() override {
+    if (!format_.text().needs_config_block || cache_.scales != 0) return {};
+    for (const char* key : {"kv_cache_scheme", "kv_cache_quant_config"}) {
+      const json::Value& asked = config_.source[key];
+      const bool is_applied = config_.resolution == Resolution::replace && !config_.kv_cache.empty();
+      if (is_applied || asked.is_null() || (asked.is_object() && asked.members().empty())) continue;
+      return error_at(ErrorCode::format_unsupported, text_of("{}/{}", config_.where, key),
+                      "asks for a quantized key-value cache, and the model has no scales for it: they are kept where a "
+                      "source has them, and not calibrated here. Remove the key (runtimes can also scale the cache "
+                      "by 1: vLLM's --kv-cache-dtype fp8), or start from a checkpoint with k_scale and v_scale");
+    }
+    return {};
+  }
+
   void add_tensors() override {
     const List<ModelTensor>& tensors = model_.tensors();
     plan_.tensors.reserve(tensors.size() + 1);
@@ -94,14 +111,14 @@ class CheckpointPlanner final : public OutputPlanner {
     leave_router(planned, resolved.weight);
     if (!resolved.weight.empty() && options_.experts == ExpertChoice::exclude && is_expert(tensor)) {
       resolved.weight = Stages();
-      planned.reason = {Rule::excluded, "", std::string(experts_left_)};
+      planned.reason = Reason{Rule::excluded, "", std::string(experts_left_)};
     }
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
     if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
     TRY_VOID(describe_groups(planned, resolved.weight));
     if (!resolved.weight.empty() && task.source_bytes != 0) TRY_VOID(lay_out(tensor, planned, resolved.weight));
-    if (!task.layout.components.empty()) leave_with_others(planned);
-    if (!task.layout.components.empty())
+    if (!task.layout->components.empty()) leave_with_others(planned);
+    if (!task.layout->components.empty())
       widen_output(task);
     else if (tensor.quantized || tensor.pitch != 0 || tensor.is_input_major || needs_bfloat16(tensor))
       TRY_VOID(keep_values(tensor, planned));
@@ -148,12 +165,12 @@ class CheckpointPlanner final : public OutputPlanner {
 
   // Quark quantizes modules of linear classes, which routers are not in transformers, and its loader expects their values.
   void leave_router(PlannedTensor& planned, Stages& stages) {
-    const bool is_named = planned.reason.rule == Rule::layer_name || planned.reason.rule == Rule::layer_glob;
+    const bool is_named = planned.reason->rule == Rule::layer_name || planned.reason->rule == Rule::layer_glob;
     if (stages.empty() || is_named || !format_.leaves_routers() || !routes_experts(planned.weight.layer)) return;
     stages = Stages();
-    planned.reason = {Rule::not_quantizable, "",
-                      "routers: Quark passes their classes over and loads them as they are; name the layer in "
-                      "layer_quant_config to quantize it"};
+    planned.reason = Reason{Rule::not_quantizable, "",
+                            "routers: Quark passes their classes over and loads them as they are; name the layer in "
+                            "layer_quant_config to quantize it"};
     routers_.add(planned.task.name);
   }
 
@@ -196,15 +213,16 @@ class CheckpointPlanner final : public OutputPlanner {
     if (weight.layer_type != kExperts) return {};
     const auto experts = experts_of(model_, tensor, family_);
     if (!is_cast && (!experts || experts_ != ExpertStorage::as_stored)) {
-      const Rule rule = planned.reason.rule;
+      const Rule rule = planned.reason->rule;
       if (experts && !experts_left_.empty() && (rule == Rule::layer_name || rule == Rule::layer_glob))
         return error_at(ErrorCode::format_unsupported, planned.task.name,
                         "{}. Take the rule for them from the config, or write fake-quantized or gguf", experts_left_);
       stages = Stages();
-      planned.reason = {Rule::not_quantizable, "",
-                        !experts                ? "the axes of these experts cannot be told from shapes and config.json"
-                        : experts_left_.empty() ? text_of("{} does not hold the experts of this family", format_.name())
-                                                : std::string(experts_left_)};
+      planned.reason =
+          Reason{Rule::not_quantizable, "",
+                 !experts                ? "the axes of these experts cannot be told from shapes and config.json"
+                 : experts_left_.empty() ? text_of("{} does not hold the experts of this family", format_.name())
+                                         : std::string(experts_left_)};
       return {};
     }
     weight.experts = weight.shape[0];
@@ -230,23 +248,23 @@ class CheckpointPlanner final : public OutputPlanner {
       Error problem = error_at(ErrorCode::format_unsupported, planned.task.name,
                                "vLLM joins this layer with others, and its {} rows do not fill blocks of {}",
                                planned.weight.shape[0], layout->spec.block_rows);
-      if (config_.default_exclusions && planned.reason.rule == Rule::global)
+      if (config_.default_exclusions && planned.reason->rule == Rule::global)
         layout = std::move(problem);
       else if (!std::exchange(has_warned_of_blocks_, true))
         warn("joined-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
              "take blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
     }
     if (layout) {
+      layout->source_transposed = tensor.is_input_major;
       planned.task.layout = std::move(*layout);
-      planned.task.layout.source_transposed = tensor.is_input_major;
       return {};
     }
     Error& error = layout.error();
     if (error.code != ErrorCode::format_unsupported || !config_.default_exclusions ||
-        planned.reason.rule != Rule::global)
+        planned.reason->rule != Rule::global)
       return std::move(error);
     leave(planned, error);
-    planned.reason = {Rule::not_quantizable, "", std::move(error.message)};
+    planned.reason = Reason{Rule::not_quantizable, "", std::move(error.message)};
     return {};
   }
 
@@ -261,8 +279,8 @@ class CheckpointPlanner final : public OutputPlanner {
   }
 
   QuantizationSpec with_common_group(QuantizationSpec spec, PlannedTensor& planned) {
-    planned.reason.text +=
-        text_of("; groups of {}, as in the layers whose rows {} does not divide", common_group_, spec.group_size);
+    planned.add_reason(
+        text_of("; groups of {}, as in the layers whose rows {} does not divide", common_group_, spec.group_size));
     regrouped_.add(planned.task.name);
     spec.group_size = common_group_;
     return spec;
@@ -286,9 +304,9 @@ class CheckpointPlanner final : public OutputPlanner {
   // A layer that fits is left if one that vLLM joins with it does not.
   void leave_with_others(PlannedTensor& planned) {
     const std::string_view reason = joined_.reason_to_leave(planned.weight.layer);
-    if (reason.empty() || planned.task.layout.codes == CodeStorage::cast_values) return;
+    if (reason.empty() || planned.task.layout->codes == CodeStorage::cast_values) return;
     planned.task.layout = WeightLayout();
-    planned.reason = {Rule::not_quantizable, "", std::string(reason)};
+    planned.reason = Reason{Rule::not_quantizable, "", std::string(reason)};
     leave(planned, error_at(ErrorCode::format_unsupported, planned.task.name, "{}", reason));
     left_with_others_.add(planned.task.name);
   }
@@ -305,23 +323,29 @@ class CheckpointPlanner final : public OutputPlanner {
     Stages plain(1);
     plain.front().dtype = Dtype::bfloat16;
     TRY(layout, format_.layout(planned.weight, plain));
-    planned.task.layout = std::move(layout);
-    planned.task.layout.source_transposed = tensor.is_input_major;
+    layout.source_transposed = tensor.is_input_major;
     planned.is_left = true;
     if (tensor.quantized)
-      planned.reason.text += "; its decoded values are written as BF16";
+      planned.add_reason("; its decoded values are written as BF16");
     else if (needs_bfloat16(tensor))
-      planned.reason.text += "; written as BF16, in which the loader computes";
+      planned.add_reason("; written as BF16, in which the loader computes");
     else
-      set_dtype(planned.task.layout.components.front(), tensor.stored.dtype);
+      set_dtype(layout.components.front(), tensor.stored.dtype);
+    planned.task.layout = std::move(layout);
     return {};
   }
 
-  // Small floats rounded to another grid no longer fit their dtype, so they are written as BF16.
+  // Small floats rounded to another grid no longer fit their dtype, so they are written as BF16; doubles are computed in
+  // float32.
   void widen_output(TensorTask& task) {
-    WeightLayout& layout = task.layout;
-    if (layout.codes != CodeStorage::source_values || !small_float_of(layout.source)) return;
-    set_dtype(layout.components.front(), StorageDtype::BF16);
+    const WeightLayout& given = task.layout;
+    if (given.codes != CodeStorage::source_values) return;
+    const bool is_small = small_float_of(given.source).has_value(), is_double = given.source == StorageDtype::F64;
+    if (!is_small && !is_double) return;
+    task.layout.edit([&](WeightLayout& layout) {
+      set_dtype(layout.components.front(), is_small ? StorageDtype::BF16 : StorageDtype::F32);
+    });
+    if (!is_small) return;
     widened_.add(task.name);
   }
 
@@ -333,11 +357,11 @@ class CheckpointPlanner final : public OutputPlanner {
     if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
     outcome.is_unpacked = weight.is_unpacked;
     outcome.is_reordered = weight.is_reordered;
-    const Rule rule = planned.reason.rule;
+    const Rule rule = planned.reason->rule;
     outcome.is_asked = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
     if (weight.shape.size() == 2) outcome.columns = weight.shape[1];
     if (!planned.task.is_copy && !planned.is_left) {
-      outcome.weight = planned.task.layout.all_stages();
+      outcome.weight = planned.task.layout->all_stages();
       check_loader(planned, outcome);
       add_activations(planned, outcome);
     } else if (rule != Rule::excluded && rule != Rule::default_exclusion) {
@@ -415,19 +439,39 @@ class CheckpointPlanner final : public OutputPlanner {
                "is the first of {} routers of experts, which stay as they are: Quark passes them over, and its loader "
                "expects their values",
                routers_.count));
+    report_cache();
     report_requantized();
     if (widened_.count != 0)
       note("dtype-widened", widened_.first,
            text_of("is the first of {} tensors in floats of 8 or 4 bits: their new values are written as BF16, rounded "
                    "to it",
                    widened_.count));
-    if (failures() != 0 || left_.count != 0 || plan_.quantized_count != 0) return;
+  }
+
+  // Algorithms may change weights that stay floats; a quantized source may be decoded.
+  bool does_nothing() const override {
+    if (plan_.quantized_count != 0 || !asked_.empty() || !plan_.config_changes.is_null()) return false;
     for (const PlannedTensor& planned : plan_.tensors)
-      if (planned.reason.rule == Rule::default_exclusion)
-        return fail(error_at(ErrorCode::format_unsupported, planned.task.name,
-                             "nothing of this model would be quantized as {}: this weight is left by {}. Name it in "
-                             "the config, or write another format",
-                             format_.name(), planned.reason.text));
+      if (planned.is_left) return false;
+    return true;
+  }
+
+  bool holds_cache_scheme() const { return cache_.method == format_.name() && format_.holds_cache_scheme(); }
+
+  void report_cache() {
+    if (cache_.scales == 0 && cache_.scheme.is_null()) return;
+    const std::string where = cache_.scales == 0 ? std::string("config.json") : cache_.first;
+    const std::string kept =
+        cache_.scales == 0 ? std::string("config.json describes a quantized key-value cache without scales")
+                           : text_of("is the first of {} scales of the key-value cache, which are kept", cache_.scales);
+    if (holds_cache_scheme() && !cache_.scheme.is_null())
+      note("cache-scales", where, text_of("{}; the scheme of the source is kept, too", kept));
+    else
+      warn(
+          "cache-scales", where,
+          text_of("{}; quantization_config of {} does not say how the cache is quantized", kept, format_.name()),
+          "give the runtime its dtype, such as --kv-cache-dtype fp8 of vLLM; files of the source's own format keep the "
+          "scheme");
   }
 
   void share_tensor_scales() {
@@ -481,9 +525,12 @@ class CheckpointPlanner final : public OutputPlanner {
       });
     TRY_VOID(lay_out_files(plan_, model_, options_.version));
     bool is_any = false;
-    for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight.empty();
+    for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight->empty();
     if (!is_any) return {};
     plan_.quantization_config = format_.quantization_config(config_, outcomes_, family_);
+    if (holds_cache_scheme() && !plan_.quantization_config.is_null())
+      for (const auto& [key, value] : cache_.scheme.members())
+        plan_.quantization_config.set(std::string(key), json::Value(value));
     const AskedAlgorithm* const rotation = find_online_rotation(asked_);
     if (rotation == nullptr || plan_.quantization_config.is_null()) return {};
     json::Array algorithms;
@@ -501,6 +548,7 @@ class CheckpointPlanner final : public OutputPlanner {
   const int64_t common_group_;
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
+  const SourceCache cache_;
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   int64_t smaller_group_ = 0;

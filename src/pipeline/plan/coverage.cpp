@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/order.h"
 
 namespace wasmquant {
@@ -16,8 +17,8 @@ uint64_t elements_of(const std::vector<uint64_t>& shape) {
 // Plain GGUF types count as copies: vectors always become F32.
 bool is_quantized(const TensorTask& task) {
   if (task.is_copy) return false;
-  if (task.layout.codes != CodeStorage::ggml_rows) return true;
-  return info_of(*ggml_type_of(task.layout.components.front().dtype)).block != 1;
+  if (task.layout->codes != CodeStorage::ggml_rows) return true;
+  return info_of(*ggml_type_of(task.layout->components.front().dtype)).block != 1;
 }
 
 // "62.5 %", without floating point.
@@ -44,9 +45,9 @@ Coverage coverage_of(const Plan& plan, const ModelIndex& given) {
       continue;
     }
     auto left = std::find_if(coverage.left.begin(), coverage.left.end(),
-                             [&](const Coverage::Left& row) { return row.text == planned.reason.text; });
+                             [&](const Coverage::Left& row) { return row.text == planned.reason->text; });
     if (left == coverage.left.end()) {
-      coverage.left.push_back({name_of(planned.reason.rule), planned.reason.text, stored.name});
+      coverage.left.push_back({name_of(planned.reason->rule), planned.reason->text, stored.name});
       left = coverage.left.end() - 1;
     }
     ++left->tensors;
@@ -80,13 +81,26 @@ json::Value to_json(const Coverage& coverage) {
   return out;
 }
 
+Diagnostic nothing_quantized_error(const Coverage& coverage) {
+  Diagnostic error{Severity::error, name_of(ErrorCode::nothing_quantized), "",
+                   "nothing of this model would be quantized",
+                   "plan shows why each tensor is left: name layers in the config, or take another preset or format"};
+  if (coverage.left.empty()) {
+    error.message += ": it has no tensors";
+    return error;
+  }
+  const Coverage::Left& largest = coverage.left[0];
+  error.where = largest.first;
+  error.message +=
+      text_of("; {} of the parameters are left: {}", percent(largest.parameters, coverage.parameters), largest.text);
+  return error;
+}
+
 Diagnostic low_coverage_warning(const Coverage& coverage) {
-  Diagnostic warning{Severity::warning, "low-coverage", "",
-                     coverage.quantized_parameters == 0
-                         ? std::string("nothing is quantized")
-                         : text_of("only {} of the parameters are quantized",
-                                   percent(coverage.quantized_parameters, coverage.parameters)),
-                     ""};
+  Diagnostic warning{
+      Severity::warning, "low-coverage", "",
+      text_of("only {} of the parameters are quantized", percent(coverage.quantized_parameters, coverage.parameters)),
+      ""};
   if (!coverage.left.empty()) {
     const Coverage::Left& largest = coverage.left[0];
     warning.where = largest.first;

@@ -20,6 +20,7 @@ struct Slot {
   const KnownTensor* known = nullptr;  // literal bytes instead of a component
 
   const Component& described() const noexcept { return known ? known->component : tensor->outputs()[component]; }
+  std::string name() const { return known ? known->component.name_part : described().name_in(tensor->weight.layer); }
 };
 
 void append_little_endian(uint64_t value, int bytes, std::string& out) {
@@ -72,13 +73,19 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
       if (alignment_class(each->component.bytes) == alignment) slots.push_back({nullptr, 0, each});
   }
 
-  List<safetensors::Entry> entries;
-  entries.reserve(slots.size());
+  size_t text_bytes = 0;
   for (const Slot& slot : slots) {
     const Component& component = slot.described();
-    entries.push_back({component.name, component.dtype, component.shape});
+    const size_t layer_bytes = component.follows_layer ? slot.tensor->weight.layer.size() : 0;
+    text_bytes +=
+        safetensors::HeaderWriter::entry_bytes(layer_bytes + component.name_part.size(), component.shape.size());
   }
-  TRY(header, safetensors::write_header(entries, metadata));
+  TRY(writer, safetensors::HeaderWriter::begin(metadata, text_bytes));
+  for (const Slot& slot : slots) {
+    const Component& component = slot.described();
+    TRY_VOID(writer.add(slot.name(), component.dtype, component.shape));
+  }
+  TRY(header, writer.finish());
   file.prefix = std::move(header.bytes) + known;
   if (!known_tensors.empty()) file.literals.push_back({0, 0, file.prefix.size()});
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -104,9 +111,10 @@ using ShardMap = List<std::pair<std::string, std::string>>;
 
 void add_to_map(ShardMap& map, std::span<PlannedTensor* const> tensors, const std::string& file) {
   for (const PlannedTensor* planned : tensors)
-    for (const Component& component : planned->outputs()) map.emplace_back(component.name, file);
+    for (const Component& component : planned->outputs())
+      map.emplace_back(component.name_in(planned->weight.layer), file);
   for (const PlannedTensor* planned : tensors)
-    for (const KnownTensor& known : planned->activations) map.emplace_back(known.component.name, file);
+    for (const KnownTensor& known : planned->activations) map.emplace_back(known.component.name_part, file);
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ class GgufPlanner final : public OutputPlanner {
     uint64_t elements = 1;
     for (const uint64_t d : tensor.shape) elements *= d;
     const auto bytes_in = [&](GgmlType type) { return info_of(type).bytes_of(elements); };
-    if (fallbacks_.count == 0) first_fallback_ = planned.reason.text;
+    if (fallbacks_.count == 0) first_fallback_ = planned.reason->text;
     fallbacks_.add(tensor.name);
     fallback_bytes_ += static_cast<int64_t>(bytes_in(choice.type)) - static_cast<int64_t>(bytes_in(choice.wanted));
   }
@@ -197,13 +197,18 @@ class GgufPlanner final : public OutputPlanner {
                       "with more bits",
                       info_of(source.dtype).name, info_of(type).name);
     } else {
-      task.layout = ggml_layout(tensor.shape, source.dtype, type, tensor.name);
-      if (task.change.interleaved_rows != 0) task.layout.whole_lines = task.change.interleaved_rows;
+      WeightLayout layout = ggml_layout(tensor.shape, source.dtype, type, tensor.name);
+      layout.components.front().set_name(tensor.name, planned.weight.layer);
+      if (task.change.interleaved_rows != 0) layout.whole_lines = task.change.interleaved_rows;
+      task.layout = std::move(layout);
       if (task.quantized || small_float_of(source.dtype) || info_of(source.dtype).block > 1)
         requantized_.add(source.name);
     }
     return importance_.weigh(planned, tensor.name, type, plan_.requests);
   }
+
+  // The types of files that are not quantized are asked for as such.
+  bool does_nothing() const override { return plan_.quantized_count == 0 && info_of(info_of(recipe_).type).block > 1; }
 
   void report() override {
     if (conversion::needs_importance(recipe_) && !importance_.is_given())
@@ -237,7 +242,7 @@ class GgufPlanner final : public OutputPlanner {
     }
     for (const PlannedTensor& planned : plan_.tensors) {
       const Component& stored = planned.outputs().front();
-      entries.push_back({stored.name, *ggml_type_of(stored.dtype), stored.shape});
+      entries.push_back({stored.name_in(planned.weight.layer), *ggml_type_of(stored.dtype), stored.shape});
     }
     TRY(alignment, gguf::alignment_of(converted_.metadata));
     const std::span<const gguf::NewTensor> all(entries.data(), entries.size());
@@ -265,7 +270,7 @@ class GgufPlanner final : public OutputPlanner {
           continue;
         }
         TensorTask& task = plan_.tensors[i - generated.size()].task;
-        const uint64_t at = header.offsets[i - begin], after = at + task.layout.components.front().bytes;
+        const uint64_t at = header.offsets[i - begin], after = at + task.layout->components.front().bytes;
         task.components.push_back({part, at});
         task.padding = static_cast<uint32_t>(gguf::padded(after, alignment) - after);
       }

@@ -20,14 +20,14 @@ Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelW
     const bool is_input = role == ActivationRole::input;
     const Stages& stages = is_input ? layer.input_tensors : layer.output_tensors;
     ActivationRequest request{weight.layer, role};
-    request.importance = is_input && task.layout.spec.observer_options.weighted;
+    request.importance = is_input && task.layout->spec.observer_options.weighted;
     if (request.importance) {
       // Layout rows must be those of [out, in].
-      if (!is_linear || weight.is_input_major != task.layout.source_transposed)
+      if (!is_linear || weight.is_input_major != task.layout->source_transposed)
         return error_at(ErrorCode::not_implemented, task.name,
                         "\"weighted\" is for MatMulNBits, and for DequantizeLinear before Gemm with transB; "
                         "exclude this layer");
-      request.features = task.layout.columns;
+      request.features = task.layout->columns;
     }
     if (options_.calibrates && are_static(stages) && takes_static(weight)) {
       auto storage = activation_storage(stages, 0);
@@ -44,7 +44,7 @@ Status OnnxActivations::add(PlannedTensor& planned, const conversion::OnnxModelW
       const bool is_signed = storage->zero_point == StorageDtype::I8;
       request.spec = std::move(storage->spec);
       request.scales = 1;
-      planned.reason.text += text_of("; {}s static {}", name_of(role), is_signed ? "int8" : "uint8");
+      planned.add_reason(text_of("; {}s static {}", name_of(role), is_signed ? "int8" : "uint8"));
       const json::Value& found = found_for(request, options_.activations);
       conversion::StaticScale scale{1, 0, is_signed};
       if (!found.is_null()) {

@@ -66,7 +66,7 @@ void OnnxFiles::place(const conversion::OnnxRewrite& rewritten, List<uint32_t> c
   }
   place_file(name_, rewritten.model, rewritten, chosen);
   for (PlannedTensor& planned : plan_.tensors)
-    if (planned.task.is_copy && !planned.task.factors.any() && !planned.outputs().empty())
+    if (planned.task.is_copy && !planned.task.factors->any() && !planned.outputs().empty())
       planned.task.components.front().file = file_of_copy(planned);
   order_work(std::move(chosen));
 }

@@ -100,13 +100,14 @@ void OnnxFolding::apply(uint32_t tensor, PlannedTensor& planned) const {
   const OnnxNorm* const norm = norm_of(tensor);
   if (norm == nullptr) return;
   const std::string_view name = original_.nodes[norm->node].name;
-  planned.reason.text +=
-      text_of("; takes up the batch norm {}", name.empty() ? original_.tensors[norm->values[0]].name : name);
-  ChannelFactors& factors = planned.task.factors;
+  planned.add_reason(
+      text_of("; takes up the batch norm {}", name.empty() ? original_.tensors[norm->values[0]].name : name));
+  ChannelFactors factors;
   factors.inner = norm->inner;
   factors.cycle = norm->cycle;
   factors.repeat = norm->repeat;
   factors.values = factors_[static_cast<size_t>(norm - norms_.data())];
+  planned.task.factors = std::move(factors);
 }
 
 }  // namespace wasmquant

@@ -32,9 +32,9 @@ class OnnxPlanner final : public OutputPlanner {
  private:
   Status prepare() override { return folding_.read(options_.constants, plan_); }
 
-  // Biases and constants are listed too, so a share of all tensors says nothing, unless it is none and nothing else was
-  // done.
-  bool expects_coverage() const override { return plan_.quantized_count == 0 && folding_.norms().empty(); }
+  bool does_nothing() const override { return plan_.quantized_count == 0 && folding_.norms().empty(); }
+  // Biases and constants are listed too, so a share of all tensors says nothing.
+  bool expects_coverage() const override { return false; }
 
   void add_tensors() override {
     for (uint32_t i = 0; i < model_.tensors().size(); ++i) {
@@ -53,15 +53,16 @@ class OnnxPlanner final : public OutputPlanner {
       Error& error = quantized.error();
       if (!has_fallback() || error.code != ErrorCode::format_unsupported) return quantized;
       leave(planned, error);
-      planned.reason = {Rule::not_quantizable, planned.reason.where,
-                        text_of("{}; it stays as it is: {}", planned.reason.text, error.message)};
+      planned.reason = Reason{Rule::not_quantizable, planned.reason->where,
+                              text_of("{}; it stays as it is: {}", planned.reason->text, error.message)};
     }
     folding_.apply(listed.tensor, planned);
     if (planned.onnx_form) return {};
     keep_bytes(planned);
     if (!folding_.is_needless(listed.tensor)) return {};
-    planned.reason.text = "belongs to a batch norm that the layer before it takes up";
-    planned.task.layout.components = List<Component>();
+    planned.reason.edit(
+        [&](Reason& reason) { reason.text = "belongs to a batch norm that the layer before it takes up"; });
+    planned.task.layout = WeightLayout();
     return {};
   }
 
@@ -69,7 +70,8 @@ class OnnxPlanner final : public OutputPlanner {
   Status quantize(PlannedTensor& planned, const OnnxTensor& listed) {
     planned.weight.layer_type = resolver_.type_of(planned.weight.layer, planned.weight.layer_type);
     if (listed.weight == nullptr) {
-      planned.reason = {Rule::not_a_weight, "", conversion::reason_no_weight(onnx_, onnx_.tensors[listed.tensor])};
+      planned.reason =
+          Reason{Rule::not_a_weight, "", conversion::reason_no_weight(onnx_, onnx_.tensors[listed.tensor])};
       return {};
     }
     const OnnxModelWeight& weight = *listed.weight;
@@ -90,7 +92,7 @@ class OnnxPlanner final : public OutputPlanner {
     if (resolved.weight.empty()) return {};
     const char* const kept = weight.is_input && !options_.onnx.constant_inputs ? kInput : weight.kept;
     if (kept != nullptr) {
-      planned.reason = {Rule::not_quantizable, "", kept};
+      planned.reason = Reason{Rule::not_quantizable, "", kept};
       return {};
     }
     if (resolved.weight.size() > 1)
@@ -101,7 +103,7 @@ class OnnxPlanner final : public OutputPlanner {
     Status chosen = set_layout(planned, weight, resolved.weight.front(), style);
     if (!chosen && style == OnnxStyle::dynamic && has_fallback()) {
       if (!set_layout(planned, weight, resolved.weight.front(), OnnxStyle::weight_only)) return chosen;
-      planned.reason.text += "; no integer operator takes its inputs, so they stay in float";
+      planned.add_reason("; no integer operator takes its inputs, so they stay in float");
     } else if (!chosen) {
       return chosen;
     }
@@ -146,9 +148,9 @@ class OnnxPlanner final : public OutputPlanner {
     planned.task.layout = std::move(*layout);
     planned.task.is_varints = onnx_.tensors[weight.tensor].encoding == onnx::Encoding::varints;
     planned.onnx_form = form;
-    planned.reason.text += text_of("; as {}", name_of(form));
+    planned.add_reason(text_of("; as {}", name_of(form)));
     if (form == OnnxForm::dequantize_linear && readers_[planned.tensor] != OnnxReaders::all)
-      planned.reason.text += ", for the other nodes that read it, too";
+      planned.add_reason(", for the other nodes that read it, too");
     return {};
   }
 
@@ -207,11 +209,11 @@ class OnnxPlanner final : public OutputPlanner {
       PlannedTensor& planned = plan_.tensors[i];
       planned.task.components.resize(planned.outputs().size());
       const bool is_float = !planned.onnx_form;
-      if (is_float && !planned.task.factors.any()) continue;
+      if (is_float && !planned.task.factors->any()) continue;
       const OnnxTensor& listed = model_.onnx_tensors()[i];
       const OnnxForm form = is_float ? OnnxForm::dequantize_linear : *planned.onnx_form;
       conversion::OnnxChoice& choice = choices.emplace_back(
-          conversion::OnnxChoice{listed.tensor, form, &planned.task.layout, listed.weight, {}, {}, is_float});
+          conversion::OnnxChoice{listed.tensor, form, &planned.task.layout.get(), listed.weight, {}, {}, is_float});
       if (!is_float) choice.readers = readers_[i];
       if (!is_float) activations_.apply(choice);
       chosen.push_back(i);

@@ -28,13 +28,13 @@ bool is_quantized(const PlannedTensor& planned) {
   if (planned.outputs().empty() || planned.is_left) return false;
   const StorageDtypeInfo& stored = info_of(planned.outputs().front().dtype);
   if (stored.is_ggml()) return stored.block > 1;
-  return !planned.task.is_copy && planned.task.layout.codes != CodeStorage::ggml_rows;
+  return !planned.task.is_copy && planned.task.layout->codes != CodeStorage::ggml_rows;
 }
 
 // Adds the tensor and the deciding config key to the error.
 Error with_place(const PlannedTensor& planned, Error error) {
   if (error.where.empty()) error.where = planned.task.name;
-  const std::string& pointer = planned.reason.where;
+  const std::string& pointer = planned.reason->where;
   if (!pointer.empty()) error.message += text_of("; asked for by {}", pointer);
   return error;
 }
@@ -69,11 +69,19 @@ Result<Plan> OutputPlanner::run() {
   add_tensors();
   for (uint32_t i = 0; i < plan_.tensors.size(); ++i) plan_.work.push_back(i);
   report();
+  if (doubles_.count != 0)
+    note("float64-read", doubles_.first,
+         text_of("is the first of {} tensors in float64: their values are rounded to float32 before anything else",
+                 doubles_.count));
   if (failures_ == 0 && first_left_ && plan_.quantized_count == 0) fail(std::move(*first_left_));
   if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
   if (failures_ != 0) return std::move(first_failure_);
   if (Status placed = place_files(); !placed) return of_model(std::move(placed.error()));
-  if (expects_coverage()) warn_of_low_coverage();
+  const Coverage coverage = coverage_of(plan_, model_);
+  if (does_nothing())
+    put_first(nothing_quantized_error(coverage));
+  else if (expects_coverage() && coverage.is_low())
+    put_first(low_coverage_warning(coverage));
   return std::move(plan_);
 }
 
@@ -104,9 +112,13 @@ PlannedTensor& OutputPlanner::begin(uint32_t index, const ModelTensor& tensor) {
 void OutputPlanner::keep_bytes(PlannedTensor& planned) {
   TensorTask& task = planned.task;
   task.is_copy = true;
-  task.layout = WeightLayout();
-  task.layout.components.push_back(
-      {Role::codes, task.name, planned.weight.source, planned.weight.shape, task.source_bytes});
+  WeightLayout layout;
+  Component& bytes = layout.components.emplace_back();
+  bytes.set_name(task.name, planned.weight.layer);
+  bytes.dtype = planned.weight.source;
+  bytes.shape = planned.weight.shape;
+  bytes.bytes = task.source_bytes;
+  task.layout = std::move(layout);
 }
 
 void OutputPlanner::finish(PlannedTensor& planned, Status chosen) {
@@ -121,6 +133,7 @@ void OutputPlanner::finish(PlannedTensor& planned, Status chosen) {
 }
 
 void OutputPlanner::count(PlannedTensor& planned) {
+  if (planned.weight.source == StorageDtype::F64 && !planned.task.is_copy) doubles_.add(planned.task.name);
   for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
   for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
   if (planned.name.empty()) plan_.bytes_before += planned.task.source_bytes;  // else its source is already counted
@@ -144,7 +157,7 @@ QuantizationSpec OutputPlanner::fall_back(const QuantizationSpec& spec, uint64_t
   const QuantizationSpec fitting = with_fitting_groups(spec, axis_length, largest);
   const std::string instead =
       fitting.qscheme == QScheme::per_channel ? "one scale per channel" : group_text(fitting.group_size);
-  planned.reason.text += text_of("; {} does not divide {}, so {}", group_text(spec.group_size), axis_length, instead);
+  planned.add_reason(text_of("; {} does not divide {}, so {}", group_text(spec.group_size), axis_length, instead));
   note("group-fallback", planned.task.name,
        text_of("{} does not divide {}; {} is used here", group_text(spec.group_size), axis_length, instead),
        "set \"indivisible_groups\": \"error\" to refuse instead");
@@ -181,11 +194,9 @@ void OutputPlanner::report_requantized() {
        "start from F32, F16 or BF16 where you can");
 }
 
-// Inserted first, for people who read one line only.
-void OutputPlanner::warn_of_low_coverage() {
-  const Coverage coverage = coverage_of(plan_, model_);
-  if (!coverage.is_low()) return;
-  List<Diagnostic> all = {low_coverage_warning(coverage)};
+// For people who read one line only.
+void OutputPlanner::put_first(Diagnostic diagnostic) {
+  List<Diagnostic> all = {std::move(diagnostic)};
   for (Diagnostic& d : diagnostics_) all.push_back(std::move(d));
   diagnostics_ = std::move(all);
 }

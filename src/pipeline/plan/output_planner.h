@@ -40,6 +40,8 @@ class OutputPlanner {
   virtual void report() = 0;
   /// Sets Plan::files and the components' places in them.
   virtual Status place_files() = 0;
+  /// Whether the plan does nothing that was asked for: the error of a run, which a plan names first.
+  virtual bool does_nothing() const { return plan_.quantized_count == 0; }
   /// Whether low coverage gets a warning.
   virtual bool expects_coverage() const { return plan_.quantized_count != 0; }
 
@@ -85,11 +87,12 @@ class OutputPlanner {
  private:
   Error of_model(Error error) const;
   void count(PlannedTensor& planned);
-  void warn_of_low_coverage();
+  void put_first(Diagnostic diagnostic);
 
   uint64_t failures_ = 0;
   Error first_failure_;
   std::optional<Error> first_left_;
+  Tally doubles_;  // tensors in float64 that are read
 };
 
 }  // namespace wasmquant

@@ -2,6 +2,7 @@
 
 #include "config/config_api.h"
 #include "pipeline/calibration/algorithm_list.h"
+#include "pipeline/model_index/source_names.h"
 #include "pipeline/plan/output_format.h"
 
 namespace wasmquant {
@@ -29,6 +30,7 @@ void PlannedFile::add_literal(uint64_t offset, std::string_view text) {
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
                        List<Diagnostic>& diagnostics) {
   const Format& source = model.format();
+  TRY_VOID(check_adapter(model));
   const OutputFormat* const asked = output_format_named(options.format);
   if (asked == nullptr && !options.format.empty())
     return error_at(ErrorCode::argument_invalid, "format", "found {q}; allowed are {}", options.format,
@@ -36,6 +38,7 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
   const bool prefers_recipe = asked != nullptr ? asked->takes_recipes : source.has_ggml_names;
   TRY(parsed, config::parse_for_format(config_text, prefers_recipe, &diagnostics));
   const Config& config = parsed.config;
+  warn_of_wrapped_names(model, diagnostics);
   const bool is_recipe = config.dialect == Dialect::gguf;
   if (source.has_graph && is_recipe)
     return error_at(ErrorCode::format_unsupported, "/recipe",

@@ -63,14 +63,18 @@ struct PlannedTensor {
   uint32_t tensor = 0;  // index into the model's tensors
   std::string name;     // if it differs from the source's: another tensor made from the same one
   WeightDescription weight;
-  Reason reason;
+  SharedValue<Reason> reason;
   TensorTask task;
   std::optional<OnnxForm> onnx_form;  // for weights that ONNX stores as codes
   bool is_left = false;               // values are kept, decoded or rearranged
   uint64_t bytes_after = 0;
   List<KnownTensor> activations;  // static scales of the layer's inputs and outputs
 
-  const List<Component>& outputs() const noexcept { return task.layout.components; }
+  const List<Component>& outputs() const noexcept { return task.layout->components; }
+  /// Adds to the sentence that gives the reason.
+  void add_reason(std::string_view text) {
+    reason.edit([&](Reason& own) { own.text += text; });
+  }
 };
 
 /// Known bytes at `offset` of the file and `begin` of PlannedFile::prefix.

@@ -31,7 +31,7 @@ class StaticActivationPlanner {
   void add(ActivationRole role, const Stages& stages) {
     const bool is_input = role == ActivationRole::input;
     ActivationRequest request{planned_.weight.layer, role, is_input ? features_.inputs : features_.outputs};
-    request.importance = is_input && planned_.task.layout.spec.observer_options.weighted;
+    request.importance = is_input && planned_.task.layout->spec.observer_options.weighted;
     if (request.importance && request.features == 0)
       out_.errors.push_back(error_at(ErrorCode::not_implemented, planned_.task.name,
                                      "\"weighted\" is for linear layers; exclude this one"));
@@ -63,7 +63,7 @@ class StaticActivationPlanner {
       return std::nullopt;
     }
     auto storage = activation_storage(stages, channels);
-    if (storage && planned_.task.layout.codes != CodeStorage::cast_values && format_.fit(planned_.weight, *storage))
+    if (storage && planned_.task.layout->codes != CodeStorage::cast_values && format_.fit(planned_.weight, *storage))
       return storage;
     out_.errors.push_back(error_at(ErrorCode::format_unsupported, planned_.weight.layer,
                                    "{} stores static scales of int8, uint8 and fp8 per tensor, quark also per channel, "
@@ -108,7 +108,7 @@ void share_expert_inputs(List<PlannedTensor>& tensors, const std::function<bool(
   List<std::pair<std::string, KnownTensor*>> shared;
   for (PlannedTensor& planned : tensors)
     for (KnownTensor& known : planned.activations) {
-      if (known.component.role != Role::scale || !known.component.name.ends_with(".input_scale")) continue;
+      if (known.component.role != Role::scale || !known.component.name_part.ends_with(".input_scale")) continue;
       std::string projection = projection_of(planned.weight.layer);
       if (projection.empty() || !is_symmetric(planned)) continue;
       const KnownTensor*& most = largest[projection];

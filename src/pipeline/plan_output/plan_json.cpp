@@ -11,9 +11,9 @@ namespace {
 
 std::string_view action_of(const TensorTask& task) {
   if (task.is_copy) return "copy";
-  if (task.layout.codes == CodeStorage::ggml_rows)
-    return info_of(*ggml_type_of(task.layout.components.front().dtype)).block == 1 ? "cast" : "quantize";
-  return task.layout.codes == CodeStorage::cast_values ? "cast" : "quantize";
+  if (task.layout->codes == CodeStorage::ggml_rows)
+    return info_of(*ggml_type_of(task.layout->components.front().dtype)).block == 1 ? "cast" : "quantize";
+  return task.layout->codes == CodeStorage::cast_values ? "cast" : "quantize";
 }
 
 json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, uint64_t after, uint64_t elements,
@@ -28,13 +28,6 @@ json::Value totals_json(uint64_t tensors, uint64_t quantized, uint64_t before, u
   return out;
 }
 
-// The default, omitted from rows: the name without ".weight" or ".bias".
-std::string_view usual_layer(std::string_view name) {
-  for (const std::string_view suffix : {".weight", ".bias"})
-    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
-  return name;
-}
-
 json::Value type_json(GgmlType type) {
   json::Value out;
   out.set("dtype", info_of(type).name);
@@ -43,23 +36,13 @@ json::Value type_json(GgmlType type) {
 
 }  // namespace
 
-void set_spec(json::Value& row, const WeightLayout& layout, bool is_plain) {
-  if (!is_plain && layout.codes == CodeStorage::ggml_rows) {
-    row.set("spec", type_json(*ggml_type_of(layout.components.front().dtype)));
-    return;
-  }
-  if (!is_plain && layout.codes == CodeStorage::lookup_nibbles) {  // table indexes have no public dtype
-    row.set("spec", json::Value());
-    return;
-  }
-  row.set("spec", is_plain ? json::Value() : config::to_canonical_json(layout.spec));
-  if (is_plain || layout.stages.empty()) return;
-  json::Array stages;
-  for (const QuantizationSpec& stage : layout.stages) stages.push_back(config::to_canonical_json(stage));
-  row.set("stages", std::move(stages));
+std::string_view usual_layer(std::string_view name) {
+  for (const std::string_view suffix : {".weight", ".bias"})
+    if (name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  return name;
 }
 
-uint64_t PlanRows::number_of(const QuantizationSpec& spec) {
+uint64_t SharedColumns::number_of(const QuantizationSpec& spec) {
   for (const auto& [known, number] : specs_)
     if (known == spec) return number;
   new_specs_.push_back(config::to_canonical_json(spec));
@@ -67,7 +50,7 @@ uint64_t PlanRows::number_of(const QuantizationSpec& spec) {
   return spec_count_++;
 }
 
-uint64_t PlanRows::number_of(GgmlType type) {
+uint64_t SharedColumns::number_of(GgmlType type) {
   for (const auto& [known, number] : types_)
     if (known == type) return number;
   new_specs_.push_back(type_json(type));
@@ -75,7 +58,7 @@ uint64_t PlanRows::number_of(GgmlType type) {
   return spec_count_++;
 }
 
-uint64_t PlanRows::number_of(const Reason& reason) {
+uint64_t SharedColumns::number_of(const Reason& reason) {
   std::string key(1, static_cast<char>(reason.rule));
   key.append(reason.where).append(1, '\0').append(reason.text);
   const auto [known, is_new] = reasons_.try_emplace(std::move(key), reasons_.size());
@@ -84,15 +67,17 @@ uint64_t PlanRows::number_of(const Reason& reason) {
 }
 
 // Outputs of the same suffix, shape, size and file share one entry.
-void PlanRows::add_output(json::TextWriter& out, std::string_view layer, const Component& component, uint32_t file) {
-  const bool is_of_layer = component.name.starts_with(layer);
+void PlanRows::add_output(json::TextWriter& out, std::string_view layer, const Component& component,
+                          std::string_view owner, uint32_t file) {
+  const std::string name = component.name_in(owner);
+  const bool is_of_layer = name.starts_with(layer);
   std::string text;
   json::TextWriter output(text);
   output.begin('{');
   if (is_of_layer)
-    output.member("suffix", std::string_view(component.name).substr(layer.size()));
+    output.member("suffix", std::string_view(name).substr(layer.size()));
   else
-    output.member("name", std::string_view(component.name));
+    output.member("name", std::string_view(name));
   output.member("dtype", info_of(component.dtype).name);
   output.member("shape", std::span<const uint64_t>(component.shape));
   output.member("bytes", component.bytes);
@@ -107,9 +92,8 @@ void PlanRows::add_output(json::TextWriter& out, std::string_view layer, const C
   out.add(known->second);
 }
 
-void PlanRows::add_specs(json::TextWriter& out, const TensorTask& task) {
-  const WeightLayout& layout = task.layout;
-  if (task.is_copy || layout.codes == CodeStorage::lookup_nibbles) {
+void SharedColumns::add_specs(json::TextWriter& out, const WeightLayout& layout, bool is_plain) {
+  if (is_plain || layout.codes == CodeStorage::lookup_nibbles) {  // table indexes have no public dtype
     out.member("spec", json::Value());
   } else if (layout.codes == CodeStorage::ggml_rows) {
     out.member("spec", number_of(*ggml_type_of(layout.components.front().dtype)));
@@ -123,6 +107,11 @@ void PlanRows::add_specs(json::TextWriter& out, const TensorTask& task) {
   }
 }
 
+void SharedColumns::add_new(json::TextWriter& out) {
+  out.member("specs", json::Value(std::exchange(new_specs_, {})));
+  out.member("reasons", json::Value(std::exchange(new_reasons_, {})));
+}
+
 void PlanRows::add_row(json::TextWriter& out, const PlannedTensor& planned) {
   const ModelTensor& tensor = model_.tensors()[planned.tensor];
   const std::string_view name = planned.name.empty() ? tensor.stored.name : planned.name;
@@ -134,15 +123,16 @@ void PlanRows::add_row(json::TextWriter& out, const PlannedTensor& planned) {
   out.member("dtype", info_of(tensor.stored.dtype).name);
   out.member("shape", std::span<const uint64_t>(tensor.stored.shape));
   out.member("action", action_of(planned.task));
-  add_specs(out, planned.task);
-  out.member("reason", number_of(planned.reason));
+  add_specs(out, planned.task.layout, planned.task.is_copy);
+  out.member("reason", number_of(*planned.reason));
   out.member("bytesBefore", planned.task.source_bytes);
   out.member("bytesAfter", planned.bytes_after);
   out.key("outputs");
   out.begin('[');
   const uint32_t file = planned.task.components.front().file;
-  for (const Component& component : planned.outputs()) add_output(out, layer, component, file);
-  for (const KnownTensor& known : planned.activations) add_output(out, layer, known.component, file);
+  for (const Component& component : planned.outputs()) add_output(out, layer, component, planned.weight.layer, file);
+  for (const KnownTensor& known : planned.activations)
+    add_output(out, layer, known.component, planned.weight.layer, file);
   out.end(']');
   out.end('}');
 }
@@ -155,8 +145,7 @@ std::string PlanRows::rows(size_t first, size_t last) {
   out.begin('[');
   for (size_t i = first; i < std::min(last, plan_.tensors.size()); ++i) add_row(out, plan_.tensors[i]);
   out.end(']');
-  out.member("specs", json::Value(std::exchange(new_specs_, {})));
-  out.member("reasons", json::Value(std::exchange(new_reasons_, {})));
+  add_new(out);
   out.key("outputs");
   out.begin('[');
   for (const std::string& output : new_outputs_) out.add_json(output);
@@ -166,27 +155,29 @@ std::string PlanRows::rows(size_t first, size_t last) {
   return text;
 }
 
-json::Value work_json(const Plan& plan) {
-  json::Array tasks;
-  for (size_t i = 0; i < plan.task_count(); ++i) {
+std::string work_json(const Plan& plan, size_t first, size_t last) {
+  std::string text;
+  json::TextWriter out(text);
+  out.begin('[');
+  for (size_t i = first; i < std::min(last, plan.task_count()); ++i) {
     const size_t work = plan.work_of(i);
     const TensorTask& planned = plan.task_of(work);
-    json::Value task;
-    task.set("tensor", work < plan.tensors.size() ? static_cast<int64_t>(work) : int64_t{-1});
-    task.set("bytes", planned.source_bytes);
-    task.set("tiles", planned.tiles);
+    out.begin('{');
+    out.member("tensor", json::Value(work < plan.tensors.size() ? static_cast<int64_t>(work) : int64_t{-1}));
+    out.member("bytes", planned.source_bytes);
+    out.member("tiles", planned.tiles);
     const uint32_t passes = planned.is_copy ? 0 : TensorScales::passes(planned.layout, planned.is_observed);
-    task.set("observePasses", static_cast<int64_t>(passes));
-    task.set("joinedTiles", planned.joined_tiles());
-    task.set("observedInParts", !planned.is_copy && TensorScales::shared(planned.layout));
-    json::Array outputs;
+    out.member("observePasses", uint64_t{passes});
+    out.member("joinedTiles", planned.joined_tiles());
+    out.member("observedInParts", json::Value(!planned.is_copy && TensorScales::shared(planned.layout)));
+    std::vector<uint64_t> outputs;
     for (const Location& at : planned.components)
-      if (json::Value file(uint64_t{at.file}); std::find(outputs.begin(), outputs.end(), file) == outputs.end())
-        outputs.push_back(std::move(file));
-    task.set("outputs", std::move(outputs));
-    tasks.push_back(std::move(task));
+      if (std::find(outputs.begin(), outputs.end(), at.file) == outputs.end()) outputs.push_back(at.file);
+    out.member("outputs", std::span<const uint64_t>(outputs));
+    out.end('}');
   }
-  return tasks;
+  out.end(']');
+  return text;
 }
 
 json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diagnostic>& diagnostics) {

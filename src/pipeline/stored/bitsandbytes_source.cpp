@@ -105,7 +105,7 @@ class BitsAndBytesSource final : public SourceFormat {
     TRY(layout, checkpoint_format_named(found.format)->layout(found.weight, {QuantizationSpec{}}));
     found.task.name = text_of("{}.weight", weight.layer);
     for (const Component& component : layout.components) {
-      TRY(tensor, need_tensor(model, component.name));
+      TRY(tensor, need_tensor(model, component.name_in(weight.layer)));
       const StoredTensor& stored = tensor->stored;
       // Codes may have any dtype (bnb_4bit_quant_storage), flat or as a column: the bytes are the same.
       const bool fits = component.role == Role::codes

@@ -24,7 +24,7 @@ Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model) {
     tensor.stored.dtype = StorageDtype::F32;
     tensor.stored.shape = each.weight.shape;
     tensor.file = found.task.components.front().file;
-    for (const Component& component : found.task.layout.components) tensor.stored.end += component.bytes;
+    for (const Component& component : found.task.layout->components) tensor.stored.end += component.bytes;
     tensor.quantized = std::make_shared<StoredWeight>(std::move(found));
   }
   original = std::make_unique<ModelIndex>(model.with_tensors(std::move(tensors)));

@@ -78,7 +78,7 @@ class PackedWordsSource final : public SourceFormat {
     if (scales == nullptr) return std::optional<StoredWeight>();
     TRY(found,
         locate(model, format_, weight, {words_spec(dtype_of(model, weight), scales->stored, weight)}, is_indexed_));
-    if (stores_zero_minus_1_) found.task.layout.zero_offset = -1;
+    if (stores_zero_minus_1_) found.task.layout.edit([](WeightLayout& layout) { layout.zero_offset = -1; });
     return std::optional(std::move(found));
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/match/layer_type.h"
+#include "families/module_path.h"
 
 namespace wasmquant {
 
@@ -50,7 +51,7 @@ Result<StoredWeight> find_plain(const ModelIndex& model, const WeightDescription
   TRY(layout, checkpoint_format_named(kPlain)->layout(found.weight, {QuantizationSpec{}}));
   found.task.name = tensor->stored.name;
   found.task.layout = std::move(layout);
-  if (tensor->stored.shape != weight.shape) return wrong_tensor(*tensor, kPlain, found.task.layout.components.front());
+  if (tensor->stored.shape != weight.shape) return wrong_tensor(*tensor, kPlain, found.task.layout->components.front());
   found.task.components.push_back({tensor->file, tensor->stored.begin});
   return found;
 }
@@ -128,16 +129,21 @@ bool StoredWeightReader::has_codes(const ModelIndex& model) const {
   return false;
 }
 
+// Scales of the key-value cache belong to no weight: they are kept.
+TensorUse StoredWeightReader::use_of(const ModelIndex& model, const ModelTensor& tensor) const {
+  return families::is_cache_scale(tensor.stored.name) ? TensorUse::plain : format_->use_of(model, tensor);
+}
+
 bool StoredWeightReader::is_original(const ModelIndex& model) const {
   return std::all_of(model.tensors().begin(), model.tensors().end(),
-                     [&](const ModelTensor& tensor) { return format_->use_of(model, tensor) == TensorUse::plain; });
+                     [&](const ModelTensor& tensor) { return use_of(model, tensor) == TensorUse::plain; });
 }
 
 List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) const {
   List<OriginalTensor> out;
   for (const ModelTensor& tensor : model.tensors()) {
     const StoredTensor& stored = tensor.stored;
-    const TensorUse use = format_->use_of(model, tensor);
+    const TensorUse use = use_of(model, tensor);
     if (use == TensorUse::part) continue;
     if (use == TensorUse::plain) {
       out.push_back({stored.name,

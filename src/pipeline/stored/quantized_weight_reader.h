@@ -36,11 +36,13 @@ class StoredWeightReader {
   /// Whether `originals` are the tensors as they are: none is codes, a scale or another part.
   bool is_original(const ModelIndex& model) const;
   bool are_codes(const ModelIndex& model, const ModelTensor& tensor) const {
-    return format_->use_of(model, tensor) == TensorUse::codes;
+    return use_of(model, tensor) == TensorUse::codes;
   }
   PackMethod pack_method() const noexcept { return format_->pack_method(); }
 
  private:
+  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const;
+
   std::unique_ptr<SourceFormat> format_;
 };
 

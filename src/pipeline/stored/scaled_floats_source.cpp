@@ -65,19 +65,18 @@ class ScaledFloatsSource final : public SourceFormat {
     if (t.factors != nullptr) stored.stored.set("pre_quant_scale", true);
     TRY(layout, checkpoint_format_named(found.format)->layout(stored, {*spec}));
     found.task.name = t.codes->stored.name;
-    found.task.layout = std::move(layout);
     found.weight = std::move(stored);
-    for (const Component& component : found.task.layout.components) {
+    for (Component& component : layout.components) {
       const ModelTensor* tensor = component.role == Role::codes          ? t.codes
                                   : component.role == Role::scale        ? t.scale
                                   : component.role == Role::second_scale ? t.second
                                                                          : t.factors;
       found.task.components.push_back({tensor->file, tensor->stored.begin});
       if (component.role == Role::codes) continue;  // F4 as U8 is the same bytes
-      Component& placed = found.task.layout.components[found.task.components.size() - 1];
-      set_dtype(placed, tensor->stored.dtype);
-      if (placed.bytes != tensor->stored.end - tensor->stored.begin) return misfit(t);
+      set_dtype(component, tensor->stored.dtype);
+      if (component.bytes != tensor->stored.end - tensor->stored.begin) return misfit(t);
     }
+    found.task.layout = std::move(layout);
     return std::optional(std::move(found));
   }
 
@@ -138,7 +137,8 @@ class ScaledFloatsSource final : public SourceFormat {
   }
 
   static bool is_float(const ModelTensor& tensor) noexcept {
-    return is_quantizable(tensor.stored.dtype) && !small_float_of(tensor.stored.dtype);
+    return is_quantizable(tensor.stored.dtype) && !small_float_of(tensor.stored.dtype) &&
+           tensor.stored.dtype != StorageDtype::F64;
   }
 
   /// Only NVFP4 has a second scale; factors are floats.

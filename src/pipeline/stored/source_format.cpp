@@ -41,26 +41,28 @@ Result<StoredWeight> locate(const ModelIndex& model, std::string_view format, We
   found.task.name = text_of("{}.weight", weight.layer);
   layout.reads_group_index = reads_group_index && may_have_group_index(layout.codes);
   found.task.components.resize(layout.components.size());
-  found.task.layout = std::move(layout);
   found.weight = std::move(weight);
-  for (size_t c = 0; c < found.task.layout.components.size(); ++c) {
-    const Component& component = found.task.layout.components[c];
-    const ModelTensor* tensor = model.find(component.name);
+  for (size_t c = 0; c < layout.components.size(); ++c) {
+    Component& component = layout.components[c];
+    const std::string name = component.name_in(found.weight.layer);
+    const ModelTensor* tensor = model.find(name);
     if (tensor == nullptr && is_known(component.role) &&
-        !(found.task.layout.reads_group_index && component.role == Role::group_index))
+        !(layout.reads_group_index && component.role == Role::group_index))
       continue;
-    if (tensor == nullptr) return error_at(ErrorCode::tensor_missing, component.name, "is not in the quantized model");
+    if (tensor == nullptr) return error_at(ErrorCode::tensor_missing, name, "is not in the quantized model");
     const StorageDtype dtype = tensor->stored.dtype;
     const bool can_be_any_float =
         component.role == Role::scale || component.role == Role::bias || component.role == Role::column_factor;
-    const bool is_float = is_quantizable(dtype) && !small_float_of(dtype) && !info_of(dtype).is_ggml();
+    const bool is_float =
+        is_quantizable(dtype) && !small_float_of(dtype) && !info_of(dtype).is_ggml() && dtype != StorageDtype::F64;
     const bool is_e4m3_in_bytes = component.dtype == StorageDtype::F8_E4M3 && dtype == StorageDtype::U8;
     if (tensor->stored.shape != component.shape ||
         (dtype != component.dtype && !(can_be_any_float && (is_float || is_e4m3_in_bytes))))
       return wrong_tensor(*tensor, format, component);
-    if (!is_e4m3_in_bytes) set_dtype(found.task.layout.components[c], dtype);
+    if (!is_e4m3_in_bytes) set_dtype(component, dtype);
     found.task.components[c] = {tensor->file, tensor->stored.begin};
   }
+  found.task.layout = std::move(layout);
   return found;
 }
 

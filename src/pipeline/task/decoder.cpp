@@ -7,13 +7,13 @@
 
 namespace wasmquant {
 
-TensorDecoder::TensorDecoder(TensorTask task) : task_(std::move(task)), slices_(task_.layout.components.size()) {
-  task_.layout.is_stored = true;
+TensorDecoder::TensorDecoder(TensorTask task) : task_(std::move(task)), slices_(task_.layout->components.size()) {
+  task_.layout.edit([](WeightLayout& layout) { layout.is_stored = true; });
   stages_ = progressive_stages(task_.layout);
 }
 
 TileRange TensorDecoder::range_of(uint64_t tile) const noexcept {
-  const uint64_t lines = task_.has_column_tiles() ? task_.layout.columns : task_.layout.rows;
+  const uint64_t lines = task_.has_column_tiles() ? task_.layout->columns : task_.layout->rows;
   const uint64_t begin = std::min(tile * task_.tile_lines, lines);
   return {begin, std::min(begin + task_.tile_lines, lines)};
 }
@@ -47,14 +47,14 @@ List<TileRead> TensorDecoder::reads(uint64_t tile) {
 std::span<const float> TensorDecoder::decode(uint64_t tile) {
   std::span<const float> values = stored_values(range_of(tile));
   const ValueChange& change = task_.change;
-  if (change.is_transposed) values = transposed(values, task_.layout.rows, range_of(tile).count());
+  if (change.is_transposed) values = transposed(values, task_.layout->rows, range_of(tile).count());
   if (const uint64_t head = change.interleaved_rows; head != 0) {
     const families::HeadInterleave rows(head);
     rearranged_.resize(values.size());
     if (change.reverts)
-      rows.to_halves(values, task_.layout.columns, rearranged_.data());
+      rows.to_halves(values, task_.layout->columns, rearranged_.data());
     else
-      rows.to_pairs(values, task_.layout.columns, rearranged_.data());
+      rows.to_pairs(values, task_.layout->columns, rearranged_.data());
     values = rearranged_;
   }
   if (change.adds_one) {

@@ -39,6 +39,8 @@ class PackStream {
       source(value);
     } else if constexpr (std::is_same_v<T, std::shared_ptr<const TensorTask>>) {
       joined(value);
+    } else if constexpr (requires { value.edit([](auto&) {}); }) {
+      value.edit([&](auto& own) { pack(own); });
     } else if constexpr (requires { value.begin(); }) {
       value.resize(count(value.size(), 1));
       for (auto& item : value) pack(item);

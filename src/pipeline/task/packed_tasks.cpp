@@ -56,7 +56,7 @@ const char* problem_of_joined(const TensorTask& task) noexcept {
   const WeightLayout& layout = task.layout;
   if (task.is_copy || task.is_varints || !task.is_observed || !task.joined.empty() || !layout.components.empty() ||
       !layout.stages.empty() || layout.codes != CodeStorage::rows_bytes || layout.spec.qscheme != QScheme::per_tensor ||
-      task.factors.any() || !task.importance.empty())
+      task.factors->any() || !task.importance.empty())
     return "a joined weight is not one that is only observed";
   if (const char* problem = problem_of(layout)) return problem;
   return problem_of_source(task);
@@ -68,16 +68,16 @@ const char* problem_of(const TensorTask& task) noexcept {
   if (task.padding > 1 << 20) return "the padding is too large";
   if (task.is_copy) {
     if (task.components.size() != 1 || layout.components.size() > 1) return "a copy has one output";
-    if (!task.factors.any()) return nullptr;
+    if (!task.factors->any()) return nullptr;
     const uint32_t bits = layout.components.empty() ? 0 : info_of(layout.components.front().dtype).bits;
     if (bits != 16 && bits != 32) return "factors multiply floats of 16 or 32 bits";
-    return task.factors.fit(task.source_bytes * 8 / bits) ? nullptr : "factors do not fit";
+    return task.factors->fit(task.source_bytes * 8 / bits) ? nullptr : "factors do not fit";
   }
   if (layout.components.empty() || task.components.size() != layout.components.size())
     return "places are not as many as components";
   if (const char* problem = problem_of(layout)) return problem;
   const uint64_t elements = layout.rows * layout.columns, weights = task.importance.size();
-  if (task.factors.any() && !task.factors.fit(elements)) return "factors do not fit";
+  if (task.factors->any() && !task.factors->fit(elements)) return "factors do not fit";
   // Stacked GGUF experts each have their own.
   const uint64_t columns = std::max<uint64_t>(layout.columns, 1);
   const uint64_t experts = layout.codes == CodeStorage::ggml_rows ? weights / columns : 1;
@@ -100,11 +100,14 @@ void TaskPacker::add(TensorTask task) {
 }
 
 std::string TaskPacker::bytes() {
-  std::string bytes(kHead);
-  PackStream out(bytes, nullptr);
+  std::string head(kHead);
+  PackStream out(head, nullptr);
   out.pack(specs_);
   out.pack(count_);
-  return bytes += tasks_;
+  tasks_.insert(0, head);
+  specs_ = {};
+  count_ = 0;
+  return std::exchange(tasks_, {});
 }
 
 Result<PackedTasks> PackedTasks::open(std::string bytes) {
@@ -157,7 +160,7 @@ std::optional<List<TensorTask>> copies_of(const TensorTask& task, const TensorTa
   if (identity_of(task) != identity_of(std::move(elsewhere))) return std::nullopt;
   List<TensorTask> copies;
   for (size_t c = 0; c < task.components.size(); ++c) {
-    const Component& component = task.layout.components[c];
+    const Component& component = task.layout->components[c];
     if (is_known(component.role)) continue;
     TensorTask& copy = copies.emplace_back();
     copy.name = task.name;

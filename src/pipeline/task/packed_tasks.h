@@ -19,6 +19,7 @@ namespace wasmquant {
 class TaskPacker {
  public:
   void add(TensorTask task);
+  /// Those added since the last call.
   std::string bytes();
 
  private:

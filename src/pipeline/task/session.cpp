@@ -25,8 +25,8 @@ TensorSession::TensorSession(TensorTask task) : task_(std::move(task)), limit_(v
   if (task_.is_copy) return;
   if (task_.quantized && !task_.is_float32) {
     TensorTask source = task_.quantized->task;
-    const bool is_across = source.layout.column_tiles() != layout.column_tiles();
-    source.tile_lines = is_across ? source.layout.lines() : source_lines(layout, task_.tile_lines, source.layout);
+    const bool is_across = source.layout->column_tiles() != layout.column_tiles();
+    source.tile_lines = is_across ? source.layout->lines() : source_lines(layout, task_.tile_lines, source.layout);
     decoder_ = std::make_unique<TensorDecoder>(std::move(source));
   }
   if (task_.is_observed || TensorScales::needed(layout))
@@ -121,10 +121,10 @@ Status TensorSession::observe(uint64_t tile) {
   TRY_VOID(scales_->begin());
   const TileRange range = tile_range(task_, tile);
   TRY_VOID(arrange(range));
-  const uint64_t columns = task_.layout.columns;
+  const uint64_t columns = task_.layout->columns;
   bool all_finite = true;
-  if (task_.layout.column_tiles()) {
-    for (uint64_t row = 0; row < task_.layout.rows; ++row)
+  if (task_.layout->column_tiles()) {
+    for (uint64_t row = 0; row < task_.layout->rows; ++row)
       all_finite &= observe_run(row * range.count(), range.count(), row * columns + range.begin);
   } else {
     all_finite = observe_run(0, range.count() * columns, range.begin * columns);
@@ -170,7 +170,7 @@ Result<TileResult> TensorSession::run(uint64_t tile) {
   const TileRange range = tile_range(task_, tile);
   TileResult result;
   if (task_.is_copy) {
-    if (task_.factors.any()) TRY_VOID(multiply_copy(range));
+    if (task_.factors->any()) TRY_VOID(multiply_copy(range));
     const Location& to = task_.components.front();
     result.writes.push_back({to.file, to.offset + range.begin, input_.data(), range.count()});
     add_padding(tile, to.offset + task_.source_bytes, result.writes);

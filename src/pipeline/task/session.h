@@ -85,7 +85,7 @@ class TensorSession {
  private:
   // session_source.cpp: the session of the joined weight with this tile, and the tile's number there.
   TensorSession& joined(uint64_t& tile);
-  StorageDtype source_dtype() const noexcept { return task_.is_float32 ? StorageDtype::F32 : task_.layout.source; }
+  StorageDtype source_dtype() const noexcept { return task_.is_float32 ? StorageDtype::F32 : task_.layout->source; }
   uint64_t unit_lines() const noexcept { return unit_lines_of(task_.layout); }
   /// Elements of the tile in layout order.
   std::span<const float> widened(uint64_t element, uint64_t count);

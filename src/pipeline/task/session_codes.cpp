@@ -30,11 +30,11 @@ void TensorSession::find_scales(std::span<const float> x, uint64_t length, uint6
 // For observers that search each scale separately.
 void TensorSession::search_scales(std::span<const float> x, uint64_t length, uint64_t first_element,
                                   std::span<QParams> qparams) {
-  const QuantizationSpec& spec = task_.layout.spec;
+  const QuantizationSpec& spec = task_.layout->spec;
   const std::vector<float>& importance = task_.importance;
   PerScaleSearch search(spec, info_of(spec.observer).method, spec.observer_options);
   for (size_t i = 0; i < qparams.size(); ++i) {
-    const uint64_t column = (first_element + i * length) % task_.layout.columns;
+    const uint64_t column = (first_element + i * length) % task_.layout->columns;
     qparams[i] =
         search(x.subspan(i * length, length), importance.empty() ? nullptr : importance.data() + column).qparams;
   }
@@ -42,7 +42,7 @@ void TensorSession::search_scales(std::span<const float> x, uint64_t length, uin
 
 kernels::ErrorSums TensorSession::encode(const Granularity& g, std::span<const QParams> qparams,
                                          std::span<const float> x, uint64_t begin, uint8_t* codes) {
-  const QuantizationSpec& spec = task_.layout.spec;
+  const QuantizationSpec& spec = task_.layout->spec;
   if (!stages_) return quantize_measured(g, spec, qparams, x, begin, codes);
   const QParams other{scales_->second_scale(), 0};
   numbers_.resize(x.size());

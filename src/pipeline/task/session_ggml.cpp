@@ -9,7 +9,7 @@
 namespace wasmquant {
 
 std::span<const float> TensorSession::changed_rows(const TileRange& tile, uint64_t first, uint64_t count) {
-  const uint64_t columns = task_.layout.columns, head = task_.change.interleaved_rows;
+  const uint64_t columns = task_.layout->columns, head = task_.change.interleaved_rows;
   if (!task_.change.any()) return widened((first - tile.begin) * columns, count * columns);
   numbers_.resize(count * columns);
   if (task_.change.is_transposed) {
@@ -22,7 +22,7 @@ std::span<const float> TensorSession::changed_rows(const TileRange& tile, uint64
     const std::span<const float> x = widened((first - tile.begin) * columns, count * columns);
     // A bias element corresponds to a weight row.
     if (head != 0)
-      families::HeadInterleave(head).to_pairs(x, task_.layout.rows == 1 ? 1 : columns, numbers_.data());
+      families::HeadInterleave(head).to_pairs(x, task_.layout->rows == 1 ? 1 : columns, numbers_.data());
     else
       std::copy(x.begin(), x.end(), numbers_.begin());
   }
@@ -33,10 +33,10 @@ std::span<const float> TensorSession::changed_rows(const TileRange& tile, uint64
 
 void TensorSession::quantize_rows(GgmlType type, const float* x, uint64_t first, uint64_t count, uint8_t* out,
                                   kernels::ErrorSums& error) const {
-  const uint64_t columns = task_.layout.columns;
+  const uint64_t columns = task_.layout->columns;
   const std::vector<float>& importance = task_.importance;
   if (importance.empty()) return kernels::quantize_blocks(type, x, count, columns, nullptr, out, &error);
-  const uint64_t expert_rows = task_.layout.rows / (importance.size() / columns), end = first + count;
+  const uint64_t expert_rows = task_.layout->rows / (importance.size() / columns), end = first + count;
   const float* row = x;
   uint8_t* to = out;
   while (first < end) {

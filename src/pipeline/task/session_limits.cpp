@@ -25,12 +25,12 @@ float TensorSession::largest_scale() const noexcept {
 
 // "at element 5 (row 0, column 5)", in the source's order.
 std::string TensorSession::place_of(uint64_t element) const {
-  uint64_t columns = task_.layout.columns;
-  if (task_.layout.source_transposed) {
-    element = element % columns * task_.layout.rows + element / columns;
-    columns = task_.layout.rows;
+  uint64_t columns = task_.layout->columns;
+  if (task_.layout->source_transposed) {
+    element = element % columns * task_.layout->rows + element / columns;
+    columns = task_.layout->rows;
   }
-  if (task_.layout.shape.size() < 2) return text_of("at element {}", element);
+  if (task_.layout->shape.size() < 2) return text_of("at element {}", element);
   return text_of("at element {} (row {}, column {})", element, element / columns, element % columns);
 }
 
@@ -51,9 +51,9 @@ Error TensorSession::overflow(uint64_t element, float x, const std::string& what
 }
 
 Error TensorSession::first_not_finite(const TileRange& tile) {
-  const uint64_t columns = task_.layout.columns;
-  const bool is_columns = task_.layout.column_tiles();
-  const uint64_t width = is_columns ? tile.count() : columns, rows = is_columns ? task_.layout.rows : tile.count();
+  const uint64_t columns = task_.layout->columns;
+  const bool is_columns = task_.layout->column_tiles();
+  const uint64_t width = is_columns ? tile.count() : columns, rows = is_columns ? task_.layout->rows : tile.count();
   uint64_t row = 0, column = width;
   float found = 0;
   for (uint64_t r = 0; r < rows && (is_columns || column == width); ++r) {
@@ -76,7 +76,7 @@ Error TensorSession::lost(uint64_t element, float x, float y, float scale) const
   const std::string_view dtype = float_name_of(limit_.dtype);
   if (!limit_.is_beyond(y))
     return overflow(element, x, text_of("needs a larger scale than {}, the largest of its type", scale));
-  if (task_.layout.codes == CodeStorage::cast_values)
+  if (task_.layout->codes == CodeStorage::cast_values)
     return overflow(element, x, text_of("is beyond {}, whose largest value is {}", dtype, limit_.largest));
   return overflow(
       element, x,
@@ -117,7 +117,7 @@ Status TensorSession::check_codes(const kernels::ErrorSums& sums, const Granular
 void TensorSession::read_back(const Granularity& g, std::span<const QParams> qparams, const uint8_t* codes,
                               uint64_t count, uint64_t begin) {
   if (values_.size() < count) values_.resize(count);
-  dequantize(g, task_.layout.spec, qparams, codes, count, begin, values_.data());
+  dequantize(g, task_.layout->spec, qparams, codes, count, begin, values_.data());
   if (stages_) stages_->values_of({scales_->second_scale(), 0}, std::span(values_).first(count));
 }
 

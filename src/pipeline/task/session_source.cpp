@@ -49,7 +49,7 @@ Status TensorSession::arrange(const TileRange& tile) {
     input_.resize(2 * bits.size());
     std::memcpy(input_.data(), bits.data(), input_.size());
   }
-  if (!layout.source_transposed && task_.factors.any()) {
+  if (!layout.source_transposed && task_.factors->any()) {
     multiply(tile);
     return {};
   }
@@ -65,7 +65,7 @@ Status TensorSession::arrange(const TileRange& tile) {
     transpose(tile.count(), layout.rows);
   else
     transpose(layout.columns, tile.count());
-  if (task_.factors.any()) multiply(tile);
+  if (task_.factors->any()) multiply(tile);
   return {};
 }
 
@@ -102,11 +102,11 @@ void TensorSession::multiply(const TileRange& tile) {
   float* x = rearranged_.data();
   for (uint64_t row = tile.begin; row < tile.end; ++row)
     for (uint64_t column = 0; column < layout.columns; ++column)
-      *x++ *= task_.factors.of(is_transposed ? column * layout.rows + row : row * layout.columns + column);
+      *x++ *= task_.factors->of(is_transposed ? column * layout.rows + row : row * layout.columns + column);
 }
 
 Status TensorSession::multiply_copy(const TileRange& bytes) {
-  const StorageDtype dtype = task_.layout.components.front().dtype;
+  const StorageDtype dtype = task_.layout->components.front().dtype;
   const uint64_t size = info_of(dtype).bits / 8, count = bytes.count() / size, first = bytes.begin / size;
   numbers_.resize(count);
   if (dtype == StorageDtype::F32) {
@@ -116,13 +116,13 @@ Status TensorSession::multiply_copy(const TileRange& bytes) {
     (dtype == StorageDtype::F16 ? kernels::widen_f16 : kernels::widen_bf16)(bits, numbers_.data());
   }
   values_.resize(count);
-  for (uint64_t i = 0; i < count; ++i) values_[i] = numbers_[i] * task_.factors.of(first + i);
+  for (uint64_t i = 0; i < count; ++i) values_[i] = numbers_[i] * task_.factors->of(first + i);
   store(dtype, count, input_.data());
   for (uint64_t i = 0; i < count && !saturates(); ++i)
     if (std::isfinite(numbers_[i]) && !std::isfinite(values_[i]))
       return error_at(ErrorCode::value_overflow, task_.name,
                       "{} {} times {}, of the batch norm it takes up, is beyond {}", numbers_[i], place_of(first + i),
-                      task_.factors.of(first + i), float_name_of(dtype));
+                      task_.factors->of(first + i), float_name_of(dtype));
   return {};
 }
 

@@ -39,7 +39,7 @@ Status TensorSession::run_blocks(const TileRange& tile) {
 
 void TensorSession::simulate(const Granularity& g, std::span<const QParams> qparams, std::span<const float> x,
                              uint64_t begin) {
-  const QuantizationSpec& spec = scales_ ? scales_->spec() : task_.layout.spec;
+  const QuantizationSpec& spec = scales_ ? scales_->spec() : task_.layout->spec;
   if (!stages_) return fake_quantize(g, spec, qparams, x, begin, values_.data());
   const QParams other{scales_->second_scale(), 0};
   stages_->numbers_of(other, x, values_.data());

@@ -43,15 +43,16 @@ std::shared_ptr<const TensorTask> observed_only(const TensorTask& task, const Ti
   other->quantized = task.quantized;
   other->non_finite = task.non_finite;
   other->is_observed = true;
-  WeightLayout& layout = other->layout;
-  layout.shape = task.layout.shape;
-  layout.rows = task.layout.rows;
-  layout.columns = task.layout.columns;
-  layout.source = task.layout.source;
-  layout.source_transposed = task.layout.source_transposed;
+  WeightLayout layout;
+  layout.shape = task.layout->shape;
+  layout.rows = task.layout->rows;
+  layout.columns = task.layout->columns;
+  layout.source = task.layout->source;
+  layout.source_transposed = task.layout->source_transposed;
   layout.codes = CodeStorage::rows_bytes;
   layout.granularity.axis = layout.rows * layout.columns;
   layout.granularity.block = std::max<uint64_t>(layout.granularity.axis, 1);
+  other->layout = std::move(layout);
   set_tiles(*other, tile_bytes);
   return other;
 }
@@ -76,7 +77,7 @@ void for_each_group(const List<LayerTask>& weights, const NameOf& group_of_weigh
     const std::string_view group = group_of_weight(order[i]);
     if (group.empty()) continue;
     const bool is_first = members.empty();
-    if (is_first || weights[members.front()].task->layout.all_stages() == weights[order[i]].task->layout.all_stages())
+    if (is_first || weights[members.front()].task->layout->all_stages() == weights[order[i]].task->layout->all_stages())
       members.push_back(order[i]);
     if (i + 1 < order.size() && group_of_weight(order[i + 1]) == group) continue;
     if (members.size() > 1) use(members);

@@ -18,7 +18,7 @@ TensorTask whole(const TensorTask& task) {
   TensorTask out = task;
   out.is_float32 = true;
   out.joined.clear();
-  out.tile_lines = out.layout.lines();
+  out.tile_lines = out.layout->lines();
   out.tiles = 1;
   return out;
 }
@@ -30,7 +30,7 @@ void fill(TensorSession& session, std::span<const float> weight) {
 // A tensor that keeps its dtype.
 Result<StoredChange> store_copy(const TensorTask& task, std::span<const float> weight) {
   StoredChange out;
-  const StorageDtype dtype = task.layout.components.front().dtype;
+  const StorageDtype dtype = task.layout->components.front().dtype;
   if (dtype != StorageDtype::F32 && dtype != StorageDtype::F16 && dtype != StorageDtype::BF16)
     return error_at(ErrorCode::format_unsupported, task.name,
                     "would change, and {} cannot hold what it becomes: give it a spec, such as bfloat16",
@@ -78,7 +78,8 @@ StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& 
   }
   TensorTask stored = task;
   stored.change = {};
-  if (stored.layout.codes == CodeStorage::ggml_rows) stored.layout.codes = CodeStorage::source_values;  // as in files
+  if (stored.layout->codes == CodeStorage::ggml_rows)  // as in files
+    stored.layout.edit([](WeightLayout& layout) { layout.codes = CodeStorage::source_values; });
   TensorDecoder decoder(std::move(stored));
   for (const TileRead& read : decoder.reads(tile))
     for (const StoredPiece& piece : out.pieces)
@@ -86,7 +87,7 @@ StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& 
         std::memcpy(read.pointer, piece.bytes.data(), std::min<uint64_t>(piece.bytes.size(), read.row_bytes));
   const std::span<const float> values = decoder.decode(tile);
   out.values.assign(values.begin(), values.end());
-  undo(task.change, task.layout.columns, out.values);
+  undo(task.change, task.layout->columns, out.values);
   out.error = kernels::error_between(original, out.values.data());
   return out;
 }
@@ -158,7 +159,7 @@ Result<StoredChange> store_grouped(const TensorTask& task, std::span<const uint8
   if (!holds_index)
     return error_at(ErrorCode::format_unsupported, task.name, "has no place for the groups of its columns");
   TensorTask stored = tile;
-  stored.layout.reads_group_index = true;
+  stored.layout.edit([](WeightLayout& indexed) { indexed.reads_group_index = true; });
   return read_back(stored, 0, result, original);
 }
 
@@ -167,16 +168,16 @@ Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_ro
   if (task.is_copy) {
     TRY(out, store_copy(task, values));
     Location& at = out.pieces.front().at;
-    const std::vector<uint64_t>& shape = task.layout.components.front().shape;
+    const std::vector<uint64_t>& shape = task.layout->components.front().shape;
     if (shape.size() > 1) at.offset += first_row * shape.back() * (out.pieces.front().bytes.size() / values.size());
     return std::move(out);
   }
   TensorTask tiled = task;
   tiled.is_float32 = true;
   tiled.tile_lines = tile_rows;
-  tiled.tiles = (task.layout.lines() + tile_rows - 1) / tile_rows;
+  tiled.tiles = (task.layout->lines() + tile_rows - 1) / tile_rows;
   TensorSession session(tiled);
-  if (task.layout.column_tiles() || session.observe_passes() != 0 || tile_rows % task.layout.line_multiple() != 0)
+  if (task.layout->column_tiles() || session.observe_passes() != 0 || tile_rows % task.layout->line_multiple() != 0)
     return error_at(ErrorCode::format_unsupported, task.name,
                     "is changed by the rotation and stored row by row, which this format or scheme cannot do; exclude "
                     "the layer");

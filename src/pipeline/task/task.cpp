@@ -8,10 +8,10 @@
 namespace wasmquant {
 void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
   const uint64_t tile_bytes = std::max<uint64_t>(
-      !task.is_copy && (task.layout.column_tiles() || task.is_transposed()) ? limits.columns : limits.rows, 1);
+      !task.is_copy && (task.layout->column_tiles() || task.is_transposed()) ? limits.columns : limits.rows, 1);
   if (task.is_copy) {
     // Values to be multiplied must be whole.
-    task.tile_lines = task.factors.any() ? (tile_bytes + 3) / 4 * 4 : tile_bytes;
+    task.tile_lines = task.factors->any() ? (tile_bytes + 3) / 4 * 4 : tile_bytes;
     task.tiles = (task.source_bytes + task.tile_lines - 1) / task.tile_lines;
     return;
   }
@@ -21,7 +21,7 @@ void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {
     task.tiles = 1;
     return;
   }
-  if (task.quantized && task.quantized->task.layout.column_tiles() != layout.column_tiles()) {
+  if (task.quantized && task.quantized->task.layout->column_tiles() != layout.column_tiles()) {
     task.tile_lines = std::max<uint64_t>(layout.lines(), 1);  // across the source's tiles
     task.tiles = 1;
     return;
@@ -46,7 +46,7 @@ uint64_t TensorTask::joined_tiles() const noexcept {
 }
 
 TileRange tile_range(const TensorTask& task, uint64_t tile) noexcept {
-  const uint64_t lines = task.is_copy ? task.source_bytes : task.layout.lines();
+  const uint64_t lines = task.is_copy ? task.source_bytes : task.layout->lines();
   const uint64_t begin = std::min(tile * task.tile_lines, lines);
   return {begin, std::min(begin + task.tile_lines, lines)};
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_format.h"
+#include "checkpoint/layout/shared_value.h"
 #include "core/list.h"
 
 namespace wasmquant {
@@ -37,6 +38,8 @@ struct ChannelFactors {
     return inner != 0 && repeat != 0 && elements % repeat == 0 && elements / repeat * cycle == values.size();
   }
   float of(uint64_t element) const noexcept { return values[element / repeat * cycle + element / inner % cycle]; }
+
+  friend bool operator==(const ChannelFactors&, const ChannelFactors&) = default;
 };
 
 struct StoredWeight;
@@ -49,12 +52,12 @@ struct TensorTask {
   std::shared_ptr<const StoredWeight> quantized;  // the source is codes, decoded tile by tile
   List<Location> components;                      // parallel to layout.components
   bool is_copy = false;  // bytes are copied: only the layout's component, the tensor itself, counts
-  WeightLayout layout;
-  bool is_varints = false;  // the source is onnx::Encoding::varints, read whole
-  bool by_columns = false;  // decoding: a plain weight in column tiles, to match a transposed layout
-  ValueChange change;       // with CodeStorage::ggml_rows, and for decoding source_values
-  ChannelFactors factors;   // applied to values as they are read; for ONNX models
-  uint32_t padding = 0;     // zero bytes after the only component
+  SharedValue<WeightLayout> layout;
+  bool is_varints = false;              // the source is onnx::Encoding::varints, read whole
+  bool by_columns = false;              // decoding: a plain weight in column tiles, to match a transposed layout
+  ValueChange change;                   // with CodeStorage::ggml_rows, and for decoding source_values
+  SharedValue<ChannelFactors> factors;  // applied to values as they are read; for ONNX models
+  uint32_t padding = 0;                 // zero bytes after the only component
   NonFinite non_finite = NonFinite::error;
   // Per input channel, for weighted observers and GGUF types; [experts, columns] for stacked experts; else empty.
   std::vector<float> importance;
@@ -67,8 +70,8 @@ struct TensorTask {
   uint64_t tiles = 0;
 
   /// Whether the source is [columns, rows].
-  bool is_transposed() const noexcept { return change.is_transposed || layout.source_transposed; }
-  bool has_column_tiles() const noexcept { return by_columns || layout.column_tiles(); }
+  bool is_transposed() const noexcept { return change.is_transposed || layout->source_transposed; }
+  bool has_column_tiles() const noexcept { return by_columns || layout->column_tiles(); }
   /// Tiles of all joined weights.
   uint64_t joined_tiles() const noexcept;
 };

@@ -1,5 +1,7 @@
 #include "pipeline/task/to_float32.h"
 
+#include <cstring>
+
 #include "kernels/ggml/ggml_blocks.h"
 #include "kernels/kernels.h"
 #include "numeric/minifloat.h"
@@ -21,10 +23,19 @@ void widen_small(Dtype dtype, const uint8_t* bytes, uint64_t count, float* x) no
   }
 }
 
+void narrow_doubles(const uint8_t* bytes, uint64_t count, float* x) noexcept {
+  for (uint64_t i = 0; i < count; ++i) {
+    double value;  // of a file, at any address
+    std::memcpy(&value, bytes + i * sizeof value, sizeof value);
+    x[i] = static_cast<float>(value);
+  }
+}
+
 }  // namespace
 
 void widen(StorageDtype dtype, const uint8_t* bytes, uint64_t count, float* x) noexcept {
   if (const auto small = small_float_of(dtype)) return widen_small(*small, bytes, count, x);
+  if (dtype == StorageDtype::F64) return narrow_doubles(bytes, count, x);
   const std::span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(bytes), count);
   if (dtype == StorageDtype::BF16)
     kernels::widen_bf16(bits, x);

@@ -38,7 +38,8 @@ std::string suffixes(const Plan& plan, std::string_view weight) {
   std::string out;
   for (const PlannedTensor& tensor : plan.tensors)
     if (tensor.task.name == weight)
-      for (const Component& component : tensor.outputs()) out += component.name.substr(component.name.rfind('.'));
+      for (const Component& component : tensor.outputs())
+        out += component.name_part.substr(component.name_part.rfind('.'));
   return out;
 }
 
@@ -113,7 +114,7 @@ TEST_CASE("loadable plans: q, k and v are left together") {
   const Plan plan = loadable_plan(tensors, preset_like(kBlocks), diagnostics);
   CHECK(plan.quantized_count == 1);
   CHECK(plan.tensors[1].outputs().size() == 2);
-  CHECK(plan.tensors[2].reason.text.find("vLLM joins this layer with model.layers.0.self_attn.k_proj") == 0);
+  CHECK(plan.tensors[2].reason->text.find("vLLM joins this layer with model.layers.0.self_attn.k_proj") == 0);
   const Diagnostic* const note = diagnostic_of(diagnostics, "joined-layers");
   REQUIRE(note != nullptr);
   CHECK(note->severity == Severity::note);
@@ -149,6 +150,6 @@ TEST_CASE("loadable plans: the experts of a block have one group size") {
   List<Diagnostic> diagnostics;
   const Plan plan = loadable_plan(tensors, preset_like(int4), diagnostics);
   CHECK(plan.quantized_count == 6);
-  for (const PlannedTensor& tensor : plan.tensors) CHECK(tensor.task.layout.spec.group_size == 32);
+  for (const PlannedTensor& tensor : plan.tensors) CHECK(tensor.task.layout->spec.group_size == 32);
   CHECK(plan.quantization_config["config_groups"].members().size() == 1);
 }

@@ -147,8 +147,8 @@ TEST_CASE("MatMulNBits: a weight that lies as [out, in] is read as it is; scales
   const auto layout = onnx_layout(OnnxForm::mat_mul_n_bits, weight, spec_of(Dtype::int4, QScheme::per_group, true));
   REQUIRE(layout);
   CHECK_FALSE(layout->source_transposed);
-  CHECK(layout->components[0].name == "w_Q4");
-  CHECK(layout->components[1].name == "w_scales");
+  CHECK(layout->components[0].name_part == "w_Q4");
+  CHECK(layout->components[1].name_part == "w_scales");
   CHECK(layout->components[1].dtype == StorageDtype::F16);
   CHECK(layout->components[1].bytes == 6 * 2 * 2);
   const Packed packed = pack(*layout, values(6 * 64), 2);

@@ -49,9 +49,10 @@ TEST_CASE("renamed on loading") {
       {"paddleocr_vl", "model.layers.0.mlp.up_proj", "model.language_model.layers.0.mlp.up_proj"},
       {"ernie4_5_vl_moe", "model.vision_model.blocks.0.mlp.fc1", "model.vision_tower.blocks.0.mlp.fc1"},
       {"emu3", "text_model.model.layers.0.mlp.up_proj", "model.text_model.layers.0.mlp.up_proj"},
-      {"vision-encoder-decoder", "encoder.encoder.layer.0.output.dense", "encoder.layers.0.mlp.fc2"},
-      {"vision-encoder-decoder", "decoder.bert.encoder.layer.0.output.dense",
-       "decoder.bert.encoder.layer.0.output.dense"},
+      {"axk2", "model.layers.0.self_attn.q_b_proj", "model.layers.0.self_attn.q_gate_proj"},
+      {"radio", "radio_model.model.patch_generator.embedder", "embeddings.patch_projection"},
+      {"cohere_asr", "log_softmax.mlp.layer0", "proj_out"},
+      {"exaone", "transformer.h.0.attn.attention.out_proj", "model.layers.0.self_attn.o_proj"},
       {"segformer", "segformer.encoder.block.2.10.attention.output.dense",
        "segformer.stages.2.blocks.10.attention.o_proj"},
       {"segformer", "segformer.encoder.layer_norm.3", "segformer.stages.3.layer_norm"},
@@ -79,6 +80,24 @@ TEST_CASE("the prefix of a model below a head is added and removed") {
   CHECK(loader_name(loader_names_family_of("qwen3", "Qwen3ForCausalLM"), "lm_head") == "lm_head");
 }
 
+TEST_CASE("parts of a model are renamed by the rules of their types") {
+  ModelFamily captions = loader_names_family_of("vision-encoder-decoder", "VisionEncoderDecoderModel");
+  captions.model_types = {"vision-encoder-decoder", "vit", "bert"};
+  CHECK(loader_name(captions, "encoder.encoder.layer.0.output.dense") == "encoder.layers.0.mlp.fc2");
+  CHECK(loader_name(captions, "decoder.bert.encoder.layer.0.output.dense") ==
+        "decoder.bert.encoder.layer.0.output.dense");
+  ModelFamily depth = loader_names_family_of("depth_anything", "DepthAnythingForDepthEstimation");
+  depth.model_types = {"depth_anything", "dinov2"};
+  CHECK(loader_name(depth, "backbone.encoder.layer.0.attention.attention.query") ==
+        "backbone.encoder.layer.0.attention.q_proj");
+  ModelFamily words = loader_names_family_of("mistral_large4", "MistralLarge4ForConditionalGeneration");
+  words.text_model_type = "mistral_large4_text";
+  words.model_types = {"mistral_large4", "mistral_large4_text", "pixtral"};
+  CHECK(loader_name(words, "layers.0.attention.wo") == "model.language_model.layers.0.self_attn.o_proj");
+  CHECK(loader_name(words, "vision_encoder.transformer.layers.0.attention.wo") ==
+        "model.vision_tower.transformer.layers.0.attention.o_proj");
+}
+
 TEST_CASE("heads that may be tied, by class") {
   CHECK(ties("LlamaForCausalLM", "lm_head"));
   CHECK(ties("GPT2LMHeadModel", "lm_head"));
@@ -87,6 +106,8 @@ TEST_CASE("heads that may be tied, by class") {
   CHECK(ties("XLMRobertaForMaskedLM", "lm_head.decoder"));
   CHECK(ties("ModernBertForMaskedLM", "decoder"));
   CHECK(ties("WhisperForConditionalGeneration", "proj_out"));
+  CHECK(ties("CanaryForConditionalGeneration", "proj_out"));
+  CHECK(ties("GraniteSpeech5ForCTC", "ctc_head"));
   CHECK(ties("FunnelForMaskedLM", "lm_head"));
   CHECK(ties("Blip2ForConditionalGeneration", "language_model.lm_head"));
   CHECK(ties("VisionEncoderDecoderModel", "decoder.output_projection"));
@@ -119,4 +140,11 @@ TEST_CASE("classes that read weights while they load") {
   CHECK_FALSE(needs_plain_weight(loader_names_family_of("llava"), "language_model.layers.0.mlp.up_proj"));
   CHECK_FALSE(needs_plain_weight(loader_names_family_of("llama"), "model.layers.0.mlp.up_proj"));
   CHECK_FALSE(needs_plain_weight(ModelFamily(), "x"));
+  ModelFamily speech = loader_names_family_of("speech-encoder-decoder", "SpeechEncoderDecoderModel");
+  speech.model_types = {"speech-encoder-decoder", "wav2vec2", "bert"};
+  CHECK(needs_plain_weight(speech, "encoder.encoder.layers.0.attention.q_proj"));
+  ModelFamily words = loader_names_family_of("phi4_multimodal", "Phi4MultimodalForCausalLM");
+  words.model_types = {"phi4_multimodal", "phi4_multimodal_vision"};
+  CHECK_FALSE(needs_plain_weight(words, "model.layers.0.self_attn.qkv_proj"));
+  CHECK(needs_plain_weight(words, "model.embed_tokens_extend.image_embed.img_processor.encoder.layers.0.mlp.fc1"));
 }

@@ -62,9 +62,9 @@ TEST_CASE("static inputs and outputs are asked of calibration, and stand in the 
   CHECK(requests == std::vector<std::string>{"up.input", "up.output", "down.input", "down.output"});
   CHECK(asked.plan->requests[0].spec->dtype == Dtype::uint8);
   CHECK(asked.plan->requests[0].scales == 1);
-  CHECK(
-      asked.plan->tensors[0].reason.text.ends_with("; as DequantizeLinear; inputs static uint8; outputs static uint8"));
-  CHECK(asked.plan->tensors[2].reason.text.ends_with("; as DequantizeLinear"));
+  CHECK(asked.plan->tensors[0].reason->text.ends_with(
+      "; as DequantizeLinear; inputs static uint8; outputs static uint8"));
+  CHECK(asked.plan->tensors[2].reason->text.ends_with("; as DequantizeLinear"));
 
   std::string found = "[";
   for (const char* layer : {"up", "down"})

@@ -261,8 +261,8 @@ TEST_CASE("what the model cannot hold is named, or left by a preset") {
   CHECK(left->quantized_count == 2);
   const auto conv = std::find_if(left->tensors.begin(), left->tensors.end(),
                                  [](const PlannedTensor& t) { return t.task.name == "conv.weight"; });
-  CHECK(conv->reason.rule == Rule::not_quantizable);
-  CHECK(conv->reason.text.find("matrices only") != std::string::npos);
+  CHECK(conv->reason->rule == Rule::not_quantizable);
+  CHECK(conv->reason->text.find("matrices only") != std::string::npos);
   for (const char* config : {"q4_0", "fp8", "int4_fp8"})
     CHECK(make_plan(*index, config, {}, diagnostics).error().code == ErrorCode::format_unsupported);
   PlanOptions quark;

@@ -79,7 +79,8 @@ TEST_CASE("an output whose name does not begin with the layer stands in its row"
   List<Diagnostic> diagnostics;
   auto plan = make_plan(index, "int4_wo_32", {}, diagnostics);
   REQUIRE(bool(plan));
-  plan->tensors[0].task.layout.components[0].name = "blk.0.ffn_up.weight";
+  plan->tensors[0].task.layout.edit(
+      [](WeightLayout& own) { own.components[0].set_name("blk.0.ffn_up.weight", "another layer"); });
   PlanRows rows(*plan, index);
   const json::Value piece = rows_of(rows, 0, 1);
   const json::Value& output = piece["tensors"].items()[0]["outputs"].items()[0];

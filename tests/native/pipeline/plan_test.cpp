@@ -36,9 +36,9 @@ TEST_CASE("presets leave embeddings, norms and lm_head alone and say why") {
   REQUIRE(bool(plan));
   CHECK(plan_planned(*plan, index, "model.embed_tokens.weight").task.is_copy);
   CHECK(plan_planned(*plan, index, "model.norm.weight").task.is_copy);
-  CHECK(plan_planned(*plan, index, "lm_head.weight").reason.rule == Rule::excluded);
+  CHECK(plan_planned(*plan, index, "lm_head.weight").reason->rule == Rule::excluded);
   const PlannedTensor& up = plan_planned(*plan, index, "model.layers.0.mlp.up_proj.weight");
-  CHECK(up.reason.rule == Rule::global);
+  CHECK(up.reason->rule == Rule::global);
   CHECK(up.bytes_after == 24 * 256 / 2 + 24 * 2 * 4 + 16);
   CHECK(plan->quantized_count == 1);
   CHECK(plan->files.front().bytes > plan->bytes_after);
@@ -59,7 +59,7 @@ TEST_CASE("a preset's group size falls back to the largest that fits, an explici
     List<Diagnostic> diagnostics;
     auto plan = make_plan(index, "int4_wo_128", {}, diagnostics);
     REQUIRE(bool(plan));
-    const QuantizationSpec& spec = plan_planned(*plan, index, "model.layers.0.mlp.up_proj.weight").task.layout.spec;
+    const QuantizationSpec& spec = plan_planned(*plan, index, "model.layers.0.mlp.up_proj.weight").task.layout->spec;
     CHECK(spec.qscheme == row.qscheme);
     if (row.group_size != 0) CHECK(spec.group_size == row.group_size);
     const bool noted = std::any_of(diagnostics.begin(), diagnostics.end(),

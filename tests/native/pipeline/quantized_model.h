@@ -82,7 +82,7 @@ inline std::vector<float> decoded_values(const QuantizedModel& model, const Mode
   task.quantized = tensor.quantized;
   set_tiles(task, {tile_bytes, tile_bytes});
   TensorSession session(in_worker(task));
-  std::vector<float> values(task.layout.rows * task.layout.columns);
+  std::vector<float> values(task.layout->rows * task.layout->columns);
   for (uint64_t t = 0; t < task.tiles; ++t) {
     const uint64_t tile = reverse ? task.tiles - 1 - t : t;
     model.memory.fill(session.reads(tile));

@@ -206,7 +206,9 @@ TEST_CASE("a tensor that an algorithm changes and that keeps its dtype is refuse
   TensorTask task;
   task.name = "norm.weight";
   task.is_copy = true;
-  task.layout.components = {{Role::codes, "norm.weight", StorageDtype::F16, {2}, 4}};
+  task.layout.edit([](WeightLayout& own) {
+    own.components = {{Role::codes, "norm.weight", StorageDtype::F16, {2}, 4}};
+  });
   task.components = {{0, 0}};
   CHECK(bool(store_changed(task, std::vector<float>{1, 65504}, nullptr, {})));
   const auto refused = store_changed(task, std::vector<float>{1, 65520}, nullptr, {});

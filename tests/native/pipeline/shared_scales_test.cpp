@@ -97,7 +97,7 @@ Made scales_of(const MemoryModel& source, const std::string& config, const char*
   REQUIRE_MESSAGE(bool(run), run.error().message);
   for (const PlannedTensor& planned : plan->tensors)
     for (size_t c = 0; c < planned.outputs().size(); ++c) {
-      if (!planned.outputs()[c].name.ends_with(component)) continue;
+      if (!planned.outputs()[c].name_part.ends_with(component)) continue;
       const Location& at = planned.task.components[c];
       made.scales[planned.weight.layer] =
           scale_at(run->model.files[at.file].data() + at.offset, planned.outputs()[c].dtype);

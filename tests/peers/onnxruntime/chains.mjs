@@ -32,9 +32,7 @@ export async function checkChains(environment, quantizer, folder, { seed, count 
       const model = await quantizer.open(join(models, `${number}.onnx`));
       try {
         const target = join(models, `${number}-${way}.onnx`);
-        const { diagnostics } = await quantizer.quantizeModel(model, config, { target, onnx });
-        if (diagnostics.some(({ code }) => code === 'low-coverage'))
-          row.failures.push(`${number}-${way}: nothing was quantized`);
+        await quantizer.quantizeModel(model, config, { target, onnx });
       } catch (error) {
         row.failures.push(`${number}-${way}: ${error.message}`);
       } finally {

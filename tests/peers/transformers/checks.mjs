@@ -5,7 +5,7 @@ const format = 'compressed-tensors';
 const integers = ['int8', 'int8_per_tensor', 'int8_dynamic'];
 const groups = ['int4_wo_32', 'int4_wo_64', 'int4_wo_128', 'int4_wo_per_channel'];
 const groupsWithZeroPoints = ['uint4_wo_32', 'uint4_wo_64', 'uint4_wo_128', 'uint4_wo_per_channel'];
-const floats = ['fp8', 'fp8_per_channel', 'ptpc_fp8', 'fp8_per_block'];
+const floats = ['fp8', 'fp8_per_channel', 'ptpc_fp8', 'fp8_per_block', 'fp8_per_block_dynamic'];
 /** The loader makes such weights bfloat16 whatever is asked for. */
 const blockFloats = ['mxfp4', 'nvfp4', 'mxfp8'];
 
@@ -19,7 +19,9 @@ const conversion = 'issues during automatic conversion of the weights';
 const unreadIntegers = ['int8_per_tensor', 'int8_dynamic'];
 const unreadBlocks = ['nvfp4', 'mxfp8'];
 const expertRefusals = {
-  ...Object.fromEntries([...unreadIntegers, 'fp8_per_block', 'mxfp8'].map((preset) => [preset, conversion])),
+  ...Object.fromEntries(
+    [...unreadIntegers, 'fp8_per_block', 'fp8_per_block_dynamic', 'mxfp8'].map((preset) => [preset, conversion]),
+  ),
   nvfp4: 'logits differ',
 };
 const included = { options: { includeExperts: true }, refusals: expertRefusals };

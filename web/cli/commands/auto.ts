@@ -20,7 +20,7 @@ import {
   quantizerOptions,
   type ResourceOptions,
 } from '../args.js';
-import { kModelArgument, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -29,7 +29,7 @@ import { printable } from '../terminal.js';
 import { addTokenOptions, openTokens, parsePositive, type TokenOptions } from '../token_source.js';
 import { totalsText } from './plan.js';
 
-interface AutoOptions extends ResourceOptions, TokenOptions, InclusionFlags {
+interface AutoOptions extends ResourceOptions, TokenOptions, InclusionFlags, ModelFlags {
   targetBits?: number;
   targetBytes?: number;
   maxLoss?: number;
@@ -83,7 +83,7 @@ async function auto(context: Context, path: string, options: AutoOptions): Promi
   const texts = options.tokens ?? options.text ?? '';
   await checkReportPath(file, [path, texts], '--output');
   await using quantizer = await createQuantizer(quantizerOptions(options));
-  await using model = await openModel(quantizer, path, signal);
+  await using model = await openModel(quantizer, path, signal, options);
   const { tokens, file: tokenFile } = await openTokens(quantizer, model, options, signal);
   await using _ = tokenFile;
   await checkReportPath(
@@ -122,6 +122,7 @@ export function addAuto(program: Command, run: Run): void {
     .command('auto')
     .description('choose a spec for every layer of a Llama-architecture model within a budget')
     .argument('<model>', kModelArgument)
+    .addOption(kStripPrefix)
     .addOption(budget('--target-bits <n>', 'bits per quantized weight, with scales'))
     .addOption(budget('--target-bytes <n>', 'bytes of the whole output'))
     .addOption(budget('--max-loss <n>', "sum of the layers' losses"))

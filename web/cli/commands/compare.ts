@@ -13,7 +13,7 @@ import {
   type ResourceOptions,
 } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
-import { kModelArgument, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -21,7 +21,7 @@ import { type Column, table } from '../tables.js';
 import type { Colors } from '../terminal.js';
 import { printable } from '../terminal.js';
 
-interface CompareOptions extends ResourceOptions, ReportOptions {
+interface CompareOptions extends ResourceOptions, ReportOptions, ModelFlags {
   all?: boolean;
 }
 
@@ -99,8 +99,8 @@ async function compare(context: Context, paths: [string, string], options: Compa
   const { signal, terminal } = context;
   await checkReportPath(options, paths);
   await using quantizer = await createQuantizer(quantizerOptions(options));
-  await using reference = await openModel(quantizer, paths[0], signal);
-  await using quantized = await openModel(quantizer, paths[1], signal);
+  await using reference = await openModel(quantizer, paths[0], signal, options);
+  await using quantized = await openModel(quantizer, paths[1], signal, options);
   await checkReportPath(options, [
     ...(await modelPaths(paths[0], reference)),
     ...(await modelPaths(paths[1], quantized)),
@@ -122,6 +122,7 @@ export function addCompare(program: Command, run: Run): void {
     .description('error per tensor between two models of any formats, worst first')
     .argument('<reference>', kModelArgument)
     .argument('<quantized>', 'the same')
+    .addOption(kStripPrefix)
     .option('-a, --all', 'every tensor, including those without an error');
   addOutputOptions(addReportOptions(addResourceOptions(command), 'an existing report')).action(
     (reference: string, quantized: string, options: CompareOptions) =>

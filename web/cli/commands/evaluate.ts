@@ -10,14 +10,14 @@ import {
   type ReportOptions,
   type ResourceOptions,
 } from '../args.js';
-import { kModelArgument, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
 import { printable } from '../terminal.js';
 import { addTokenOptions, openTokens, parsePositive, type TokenOptions } from '../token_source.js';
 
-interface EvaluateCommand extends ResourceOptions, ReportOptions, TokenOptions {
+interface EvaluateCommand extends ResourceOptions, ReportOptions, TokenOptions, ModelFlags {
   bytesPerToken?: number;
   activations: 'float32' | 'int8';
   source?: string;
@@ -56,7 +56,7 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
   const given = options.tokens ?? options.text ?? '';
   await checkReportPath(options, [path, given]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
-  await using model = await openModel(quantizer, path, signal);
+  await using model = await openModel(quantizer, path, signal, options);
   await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
   const { tokens, file } = await openTokens(quantizer, source ?? model, options, signal);
   await using _ = file;
@@ -83,6 +83,7 @@ export function addEvaluate(program: Command, run: Run): void {
     .command('evaluate')
     .description('perplexity and bits per byte of a Llama-architecture model, quantized or not')
     .argument('<model>', kModelArgument)
+    .addOption(kStripPrefix)
     .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)
     .option('--source <folder>', 'for a GGUF file: the folder it was made from, with tokenizer.json and config.json')
     .addOption(

@@ -3,13 +3,13 @@ import type { Command } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
 import { durationText, plural } from '../../present/units.js';
 import { addOutputOptions, addResourceOptions, quantizerOptions, type ResourceOptions } from '../args.js';
-import { kModelArgument, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { printable } from '../terminal.js';
 import { openTokenizer, parseCount } from '../token_source.js';
 
-interface GenerateCommand extends ResourceOptions {
+interface GenerateCommand extends ResourceOptions, ModelFlags {
   prompt: string;
   count: number;
   source?: string;
@@ -18,7 +18,7 @@ interface GenerateCommand extends ResourceOptions {
 async function generate({ signal, terminal }: Context, path: string, options: GenerateCommand): Promise<Outcome> {
   const { prompt: text, count } = options;
   await using quantizer = await createQuantizer(quantizerOptions(options));
-  await using model = await openModel(quantizer, path, signal);
+  await using model = await openModel(quantizer, path, signal, options);
   await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
   const tokenizer = await openTokenizer(source ?? model, 'put it there, or name its folder with --source');
   const bar = new ProgressBar(terminal);
@@ -42,6 +42,7 @@ export function addGenerate(program: Command, run: Run): void {
       'continue a prompt with a Llama-architecture model, quantized or not (greedy decoding, to spot-check quality)',
     )
     .argument('<model>', kModelArgument)
+    .addOption(kStripPrefix)
     .requiredOption('--prompt <text>', "start of the text, tokenized with the model's tokenizer.json")
     .option('--source <folder>', 'for a GGUF file: the folder it was made from, with tokenizer.json and config.json')
     .option('--count <n>', 'maximum number of tokens to generate', parseCount, 32);

@@ -4,13 +4,13 @@ import { type Command, Option } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
 import { bytesText } from '../../present/units.js';
 import { addOutputOptions, addResourceOptions, quantizerOptions, type ResourceOptions } from '../args.js';
-import { kModelArgument, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { checkReportPath, modelPaths, writeWhole } from '../report_file.js';
 import { printable } from '../terminal.js';
 import { addTokenOptions, openTokens, type TokenOptions } from '../token_source.js';
 
-interface ImatrixOptions extends ResourceOptions, TokenOptions {
+interface ImatrixOptions extends ResourceOptions, TokenOptions, ModelFlags {
   output: string;
   outputFormat?: 'gguf' | 'dat';
   force?: boolean;
@@ -22,7 +22,7 @@ async function imatrix({ signal, terminal }: Context, path: string, options: Ima
   const texts = options.tokens ?? options.text ?? '';
   await checkReportPath(file, [path, texts], '--output');
   await using quantizer = await createQuantizer(quantizerOptions(options));
-  await using model = await openModel(quantizer, path, signal);
+  await using model = await openModel(quantizer, path, signal, options);
   const { tokens, file: tokenFile } = await openTokens(quantizer, model, options, signal);
   await using _ = tokenFile;
   const inputs = [...(await modelPaths(path, model)), ...(tokenFile ? await modelPaths(texts, tokenFile) : [])];
@@ -52,6 +52,7 @@ export function addImatrix(program: Command, run: Run): void {
     .command('imatrix')
     .description('importance matrix of a Llama-architecture model, for quantize --imatrix and llama-quantize')
     .argument('<model>', kModelArgument)
+    .addOption(kStripPrefix)
     .requiredOption('-o, --output <file>', 'file to write')
     .addOption(
       new Option('--output-format <name>', 'GGUF, or .dat of older llama.cpp (default: by the file name)').choices([

@@ -6,12 +6,12 @@ import { bytesText, elementCount, elementsText, plural, shapeText } from '../../
 import { addOutputOptions } from '../args.js';
 import { collapse, type Group, single } from '../collapse.js';
 import { diagnosticLines } from '../diagnostics.js';
-import { kModelArgument, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { cut, table } from '../tables.js';
 import { printable } from '../terminal.js';
 
-interface InspectOptions {
+interface InspectOptions extends ModelFlags {
   all?: boolean;
 }
 
@@ -100,7 +100,7 @@ function inspectLines(argument: string, model: Model, options: InspectOptions, {
 
 async function inspect(context: Context, argument: string, options: InspectOptions): Promise<Outcome> {
   await using quantizer = await createQuantizer({ threads: 0 });
-  await using model = await openModel(quantizer, argument, context.signal);
+  await using model = await openModel(quantizer, argument, context.signal, options);
   const { format, files, tensors, metadata, config, diagnostics } = model;
   return {
     document: { format, files, tensors, totals: totalsOf(tensors), metadata, config, diagnostics },
@@ -113,6 +113,7 @@ export function addInspect(program: Command, run: Run): void {
     .command('inspect')
     .description('tensors, shapes, dtypes, sizes and inferred layer types of a model')
     .argument('<model>', kModelArgument)
+    .addOption(kStripPrefix)
     .option('-a, --all', 'one line per tensor instead of one per group of identical layers');
   addOutputOptions(command).action((model: string, options: InspectOptions) =>
     run(options, (context) => inspect(context, model, options)),

@@ -21,12 +21,12 @@ import { collapse, type Group, single } from '../collapse.js';
 import { configFor } from '../config_source.js';
 import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';
-import { kModelArgument, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { table } from '../tables.js';
 import { printable } from '../terminal.js';
 
-interface PlanOptions extends ConfigOptions, OnnxFlags, GgufFlags, InclusionFlags {
+interface PlanOptions extends ConfigOptions, OnnxFlags, GgufFlags, InclusionFlags, ModelFlags {
   format?: OutputFormat;
   all?: boolean;
 }
@@ -95,16 +95,18 @@ function planLines(argument: string, model: Model, plan: Plan, options: PlanOpti
 async function planned(context: Context, argument: string, options: PlanOptions): Promise<Outcome> {
   await using quantizer = await createQuantizer({ threads: 0 });
   const config = await configFor(quantizer, options, context.signal);
-  await using model = await openModel(quantizer, argument, context.signal);
+  await using model = await openModel(quantizer, argument, context.signal, options);
   const plan = quantizer.plan(model, config, await planOptions(options));
-  return { document: planJson(plan), lines: planLines(argument, model, plan, options, context) };
+  const failed = plan.diagnostics.some(({ severity }) => severity === 'error');
+  return { document: planJson(plan), lines: planLines(argument, model, plan, options, context), failed };
 }
 
 export function addPlan(program: Command, run: Run): void {
   const command = program
     .command('plan')
     .description('which tensor gets which spec and why, and how large the output will be; reads no weights')
-    .argument('<model>', kModelArgument);
+    .argument('<model>', kModelArgument)
+    .addOption(kStripPrefix);
   addOutputOptions(
     addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(addConfigOptions(command))))).option(
       '-a, --all',

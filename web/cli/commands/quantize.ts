@@ -30,7 +30,7 @@ import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { CommandError } from '../failure.js';
 import { loadLines } from '../load_snippet.js';
-import { kModelArgument, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -41,7 +41,14 @@ import { openText } from '../token_source.js';
 import { errorColumns, isExact, worstFirst } from './compare.js';
 import { totalsText } from './plan.js';
 
-interface QuantizeOptions extends ConfigOptions, OnnxFlags, GgufFlags, InclusionFlags, ResourceOptions, ReportOptions {
+interface QuantizeOptions
+  extends ConfigOptions,
+    OnnxFlags,
+    GgufFlags,
+    InclusionFlags,
+    ResourceOptions,
+    ReportOptions,
+    ModelFlags {
   output: string;
   format?: OutputFormat;
   calibration?: string;
@@ -142,7 +149,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   const [named, ...others] = outputFormatsOf(options.output);
   if (named && others.length === 0) options.format ??= named;
   const config = await configFor(quantizer, options, signal);
-  await using model = await openModel(quantizer, argument, signal);
+  await using model = await openModel(quantizer, argument, signal, options);
   await using calibration =
     options.calibration === undefined ? null : await openModel(quantizer, options.calibration, signal);
   const { calibrationText } = options;
@@ -205,6 +212,7 @@ export function addQuantize(program: Command, run: Run): void {
     .command('quantize')
     .description('quantize the weights of a model and copy the rest of its folder')
     .argument('<model>', kModelArgument)
+    .addOption(kStripPrefix)
     .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors or out.onnx');
   addConfigOptions(addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(command)))))
     .addOption(

@@ -20,6 +20,7 @@ export const coreErrorCodes = [
   'tensor-duplicate',
   'dtype-unsupported',
   'format-unsupported',
+  'nothing-quantized',
   'memory-budget',
   'not-implemented',
   'state-invalid',

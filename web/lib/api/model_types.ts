@@ -40,7 +40,7 @@ export interface Model extends AsyncDisposable {
   format: InputFormat;
   /** Every file of the model, in order. */
   files: FileSize[];
-  /** Every tensor, in file order. */
+  /** Every tensor, in file order. Tensors share shape objects: do not modify them. */
   tensors: TensorInfo[];
   /** Metadata of the file headers. */
   metadata: Record<string, string>;

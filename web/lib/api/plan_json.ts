@@ -2,6 +2,7 @@
 
 import { check, reading } from './arguments.js';
 import { failure } from './errors.js';
+import type { TensorInfo } from './model_types.js';
 import type {
   OutputTensor,
   Plan,
@@ -16,6 +17,8 @@ import type { QuantizationSpec } from './tensor_types.js';
 /** Rows of tensors, and the shared values they use first. */
 export type PlanRows = Pick<PlanJson, 'tensors' | 'specs' | 'reasons' | 'outputs'>;
 
+const noOutputs: OutputTensor[] = [];
+
 const usualLayer = (name: string) => name.replace(/\.(weight|bias)$/, '');
 
 function numbered<T>(list: readonly T[], number: number, what: string): T {
@@ -25,16 +28,39 @@ function numbered<T>(list: readonly T[], number: number, what: string): T {
   return found;
 }
 
+/** One object for equal shapes, of which a large model has few. */
+export class Shapes {
+  readonly #known = new Map<string, number[]>();
+
+  shared(shape: number[]): number[] {
+    const key = shape.join();
+    const known = this.#known.get(key);
+    if (known === undefined) this.#known.set(key, shape);
+    return known ?? shape;
+  }
+}
+
+/** What a caller knows of the rows, and does not need of them. */
+export interface RowUse {
+  /** The model's tensors: rows share their names. */
+  model?: readonly Pick<TensorInfo, 'name' | 'layer'>[];
+  /** Leaves `outputs` empty. */
+  withoutOutputs?: boolean;
+}
+
 /** Reads rows in order. */
 export class PlanReader {
   readonly tensors: PlannedTensor[] = [];
+  readonly #use: RowUse;
+  readonly #shapes = new Shapes();
   readonly #files: readonly string[];
   readonly #specs: QuantizationSpec[] = [];
   readonly #reasons: Reason[] = [];
   readonly #outputs: PlannedOutputJson[] = [];
 
-  constructor(files: Plan['files']) {
+  constructor(files: Plan['files'], use: RowUse = {}) {
     this.#files = files.map(({ name }) => name);
+    this.#use = use;
   }
 
   /** Errors: argument-invalid for a number outside its list. */
@@ -46,7 +72,12 @@ export class PlanReader {
   }
 
   #tensor(row: PlannedTensorJson): PlannedTensor {
-    const { name, layer = usualLayer(name), layerType, dtype, shape, action, spec, stages, reason } = row;
+    const { layerType, dtype, shape, action, spec, stages, reason } = row;
+    const known = this.#use.model?.[this.tensors.length];
+    const isKnown = known?.name === row.name;
+    const name = isKnown ? known.name : row.name;
+    const own = row.layer ?? usualLayer(name);
+    const layer = isKnown && own === known.layer ? known.layer : own;
     const { bytesBefore, bytesAfter, outputs } = row;
     const specOf = (number: number) => numbered(this.#specs, number, 'spec');
     return {
@@ -54,14 +85,14 @@ export class PlanReader {
       layer,
       layerType,
       dtype,
-      shape,
+      shape: this.#shapes.shared(shape),
       action,
       spec: spec === null ? null : specOf(spec),
       ...(stages && { stages: stages.map(specOf) }),
       reason: numbered(this.#reasons, reason, 'reason'),
       bytesBefore,
       bytesAfter,
-      outputs: outputs.map((output) => this.#output(layer, output)),
+      outputs: this.#use.withoutOutputs ? noOutputs : outputs.map((output) => this.#output(layer, output)),
     };
   }
 

@@ -2,14 +2,13 @@
 
 import type { Diagnostic } from './diagnostic_types.js';
 import type { Distribution, DistributionOptions } from './distribution_types.js';
-import type { InputFormat } from './formats.js';
 import type { LanguageModel } from './language_model_types.js';
 import type { Model } from './model_types.js';
 import type { Dialect, Preset, QuantConfig } from './parsed_config_types.js';
 import type { Plan, Report, TensorReport } from './plan_types.js';
 import type { Progress } from './progress_types.js';
 import type { PlanOptions, QuantizeModelOptions } from './run_types.js';
-import type { Source } from './source_types.js';
+import type { OpenOptions, Source } from './source_types.js';
 import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
 
 /** Options of {@link createQuantizer}. */
@@ -66,7 +65,7 @@ export interface Quantizer extends AsyncDisposable {
   /** An observer for tensors in memory. */
   createObserver(spec: QuantizationSpec): Observer;
   /** Reads headers, no weights. @throws QuantizationError `source-invalid`, `format-unknown`, `file-invalid`, ... */
-  open(source: Source | Source[], options?: { format?: InputFormat }): Promise<Model>;
+  open(source: Source | Source[], options?: OpenOptions): Promise<Model>;
   /** `config` is a config, its JSON text, or a preset name. */
   plan(model: Model, config: string | object, options?: PlanOptions): Plan;
   /**

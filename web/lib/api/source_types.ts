@@ -1,5 +1,7 @@
 // Model sources and output targets.
 
+import type { InputFormat } from './formats.js';
+
 /** Random access to bytes. `read` resolves to exactly `length` bytes from `offset` (both in bytes) or rejects. */
 export interface ByteSource {
   /** Size in bytes. */
@@ -34,6 +36,18 @@ export type Source =
   | string
   | ByteSource
   | NodeFileHandle;
+
+/** How a model is opened. */
+export interface OpenOptions {
+  /** Any other format is the error `format-unknown`. */
+  format?: InputFormat;
+  /**
+   * Tensors are named without what wrappers of the module added: `_orig_mod.` (torch.compile), `module.` (data
+   * parallel), `base_model.model.` (PEFT) and the like, in any nesting. All that is made of the model has these names:
+   * weights, index, lists of layers. Two tensors of one name are the error `tensor-duplicate`.
+   */
+  stripPrefix?: boolean;
+}
 
 /** A custom folder: object storage, an archive, an upload. */
 export interface FileWriter {

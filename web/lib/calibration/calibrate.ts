@@ -12,7 +12,8 @@ import type { CalibratedAlgorithm } from '../engine/module.js';
 import { OpenedModel } from '../model/model.js';
 import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
 import type { OutputFiles } from '../plan/output_files.js';
-import { type PlanChoices, type PreparedRun, prepareRun } from '../plan/plan.js';
+import type { PlanChoices } from '../plan/plan.js';
+import { type PreparedRun, prepareRun } from '../plan/prepared_run.js';
 import type { RunContext } from '../pool/pool.js';
 import type { ProgressMeter } from '../pool/progress.js';
 import { ErrorSums, type Outcome } from '../pool/report.js';
@@ -204,12 +205,15 @@ export async function planRun(
   workshop: Workshop,
   model: OpenedModel,
   config: string,
-  options: PlanChoices & Pick<QuantizeModelOptions, 'calibration' | 'signal'>,
+  options: PlanChoices & Pick<QuantizeModelOptions, 'calibration' | 'signal' | 'shards' | 'reuse'>,
   tiles: TileSizes,
 ): Promise<PlannedRun> {
   const { instance } = workshop;
   const { signal } = options;
-  const prepared = (settings: object) => prepareRun(instance, model, config, options, { ...tiles, ...settings });
+  const namesOutputs = options.shards !== undefined; // for the record of a part
+  const packsWhole = options.reuse !== undefined || algorithmsOf(workshop, config).length > 0;
+  const prepared = (settings: object) =>
+    prepareRun(instance, model, config, options, { ...tiles, namesOutputs, packsWhole, ...settings });
   const { tokens, activations, close } = await given(workshop, options.calibration);
   try {
     // Smoothing changes layer inputs, so the original model's do not apply.

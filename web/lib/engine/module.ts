@@ -70,6 +70,8 @@ export interface BoundModelIndex {
   /** JSON `{pointer, bytes}`: appended to an ONNX file, they make values graph outputs. `names`: JSON list. */
   addedOutputs(names: string): string;
   /** Sets a file that a conversion reads besides the weights. */
+  /** Before the first file is added: names lose what wrappers added. */
+  stripPrefixes(): void;
   setSiblingFile(name: string, pointer: number, bytes: number): void;
   delete(): void;
 }
@@ -82,10 +84,10 @@ export interface BoundPlan {
   json(): string;
   /** JSON `PlanRows` (plan_json.ts): the tensors [first, last), in order, and the shared values they use first. */
   tensors(first: number, last: number): string;
-  /** JSON `PlanTask[]`. */
-  work(): string;
-  /** The tasks of `work` in order, for `Work` in any worker. JSON `HeapBytes`; valid until the plan is deleted. */
-  pack(): string;
+  /** JSON `PlanTask[]`: the tasks [first, last), in order. */
+  work(first: number, last: number): string;
+  /** The same tasks, for `Work` in any worker, where they count from 0. JSON `HeapBytes`, valid until the next call. */
+  pack(first: number, last: number): string;
   /** Known bytes of an output file: JSON `{pointer, bytes, places: [file offset, offset in these bytes, bytes][]}`;
    * valid until the plan is deleted. */
   fileLiterals(file: number): string;
@@ -101,6 +103,18 @@ export interface BoundPlan {
   shardMap(): string;
   /** For a folder output: JSON text of its config.json; `original`: the model's; "" if absent. */
   outputConfig(original: string): string;
+  delete(): void;
+}
+
+/** The weights that two models have in common. */
+export interface BoundComparison {
+  /** JSON `{pairs: count, diagnostics}`, or the error of the comparison. */
+  summary(): string;
+  /** JSON `PairRows` (compare.ts): the pairs [first, last), in order, and the shared values they use first. */
+  pairs(first: number, last: number): string;
+  /** Tasks 2p and 2p + 1 decode the sides of pair first + p, in tiles of the same elements. JSON `HeapBytes`, valid until
+   * the next call. */
+  pack(first: number, last: number): string;
   delete(): void;
 }
 
@@ -199,17 +213,14 @@ export interface WasmquantModule extends ForwardModule {
     bytes: number,
   ) => BoundWork;
   TensorSession: new (work: BoundWork, task: number) => BoundTensorSession;
-  /** JSON `{pairs: [{name, tiles, bytes, byColumns, report: TensorReport without error}], diagnostics, work:
-   * HeapBytes}`; configs: config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. Pair p has the tasks 2p
-   * and 2p + 1, whose tiles have the same elements; byColumns: one has column tiles. `work`: valid until the next call.
-   */
-  comparison(
+  /** configs: config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. Call `summary()` first. */
+  Comparison: new (
     reference: BoundModelIndex,
     referenceConfig: string,
     quantized: BoundModelIndex,
     quantizedConfig: string,
     options: string,
-  ): string;
+  ) => BoundComparison;
   TensorDecoder: new (work: BoundWork, task: number) => BoundTensorDecoder;
   /** Error between two decoded tiles: JSON `StoredTile` without writes. */
   errorBetween(x: number, y: number, count: number): string;

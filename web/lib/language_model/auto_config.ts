@@ -5,10 +5,11 @@ import { check, jsonText, shown } from '../api/arguments.js';
 import { failure, QuantizationError } from '../api/errors.js';
 import { autoConfigOptions, tokenCalibration } from '../api/language_model_kinds.js';
 import type { AutoConfig, AutoConfigOptions, AutoLayer, Plan, QuantizationSpec } from '../api/types.js';
-import type { BoundPlan, PlanTask } from '../engine/module.js';
+import type { BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
 import { withPlan } from '../plan/plan.js';
+import { plannedWork } from '../plan/prepared_run.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { type Materials, runOne, type Workshop } from '../pool/workshop.js';
 import type { SensitivityWork } from '../worker/jobs.js';
@@ -78,12 +79,9 @@ export async function findConfig(
   const planned = (config: object) =>
     withPlan(instance, model, jsonText(config, 'candidates'), { format, ...included }, memory.tiles, tasksOf);
   const tasksOf = (bound: BoundPlan, plan: Plan) => {
-    const tasks = instance.call<PlanTask[]>(() => bound.work());
-    return {
-      plan,
-      tasks: new Map(tasks.map(({ tensor }, number) => [plan.tensors[tensor]?.name ?? '', number])),
-      work: instance.bytes(() => bound.pack()),
-    };
+    const { items, work } = plannedWork(instance, bound, plan);
+    const [whole = new Uint8Array()] = work;
+    return { plan, tasks: new Map(items.map(({ name }, number) => [name, number])), work: whole };
   };
   const base = { exclude: [...exclude], indivisible_groups: 'fallback', default_exclusions: true };
   const candidate = (spec: QuantizationSpec): Candidate => {

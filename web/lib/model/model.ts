@@ -4,7 +4,8 @@ import { check } from '../api/arguments.js';
 import { defineDisposeSymbols } from '../api/disposable.js';
 import { failure } from '../api/errors.js';
 import { formats, weightFilePattern } from '../api/formats.js';
-import type { Diagnostic, InputFormat, Model, TensorInfo } from '../api/types.js';
+import { Shapes } from '../api/plan_json.js';
+import type { Diagnostic, InputFormat, Model, OpenOptions, TensorInfo } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
 import type { FileSource } from '../io/file_source.js';
@@ -14,8 +15,9 @@ import { readConfig } from './model_config.js';
 
 const inlineReads = 16;
 
-/** Files next to safetensors that describe their quantization or are read by a conversion to GGUF. */
+/** Files next to safetensors that say what they are or how they are quantized, or that a conversion to GGUF reads. */
 const siblingFiles = [
+  'adapter_config.json',
   'hf_quant_config.json',
   'quantize_config.json',
   'quant_config.json',
@@ -89,11 +91,13 @@ export class OpenedModel implements Model {
     this.files = weights.map((source) => ({ name: source.name, bytes: source.size }));
     this.tensors = [];
     const numbers: number[] = []; // of their files
+    const shapes = new Shapes();
     for (let first = 0; first < tensors; first += rowsAtOnce) {
       const rows = instance.call<TensorJson[]>(() => index.tensors(first, first + rowsAtOnce));
       for (const row of rows) {
-        this.tensors.push({ ...row, file: name(row.file) });
         numbers.push(row.file);
+        const file = name(row.file);
+        this.tensors.push(Object.assign(row, { file, shape: shapes.shared(row.shape) }));
       }
     }
     this.metadata = Object.fromEntries(metadata);
@@ -111,8 +115,9 @@ export class OpenedModel implements Model {
   }
 
   /** Reads the headers. Errors: the core's (file-invalid, tensor-missing...), source-invalid, read-failed. */
-  static async open(instance: Instance, files: ModelFiles): Promise<OpenedModel> {
+  static async open(instance: Instance, files: ModelFiles, options: OpenOptions): Promise<OpenedModel> {
     const index = instance.run((module) => new module.ModelIndex());
+    if (options.stripPrefix) instance.run(() => index.stripPrefixes());
     let weights = files.weights;
     const added: FileSource[] = []; // in the order of the core's files
     try {

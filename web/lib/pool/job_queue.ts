@@ -3,12 +3,14 @@
 // jobs. Jobs are in file order, so that output arrives nearly in order.
 
 import type { TensorError } from '../api/types.js';
-import type { Job, JobPart, JobResult, TaskNumber, TileKind } from '../worker/jobs.js';
+import type { Job, JobPart, JobResult, PairNumber, TaskNumber, TileKind } from '../worker/jobs.js';
 import type { Advance } from './progress.js';
 import { ErrorSums } from './report.js';
 
 /** Below it, calls cost more than balance gains. */
 const smallestJobBytes = 1024 * 1024;
+/** Each tensor of a job takes memory in messages on both sides, whatever its size. */
+const mostTensors = 256;
 
 interface QuantizeTask {
   quantize: TaskNumber;
@@ -23,10 +25,11 @@ export interface WorkItem {
   bytes: number;
   tiles: number;
   /** The tensor to quantize, or the pair to compare. */
-  task: QuantizeTask | { pair: number };
+  task: QuantizeTask | { compare: PairNumber };
   merge(states: Uint8Array[]): Uint8Array;
 }
 
+/** An item of which some tiles are done, and not all. */
 interface ItemState {
   item: WorkItem;
   sums: ErrorSums;
@@ -46,7 +49,10 @@ interface Entry {
 }
 
 export class Schedule {
-  readonly #items: ItemState[];
+  readonly #items: readonly WorkItem[];
+  readonly #begun = new Map<number, ItemState>();
+  /** Of finished items. */
+  readonly #errors: (TensorError | null)[];
   readonly #jobBytes: number;
   readonly #workers: number;
   /** Input bytes not yet cut into jobs. */
@@ -60,15 +66,20 @@ export class Schedule {
     this.#jobBytes = jobBytes;
     this.#workers = workers;
     this.#left = items.reduce((sum, { bytes }) => sum + bytes, 0);
-    this.#items = items.map((item) => ({
-      item,
-      sums: new ErrorSums(),
-      early: new Map(),
-      summedTiles: 0,
-      observedTiles: 0,
-      states: new Map(),
-    }));
-    this.#unfinished = items.filter((item) => item.tiles > 0).length;
+    this.#items = items;
+    this.#errors = items.map(() => null);
+    this.#unfinished = items.reduce((count, { tiles }) => count + (tiles > 0 ? 1 : 0), 0);
+  }
+
+  #state(number: number): ItemState | undefined {
+    const item = this.#items[number];
+    let state = this.#begun.get(number);
+    if (!state && item) {
+      const begun = { sums: new ErrorSums(), early: new Map(), summedTiles: 0, observedTiles: 0, states: new Map() };
+      state = { item, ...begun };
+      this.#begun.set(number, state);
+    }
+    return state;
   }
 
   get done(): boolean {
@@ -85,7 +96,7 @@ export class Schedule {
   complete(job: TileJob, result: JobResult<TileKind>): Advance {
     const advance: Advance = { phase: 'read', bytes: 0, tensors: 0, name: job.label };
     for (const [position, part] of job.parts.entries()) {
-      const state = this.#items[part.item];
+      const state = this.#state(part.item);
       const partResult = result.parts[position];
       if (!state || !partResult) throw new RangeError('a job came back with parts that it did not have');
       const { item } = state;
@@ -105,11 +116,11 @@ export class Schedule {
   }
 
   error(item: number): TensorError | null {
-    return this.#items[item]?.sums.result() ?? null;
+    return this.#errors[item] ?? null;
   }
 
   /** True once the tensor is finished. */
-  #addSums(state: ItemState, { first, last }: JobPart<TileKind>, sums: Float64Array): boolean {
+  #addSums(state: ItemState, { item, first, last }: JobPart<TileKind>, sums: Float64Array): boolean {
     state.early.set(first, { last: Math.min(last, state.item.tiles), sums });
     for (let next = state.early.get(state.summedTiles); next; next = state.early.get(state.summedTiles)) {
       state.sums.add(next.sums);
@@ -117,8 +128,11 @@ export class Schedule {
       state.summedTiles = next.last;
     }
     const isFinished = state.summedTiles === state.item.tiles;
-    if (isFinished) this.#unfinished -= 1;
-    return isFinished;
+    if (!isFinished) return false;
+    this.#unfinished -= 1;
+    this.#errors[item] = state.sums.result();
+    this.#begun.delete(item);
+    return true;
   }
 
   #quantizeObserved(order: number, { item, states }: ItemState): void {
@@ -162,9 +176,10 @@ export class Schedule {
     let smallBytes = 0;
     const order = this.#cursor;
     while (this.#cursor < this.#items.length) {
-      const item = this.#items[this.#cursor]?.item;
+      const item = this.#items[this.#cursor];
       if (!item) break;
-      if (item.bytes + smallBytes > this.#nextBytes(this.#left) && small.length > 0) break;
+      const isFull = small.length === mostTensors || item.bytes + smallBytes > this.#nextBytes(this.#left);
+      if (isFull && small.length > 0) break;
       const number = this.#cursor++;
       const observed = observedTiles(item);
       const ranges = item.tiles === 0 ? [] : [...this.#ranges(item, observed)];
@@ -179,7 +194,7 @@ export class Schedule {
       smallBytes += item.bytes;
     }
     if (small.length === 0) return;
-    const names = small.map((part) => this.#items[part.item]?.item.name ?? '');
+    const names = small.map((part) => this.#items[part.item]?.name ?? '');
     const label = names.length > 1 ? `${names[0]} and ${names.length - 1} more` : (names[0] ?? '');
     this.#ready.push({ order, job: { label, bytes: smallBytes, parts: small } });
   }
@@ -201,14 +216,14 @@ function observesWhole({ task }: WorkItem): boolean {
 
 /** The share of a part in all passes over its tiles. */
 function share({ task }: WorkItem, { kind }: JobPart<TileKind>): number {
-  if (kind === 'compare' || kind === 'observe-and-run' || 'pair' in task) return 1;
+  if (kind === 'compare' || kind === 'observe-and-run' || 'compare' in task) return 1;
   return (kind === 'observe' ? task.observePasses : 1) / (task.observePasses + 1);
 }
 
 /** `isLarge`: running is split into several jobs. */
 function firstPass(work: WorkItem, item: number, first: number, last: number, isLarge: boolean): JobPart<TileKind> {
   const { task } = work;
-  if ('pair' in task) return { kind: 'compare', item, pair: task.pair, first, last };
+  if ('compare' in task) return { kind: 'compare', item, ...task.compare, first, last };
   const range = quantizeWork(work, task, item, first, last);
   if (task.observePasses === 0) return { kind: 'run', ...range, state: null };
   return { kind: isLarge ? 'observe' : 'observe-and-run', ...range };

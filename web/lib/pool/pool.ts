@@ -12,6 +12,8 @@ const idleMs = 10_000;
 export interface RunContext {
   readonly id: number;
   readonly files: ContextFiles;
+  /** Packed tasks that are sent with the jobs that name them. */
+  readonly work: readonly Uint8Array[];
   read(input: number, file: number, offset: number, length: number): Promise<Uint8Array>;
 }
 
@@ -31,6 +33,13 @@ interface Slot {
   task: Task | null;
   contexts: Map<number, RunContext>;
   releasing: Map<number, () => void>;
+}
+
+/** The pieces of packed work that a job names; none if all were sent with the context. */
+function workOf({ parts }: Job, work: readonly Uint8Array[]): [number: number, packed: Uint8Array][] {
+  if (work.length === 0) return [];
+  const named = new Set(parts.flatMap((part) => ('work' in part && typeof part.work === 'number' ? [part.work] : [])));
+  return [...named].map((number) => [number, work[number] ?? new Uint8Array()]);
 }
 
 export class Pool {
@@ -58,8 +67,8 @@ export class Pool {
   }
 
   /** Describes a run to the pool; pass the result to `run`, then to `release`. */
-  context(files: ContextFiles, read: RunContext['read']): RunContext {
-    return { id: this.#contextId++, files, read };
+  context(files: ContextFiles, read: RunContext['read'], work: RunContext['work'] = []): RunContext {
+    return { id: this.#contextId++, files, work, read };
   }
 
   /** Starts `count` workers, up to the pool's size, so that they load while the caller plans. */
@@ -165,7 +174,8 @@ export class Pool {
       slot.contexts.set(context.id, context);
       slot.port.post({ type: 'context', context: context.id, files: context.files }, []);
     }
-    slot.port.post({ type: 'job', id: this.#jobId++, context: context.id, job: task.job }, []);
+    const work = workOf(task.job, context.work);
+    slot.port.post({ type: 'job', id: this.#jobId++, context: context.id, job: task.job, work }, []);
   }
 
   #receive(slot: Slot, message: FromWorker): void {

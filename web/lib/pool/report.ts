@@ -61,10 +61,25 @@ function cosineOf(xx: number, yy: number, dd: number): number {
 /** What a run found out about a tensor. */
 export type Outcome = Pick<TensorReport, 'error' | 'calibration'>;
 
-/** A planned tensor with its outcome instead of its outputs. */
-export function tensorReport(tensor: PlannedTensor, outcome: Outcome): TensorReport {
-  const { outputs: _, ...rest } = tensor;
-  return { ...rest, ...outcome };
+/** A planned tensor with its outcome instead of its outputs. Not a spread with a rest: those objects are dictionaries, of
+ * half a kilobyte each. */
+export function tensorReport(tensor: PlannedTensor, { error, calibration }: Outcome): TensorReport {
+  const { name, layer, layerType, dtype, shape, action, spec, stages, reason, bytesBefore, bytesAfter } = tensor;
+  return {
+    name,
+    layer,
+    layerType,
+    dtype,
+    shape,
+    action,
+    spec,
+    ...(stages && { stages }),
+    reason,
+    bytesBefore,
+    bytesAfter,
+    error,
+    ...(calibration && { calibration }),
+  };
 }
 
 export function nonFiniteRemarks(tensors: readonly TensorReport[]): Diagnostic[] {

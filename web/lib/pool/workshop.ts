@@ -26,21 +26,25 @@ interface Weights {
 export interface Materials {
   models: readonly Weights[];
   work: Uint8Array[];
+  /** Whether workers get packed tasks with the jobs that name them, and keep no others. */
+  sendsByJob?: boolean;
   outputs?: (OutputPath | null)[];
 }
 
 /** Lends them to workers until `use` is done. */
 export async function withMaterials<T>(
   pool: Pool,
-  { models, work, outputs = [] }: Materials,
+  { models, work, sendsByJob = false, outputs = [] }: Materials,
   use: (context: RunContext) => Promise<T>,
 ): Promise<T> {
   const inputs = models.map(({ weights }) => weights.map(({ remote }) => remote));
-  const context = pool.context({ inputs, outputs, work }, async (input, file, offset, length) => {
+  const files = { inputs, outputs, work: sendsByJob ? [] : work };
+  const read: RunContext['read'] = async (input, file, offset, length) => {
     const source = models[input]?.weights[file];
     if (!source) throw new RangeError(`file ${file} of model ${input} does not exist`);
     return source.read(offset, length);
-  });
+  };
+  const context = pool.context(files, read, sendsByJob ? work : []);
   try {
     return await use(context);
   } finally {

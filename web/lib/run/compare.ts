@@ -1,29 +1,70 @@
 // Compares two models tensor by tensor: decodes both to float32, tile by tile.
 
+import { PlanReader, type PlanRows } from '../api/plan_json.js';
 import type { Diagnostic, PlannedTensor, Progress, Report } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import { comparedTiles } from '../engine/memory.js';
-import type { HeapBytes } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { nonFiniteRemarks, tensorReport, totalsOf } from '../pool/report.js';
 import { measureItems, type Workshop } from '../pool/workshop.js';
+import type { PairNumber } from '../worker/jobs.js';
+
+/** A weight of both models. */
+interface ComparedPair extends WorkItem {
+  task: { compare: PairNumber };
+  /** Whether one side has column tiles. */
+  byColumns: boolean;
+  report: PlannedTensor;
+}
 
 interface Comparison {
-  /** Pair p has tasks 2p and 2p + 1 of `work`; `byColumns`: one has column tiles. */
-  pairs: { name: string; tiles: number; bytes: number; byColumns: boolean; report: PlannedTensor }[];
+  pairs: ComparedPair[];
   diagnostics: Diagnostic[];
-  work: Uint8Array;
+  /** Packed tasks, in pieces. */
+  work: Uint8Array[];
 }
+
+/** Rows of the core, with a number for each in the other lists. */
+interface PairRows extends PlanRows {
+  tiles: number[];
+  bytes: number[];
+  byColumns: (0 | 1)[];
+}
+
+/** In one piece of packed work, and in one batch of rows. */
+const pairsAtOnce = 256;
+
+const merge = () => new Uint8Array(0);
 
 /** Uses a fixed tile size: sums are per tile, and a report must not depend on the budget. */
 export function comparisonOf(instance: Instance, reference: OpenedModel, quantized: OpenedModel): Comparison {
   const [left, right] = [reference.indexFor(instance), quantized.indexFor(instance)];
-  const { work, ...found } = instance.call<Omit<Comparison, 'work'> & { work: HeapBytes }>((module) =>
-    module.comparison(left, reference.configText, right, quantized.configText, JSON.stringify(comparedTiles)),
+  const bound = instance.run(
+    (module) =>
+      new module.Comparison(left, reference.configText, right, quantized.configText, JSON.stringify(comparedTiles)),
   );
-  return { ...found, work: instance.copyOut(work.pointer, work.bytes) };
+  try {
+    type Summary = { pairs: number; diagnostics: Diagnostic[] };
+    const { pairs: count, diagnostics } = instance.call<Summary>(() => bound.summary());
+    const reader = new PlanReader([], { withoutOutputs: true });
+    const work: Uint8Array[] = [];
+    const pairs: ComparedPair[] = [];
+    for (let first = 0; first < count; first += pairsAtOnce) {
+      const rows = instance.call<PairRows>(() => bound.pairs(first, first + pairsAtOnce));
+      reader.add(rows);
+      for (const [pair, report] of reader.tensors.splice(0).entries()) {
+        const [tiles = 0, bytes = 0] = [rows.tiles[pair], rows.bytes[pair]];
+        const task = { compare: { work: work.length, pair } };
+        pairs.push({ name: report.name, bytes, tiles, task, merge, byColumns: rows.byColumns[pair] === 1, report });
+      }
+      work.push(instance.bytes(() => bound.pack(first, first + pairsAtOnce)));
+    }
+    return { pairs, diagnostics, work };
+  } finally {
+    instance.free(bound);
+  }
 }
 
 const nothingCompared: Diagnostic = {
@@ -45,24 +86,15 @@ export async function compareModels(
   options.signal?.throwIfAborted();
   const inputBytes = [...reference.files, ...quantized.files].reduce((sum, file) => sum + file.bytes, 0);
   const { pairs, diagnostics, work } = comparisonOf(instance, reference, quantized);
-  const items = pairs.map(
-    ({ name, bytes, tiles }, pair): WorkItem => ({
-      name,
-      bytes,
-      tiles,
-      task: { pair },
-      merge: () => new Uint8Array(0),
-    }),
-  );
   const progress = new ProgressMeter(
     options.onProgress,
     pairs.length,
-    items.reduce((sum, item) => sum + item.bytes, 0),
+    pairs.reduce((sum, { bytes }) => sum + bytes, 0),
   );
   const schedule = await measureItems(
     workshop,
-    { models: [reference, quantized], work: [work] },
-    items,
+    { models: [reference, quantized], work, sendsByJob: true },
+    pairs,
     { input: inputBytes, job: memory.jobBytes },
     options.signal,
     (done) => progress.advance(done),

@@ -1,6 +1,6 @@
 // First step of a run: its plan, and a target that can take its files.
 
-import { failure } from '../api/errors.js';
+import { type CoreErrorCode, failure, QuantizationError } from '../api/errors.js';
 import { formats, outputFormatsOf } from '../api/formats.js';
 import { loaded } from '../api/loaded.js';
 import type { Diagnostic, Plan, QuantizeModelOptions } from '../api/types.js';
@@ -91,6 +91,14 @@ export async function prepare(order: Order): Promise<Prepared> {
   const choices = { ...options, ...(await namesOf(model, target)) };
   const planned = await abortable(options.signal, planRun(workshop, model, config, choices, sizes.tiles));
   const { plan } = planned.run;
+  const [idle] = plan.diagnostics.filter(({ severity }) => severity === 'error');
+  if (idle)
+    throw new QuantizationError({
+      code: idle.code as CoreErrorCode,
+      where: idle.where,
+      detail: idle.message,
+      diagnostics: plan.diagnostics,
+    });
   const part =
     options.shards && (await loaded(import('./shard_range.js'))).partOf(workshop.instance, planned, options.shards);
   const unkept = options.resume && planned.calibration ? [calibratedNote] : [];

@@ -3,7 +3,7 @@
 import { failure } from '../api/errors.js';
 import type { PlanOptions, TensorReport } from '../api/types.js';
 import type { OpenedModel } from '../model/model.js';
-import { prepareRun } from '../plan/plan.js';
+import { prepareRun } from '../plan/prepared_run.js';
 import { tensorReport } from '../pool/report.js';
 import { measureItems, type Workshop } from '../pool/workshop.js';
 
@@ -25,7 +25,7 @@ export async function tryTensors(
   const tried = positions.flatMap((position) => items[position] ?? []);
   const bytes = tried.reduce((sum, item) => sum + item.bytes, 0);
   const sizes = { input: bytes, job: memory.transferJobBytes };
-  const schedule = await measureItems(workshop, { models: [model], work: [work] }, tried, sizes, options.signal);
+  const schedule = await measureItems(workshop, { models: [model], work }, tried, sizes, options.signal);
   const errorOf = new Map(positions.map((position, item) => [items[position]?.tensor, schedule.error(item)]));
   return numbers.flatMap((number) => {
     const tensor = plan.tensors[number];

@@ -72,21 +72,24 @@ async function write(prepared: Prepared, done: TakenOver, progress: ProgressMete
   const { signal } = prepared.options;
   const { resumed, reused, others, weights } = done;
   let schedule: Schedule | null = null;
-  const place = new Map(others.map(({ number }, at) => [number, at]));
+  const place = new Int32Array(run.items.length).fill(-1); // in `others`, by task
+  for (const [at, { number }] of others.entries()) place[number] = at;
   const errorOf: ErrorOf = (task) => {
     if (resumed?.errors.has(task)) return resumed.errors.get(task) ?? null;
-    return reused?.errors.get(task) ?? schedule?.error(place.get(task) ?? -1) ?? null;
+    return reused?.errors.get(task) ?? schedule?.error(place[task] ?? -1) ?? null;
   };
   const keeping = resumed && { files: resumed.files, keep: (file: number) => resumed.keep(file, errorOf) };
   const output = new OutputFiles(target, part?.own(run.files) ?? run.files, memory.waitingBytes, keeping);
   await abortable(signal, output.start());
+  // Headers of large models are large; a part of a run records those of its files at its end.
+  if (!part) for (const { literals } of run.files) literals.length = 0;
   const jobBytes = output.isWrittenByWorkers ? memory.jobBytes : memory.transferJobBytes;
   const items = others.map(({ item }) => item);
   const queue = new Schedule(items, Math.min(jobBytes, sizes.shareBytes), sizes.workers);
   schedule = queue;
   const second = reused?.work ?? calibration?.reads; // never both
-  const work = second ? [run.work, second] : [run.work];
-  const materials = { models: [{ weights }], work, outputs: output.paths };
+  const work = second ? [...run.work, second] : run.work;
+  const materials = { models: [{ weights }], work, sendsByJob: !second, outputs: output.paths };
   const calibrated = await withMaterials(pool, materials, async (context) => {
     await dispatch(pool, context, queue, sizes.workers, output, (done) => progress.advance(done), signal);
     // Last, so that only a block at a time waits for an append-only target.
@@ -118,8 +121,9 @@ async function report(
   started: number,
 ): Promise<Report> {
   const { plan } = run;
-  const outcomes = new Map(run.items.map(({ tensor }, number) => [tensor, outcomeOf(number)]));
-  const tensors = plan.tensors.map((tensor, number) => tensorReport(tensor, outcomes.get(number) ?? { error: null }));
+  const outcomes: Outcome[] = [];
+  for (const [number, { tensor }] of run.items.entries()) if (tensor >= 0) outcomes[tensor] = outcomeOf(number);
+  const tensors = plan.tensors.map((tensor, number) => tensorReport(tensor, outcomes[number] ?? { error: null }));
   const remarks = calibration ? (await import('../calibration/evidence.js')).calibrationRemarks(tensors) : [];
   const whole: Report = {
     format: plan.format,

@@ -6,7 +6,7 @@ import type { Instance } from '../engine/instance.js';
 import type { FileSource } from '../io/file_source.js';
 import type { OutputTarget, Work } from '../io/target.js';
 import type { PlannedFile } from '../plan/output_files.js';
-import { type PreparedRun, withWork } from '../plan/plan.js';
+import { type PreparedRun, withWork } from '../plan/prepared_run.js';
 
 export interface Resumed {
   /** Indexes of finished output files. */
@@ -65,7 +65,8 @@ export async function takeUp(
 ): Promise<Resumed> {
   if (!target.resume || !target.keep)
     throw failure('argument-invalid', 'resume', 'only runs into a folder, by its path in Node, can be resumed');
-  const tasks = withWork(instance, packed, (work) => instance.bytes(() => work.identity()));
+  const pieces = packed.map((piece) => withWork(instance, piece, (work) => instance.bytes(() => work.identity())));
+  const tasks = new Uint8Array(await new Blob(pieces).arrayBuffer());
   const work: Work = { library, inputs: inputs.map(inputOf), plan: partsOf(tasks, files, imatrix) };
   const notes = await target.resume(work);
   const written = items.map(({ outputs }) => outputs);

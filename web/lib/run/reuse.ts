@@ -9,7 +9,8 @@ import type { TileSizes } from '../engine/memory.js';
 import type { HeapBytes } from '../engine/module.js';
 import type { FileSource } from '../io/file_source.js';
 import { OpenedModel } from '../model/model.js';
-import { type PlanChoices, type PreparedRun, prepareRun, withWork } from '../plan/plan.js';
+import type { PlanChoices } from '../plan/plan.js';
+import { type PreparedRun, prepareRun, withWork } from '../plan/prepared_run.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import { measureItems, type Workshop } from '../pool/workshop.js';
 import { comparisonOf } from './compare.js';
@@ -52,8 +53,9 @@ async function filesOf({ files }: PreparedRun, output: OpenedModel): Promise<Fil
 
 /** What replaces the first task of each pair, and all packed tasks. */
 function copiesOf(instance: Instance, now: PreparedRun, then: PreparedRun, pairs: [number, number][], options: object) {
-  return withWork(instance, now.work, (work) =>
-    withWork(instance, then.work, (former) => {
+  const [ours = new Uint8Array(), theirs = new Uint8Array()] = [now.work[0], then.work[0]];
+  return withWork(instance, ours, (work) =>
+    withWork(instance, theirs, (former) => {
       const found = instance.call<Copies>(() => work.copies(former, JSON.stringify(pairs), JSON.stringify(options)));
       return { copies: found.copies, work: instance.copyOut(found.work.pointer, found.work.bytes) };
     }),
@@ -74,14 +76,16 @@ async function proven(
   signal: AbortSignal | undefined,
 ): Promise<Set<string>> {
   const { pairs, work } = comparisonOf(workshop.instance, model, output);
-  const numbers = pairs.flatMap(({ name }, pair) => (names.has(name) ? [pair] : []));
-  const items = numbers.flatMap((pair) => {
-    const found = pairs[pair];
-    return found ? [{ ...found, task: { pair }, merge: () => new Uint8Array(0) }] : [];
-  });
+  const items = pairs.filter(({ name }) => names.has(name));
   const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
   const sizes = { input: bytes, job: workshop.memory.jobBytes };
-  const schedule = await measureItems(workshop, { models: [model, output], work: [work] }, items, sizes, signal);
+  const schedule = await measureItems(
+    workshop,
+    { models: [model, output], work, sendsByJob: true },
+    items,
+    sizes,
+    signal,
+  );
   const reported = new Map(report.tensors.map(({ name, error }) => [name, error]));
   const found = new Set<string>();
   for (const [item, { name }] of items.entries()) {
@@ -133,7 +137,8 @@ export async function reuseTensors(
     if (!item || !pieces) continue;
     const items = pieces.map((piece) => {
       const quantize = { work: 1, task: copied++ };
-      return { ...item, ...piece, task: { quantize, observePasses: 0, observedInParts: false, joinedTiles: 0 } };
+      const task = { quantize, observePasses: 0, observedInParts: false, joinedTiles: 0 };
+      return { name: item.name, ...piece, task, merge: () => new Uint8Array(0) };
     });
     copies.set(number, items);
     errors.set(number, measured.get(item.name) ?? null);

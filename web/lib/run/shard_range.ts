@@ -8,7 +8,7 @@ import type { Diagnostic, Report, ShardPart, TensorError } from '../api/types.js
 import type { PlannedRun } from '../calibration/calibrate.js';
 import type { Instance } from '../engine/instance.js';
 import type { PlannedFile } from '../plan/output_files.js';
-import type { PreparedRun } from '../plan/plan.js';
+import type { PreparedRun } from '../plan/prepared_run.js';
 import { infiniteError, totalsOf } from '../pool/report.js';
 import { type SmallFile, textFile } from './sidecar_files.js';
 

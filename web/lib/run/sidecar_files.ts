@@ -3,7 +3,7 @@
 import type { FileSource } from '../io/file_source.js';
 import type { OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
-import type { PreparedRun } from '../plan/plan.js';
+import type { PreparedRun } from '../plan/prepared_run.js';
 
 const copyBytes = 8 * 1024 * 1024;
 

@@ -22,8 +22,7 @@ export async function distributionOf(
   if (!Number.isInteger(bins) || bins < 1 || bins > mostBins)
     throw failure('argument-invalid', 'bins', `${bins} is not a whole number from 1 to ${mostBins}`);
   const { pairs, diagnostics, work } = comparisonOf(workshop.instance, reference, quantized);
-  const number = pairs.findIndex(({ name }) => name === tensor);
-  const pair = pairs[number];
+  const pair = pairs.find(({ name }) => name === tensor);
   if (!pair) {
     const reason = diagnostics.find(({ where }) => where === tensor)?.message;
     throw failure('tensor-missing', tensor, reason ?? 'is not a weight that both models have');
@@ -34,14 +33,19 @@ export async function distributionOf(
   const isByRows = !hasGraph && !pair.byColumns && pair.report.shape.length > 1;
   const part = {
     kind: 'distribution' as const,
-    pair: number,
+    ...pair.task.compare,
     tiles: pair.tiles,
     channels: isByRows ? outer : 1,
     inner: rest.reduce((product, size) => product * size, 1),
     bins,
   };
   const job = { label: tensor, bytes: pair.bytes, part };
-  const { sums, ...found } = await runOne(workshop, { models: [reference, quantized], work: [work] }, job, signal);
+  const { sums, ...found } = await runOne(
+    workshop,
+    { models: [reference, quantized], work, sendsByJob: true },
+    job,
+    signal,
+  );
   return { ...found, channelSqnrDb: isByRows ? channelSqnr(sums) : null };
 }
 

@@ -14,12 +14,12 @@ interface DecodedPair {
 /** The tiles of both models, with the same elements. */
 export async function* decodedPairs(
   host: JobHost,
-  { pair, first, last }: Omit<JobKinds['compare']['work'], 'item'>,
+  { work: number, pair, first, last }: Omit<JobKinds['compare']['work'], 'item'>,
 ): AsyncGenerator<DecodedPair> {
   const { instance } = host;
   const decoders: BoundTensorDecoder[] = [];
   try {
-    const work = host.work(0);
+    const work = host.work(number);
     for (const task of [2 * pair, 2 * pair + 1]) {
       const decoder = instance.run((module) => new module.TensorDecoder(work, task));
       decoders.push(decoder);

@@ -18,11 +18,11 @@ export async function runDistribution(host: JobHost, work: DistributionWork): Pr
 /** Adds each tile's float32 values of both models; `first`: their offset in the tensor, C order. */
 async function addTiles(
   host: JobHost,
-  { pair, tiles }: DistributionWork,
+  { work, pair, tiles }: DistributionWork,
   sums: { add(x: Float32Array, y: Float32Array, first: number): void },
 ): Promise<void> {
   let first = 0;
-  for await (const { x, y, count } of decodedPairs(host, { pair, first: 0, last: tiles })) {
+  for await (const { x, y, count } of decodedPairs(host, { work, pair, first: 0, last: tiles })) {
     sums.add(host.instance.float32(x, count), host.instance.float32(y, count), first);
     first += count;
   }

@@ -25,6 +25,19 @@ export class JobFiles {
     this.#ask = ask;
   }
 
+  /** Takes the packed tasks of a job in the place of the last job's; keeps all if there are none. */
+  replaceWork(work: [number: number, packed: Uint8Array][]): void {
+    if (work.length === 0) return;
+    const named = new Map(work);
+    for (const [number, { instance, bound }] of this.#work) {
+      if (named.delete(number)) continue;
+      instance.free(bound);
+      this.#work.delete(number);
+    }
+    this.#packed.length = 0;
+    for (const [number, packed] of named) this.#packed[number] = packed;
+  }
+
   /** Errors: argument-invalid. */
   work(instance: Instance, number: number): BoundWork {
     let work = this.#work.get(number);

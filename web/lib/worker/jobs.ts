@@ -13,7 +13,7 @@ export interface JobKinds {
   run: { work: QuantizeWork & { state: Uint8Array | null }; result: TileResult };
   /** Observes, then runs all tiles of a task in one session. */
   'observe-and-run': { work: QuantizeWork; result: TileResult };
-  compare: { work: TileRange & { pair: number }; result: TileResult };
+  compare: { work: TileRange & PairNumber; result: TileResult };
   distribution: { work: DistributionWork; result: FoundDistribution };
   /** Sequences through a whole model: the loss of each, in nats. */
   forward: { work: ForwardWork; result: Float64Array };
@@ -67,6 +67,11 @@ export interface TaskNumber {
   work: number;
   task: number;
 }
+/** A pair of the core's comparison: the index of its array, whose tasks 2 * pair and 2 * pair + 1 are its sides. */
+export interface PairNumber {
+  work: number;
+  pair: number;
+}
 /** `tiles`: of the task; those of a range from there on are of joined weights, which are only observed. */
 export type QuantizeWork = TileRange & TaskNumber & { tiles: number };
 
@@ -77,9 +82,8 @@ export interface TileResult {
   state: Uint8Array | null;
 }
 
-/** A pair of the core's comparison. `inner`: elements per channel. */
-export interface DistributionWork {
-  pair: number;
+/** `inner`: elements per channel. */
+export interface DistributionWork extends PairNumber {
   tiles: number;
   /** 1 if tiles are not whole rows. */
   channels: number;

@@ -15,7 +15,7 @@ export interface ContextFiles {
   inputs: RemoteSource[][];
   /** Paths that a worker writes itself; null: output is sent back. */
   outputs: (OutputPath | null)[];
-  /** Packed tasks; jobs refer to them by list and index. */
+  /** Packed tasks; jobs refer to them by list and index. Empty if they come with the jobs. */
   work: Uint8Array[];
 }
 export interface OutputPath {
@@ -26,7 +26,8 @@ export interface OutputPath {
 export type ToWorker =
   | { type: 'start'; module: WebAssembly.Module }
   | { type: 'context'; context: number; files: ContextFiles }
-  | { type: 'job'; id: number; context: number; job: Job }
+  /** `work`: packed tasks that replace those of the last job, by their number. */
+  | { type: 'job'; id: number; context: number; job: Job; work: [number: number, packed: Uint8Array][] }
   | { type: 'bytes'; request: number; bytes: Uint8Array }
   | { type: 'bytes-failed'; request: number; error: PlainError }
   | { type: 'release'; context: number };

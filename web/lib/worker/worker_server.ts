@@ -80,11 +80,12 @@ export class JobServer {
     }
   }
 
-  async #job({ id, context, job }: Extract<ToWorker, { type: 'job' }>): Promise<void> {
+  async #job({ id, context, job, work }: Extract<ToWorker, { type: 'job' }>): Promise<void> {
     try {
       const files = this.#contexts.get(context);
       const instance = this.#instance;
       if (!instance || !files) throw new Error('a job came before its context');
+      files.replaceWork(work);
       const report = (progress: WorkProgress) =>
         this.#send(
           { type: 'progress', id, progress, memoryBytes: instance.memoryBytes },
