@@ -23,12 +23,17 @@ Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages
   const bool plain = spec.scale_format == ScaleFormat::float32 && spec.scale_type == ScaleType::float16 &&
                      spec.zero_point_type == ZeroPointType::int32 && stages.size() == 1;
   const int64_t axis = spec.ch_axis < 0 ? spec.ch_axis + static_cast<int64_t>(weight.shape.size()) : spec.ch_axis;
-  const bool fits = plain && weight.layer_type == "Linear" && weight.shape.size() == 2 && holds_dtype &&
-                    spec.qscheme == QScheme::per_group && axis == 1;
   const uint64_t group = layout.granularity.block;
   std::string problem;
-  if (!fits)
+  if (weight.layer_type != "Linear" || weight.shape.size() != 2)
     problem = text_of("for a layer of type {}", weight.layer_type.empty() ? "unknown" : weight.layer_type);
+  else if (!holds_dtype)
+    problem = ", which it does not hold";
+  else if (spec.qscheme != QScheme::per_group || axis != 1)
+    problem =
+        spec.qscheme == QScheme::per_channel ? "with one scale for a row" : "with other groups than along the rows";
+  else if (!plain)
+    problem = "with scales or zero points that it does not hold";
   else if (layout.rows % multiple != 0)
     problem = text_of("of {} rows", layout.rows);
   else if (group % multiple != 0)
@@ -40,8 +45,8 @@ Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages
   return error_at(
       ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
       "{} holds {} per group along the last axis of Linear layers, rows and group sizes being multiples of {}, "
-      "with float16 scales; this is {} {}. Change the spec, exclude the layer, or write compressed-tensors",
-      format, holds, multiple, info_of(spec.dtype).name, problem);
+      "with float16 scales; this is {}{}{}. Change the spec, exclude the layer, or write compressed-tensors",
+      format, holds, multiple, info_of(spec.dtype).name, problem.starts_with(",") ? "" : " ", problem);
 }
 
 std::vector<uint64_t> scale_shape(const WeightLayout& layout) { return {layout.granularity.blocks(), layout.rows}; }

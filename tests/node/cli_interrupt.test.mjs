@@ -1,6 +1,6 @@
 // SIGINT and SIGTERM in the middle of a run: exit code, no files, nothing half written.
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -91,4 +91,29 @@ test('a signal ends a command that waits for stdin', { timeout: 20_000 }, async 
   assert.equal(child.exitCode, null, 'it waits');
   child.kill('SIGINT');
   assert.equal((await done).code, 130);
+});
+
+test('a signal is heard while the engine plans', { timeout: 120_000 }, async (t) => {
+  const folder = scratch(t);
+  const tensors = {};
+  for (let layer = 0; layer < 10_000; layer++) tensors[`model.layers.${layer}.mlp.up_proj.weight`] = [1, 32];
+  const model = writeZeros(join(folder, 'model.safetensors'), tensors);
+  const exclude = Array.from({ length: 3000 }, (_, at) => `re:.*block${at}.*(q|k|v)_proj`);
+  const config = join(folder, 'config.json');
+  const weight = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
+  writeFileSync(config, JSON.stringify({ global_quant_config: { weight }, exclude }));
+  for (const [signal, exitCode, flags] of [
+    ['SIGINT', 130, []],
+    ['SIGTERM', 143, ['--json']],
+  ]) {
+    const { child, done } = start(['plan', model, '-c', config, ...flags]);
+    await sleep(2500);
+    assert.equal(child.exitCode, null, 'it plans');
+    const sent = performance.now();
+    child.kill(signal);
+    const { code, stdout, stderr } = await done;
+    assert.equal(code, exitCode, stderr);
+    assert.ok(performance.now() - sent < 5000, `${performance.now() - sent} ms`);
+    assert.match(flags.length > 0 ? JSON.parse(stdout).error.message : stderr, /; nothing was written/);
+  }
 });

@@ -192,7 +192,7 @@ test('a merge that was cut short goes on, and leftovers of killed attempts go', 
   const whole = join(out, '../whole');
   assert.equal((await quantize(whole, '-p', 'int4_wo_32')).code, 0);
   renameSync(join(out, 'wasmquant-parts/model.safetensors.index.json'), join(out, 'model.safetensors.index.json'));
-  const left = join(out, 'out.wasmquant-0123abcd-77-0123abcd.partial');
+  const left = join(out, 'out.wasmquant-0123abcd-77-0123abcd0123abcd.partial');
   mkdirSync(left);
   writeFileSync(join(left, shardNames[0]), 'half');
   await (await quantizerFor(t)).mergeShards(out);

@@ -124,7 +124,7 @@ export function buildLibrary() {
   });
 }
 
-/** dist/cli.js, one file with its dependencies inside. */
+/** dist/cli.js, and dist/command.js, which it starts in a thread: each one file with its dependencies inside. */
 export function buildCommandLine() {
   makeWhenNewer('dist/cli.js', ['web/cli', 'web/lib', 'web/present', ...settings], () => {
     say('building the command line (rolldown)');

@@ -3,7 +3,6 @@
  * `--exclude` adds to `exclude`; `--layer` inserts a key at the front of `layer_quant_config`, where the first matching glob wins.
  */
 import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import { formats, type Preset, type Quantizer } from '../lib/node.js';
 import { type Config, configOf, isRecipe, withExclusions, withLayers } from '../present/config_edits.js';
 import type { ConfigOptions, LayerChoice } from './args.js';
@@ -18,9 +17,25 @@ export function presetNamed(quantizer: Quantizer, name: string): Preset {
   throw usageError(unknown?.message ?? `there is no preset "${name}"`, unknown?.hint);
 }
 
+const kMostBytes = 256 * 2 ** 20;
+
+async function readStdin(): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of process.stdin as AsyncIterable<Buffer>) {
+    bytes += piece.length;
+    if (bytes > kMostBytes)
+      throw new CommandError('file-too-large', `the config has more than ${kMostBytes} bytes, which is the limit`, {
+        where: 'stdin',
+      });
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}
+
 /** Text of a config file; `-` is stdin. A byte order mark is dropped. */
 export async function readConfigText(path: string, signal: AbortSignal): Promise<string> {
-  const content = await abortable(signal, path === '-' ? text(process.stdin) : readFile(path, 'utf8'));
+  const content = await abortable(signal, path === '-' ? readStdin() : readFile(path, 'utf8'));
   const json = content.replace(/^\uFEFF/, '');
   if (!json.trimStart().startsWith('{')) {
     const found = json.trim() === '' ? 'is empty' : 'does not start with {';

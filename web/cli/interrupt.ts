@@ -1,18 +1,22 @@
 /**
- * Signals that end a process and can be answered. The first aborts the work, so that the library can remove its temporary files; the second ends the
- * process immediately. Exit codes are those of a shell: 128 + signal number.
+ * Signals that end a process and can be answered, in the thread of the command. The first aborts the work, so that the library can remove its
+ * temporary files. Exit codes are those of a shell: 128 + signal number.
  */
+import { isMainThread, parentPort } from 'node:worker_threads';
 import { CommandError } from './failure.js';
-
-const kExitCodes = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGALRM: 142, SIGTERM: 143, SIGXCPU: 152 } as const;
-type Signal = keyof typeof kExitCodes;
+import { codeOf, exitCodes, type Signal } from './signals.js';
 
 export class Interruption {
   readonly #controller = new AbortController();
   #exitCode: number | null = null;
 
   constructor() {
-    for (const name of Object.keys(kExitCodes) as Signal[]) process.on(name, () => this.#arrive(name));
+    if (isMainThread) for (const name of Object.keys(exitCodes) as Signal[]) process.on(name, () => this.#arrive(name));
+    parentPort?.on('message', (name: Signal) => {
+      parentPort?.postMessage('heard');
+      this.#arrive(name);
+    });
+    parentPort?.unref();
   }
 
   get signal(): AbortSignal {
@@ -25,10 +29,10 @@ export class Interruption {
   }
 
   #arrive(name: Signal): void {
-    if (this.#exitCode !== null) process.exit(kExitCodes[name]);
-    this.#exitCode = kExitCodes[name];
-    const code = name === 'SIGINT' ? 'interrupted' : 'terminated';
-    this.#controller.abort(new CommandError(code, `${code}; nothing was written`, { exitCode: this.#exitCode }));
+    if (this.#exitCode !== null) process.exit(exitCodes[name]);
+    this.#exitCode = exitCodes[name];
+    const { code, message } = codeOf(name);
+    this.#controller.abort(new CommandError(code, message, { exitCode: this.#exitCode }));
   }
 }
 

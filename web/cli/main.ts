@@ -1,149 +1,80 @@
 /**
- * The wasmquant command. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted.
- * Stdout gets the outcome (text, or one JSON document with --json, also for failures), stderr everything else.
+ * Starts the command in a thread of its own (command.ts), and listens for signals: a thread that plans, or reads a large header, hears nothing
+ * meanwhile. The second signal ends the process, and so does the first if the thread does not hear it.
  */
-import { readFileSync } from 'node:fs';
-import { Command, CommanderError } from 'commander';
-import { addAuto } from './commands/auto.js';
-import { addCompare } from './commands/compare.js';
-import { addConfig } from './commands/config.js';
-import { addEvaluate } from './commands/evaluate.js';
-import { addGenerate } from './commands/generate.js';
-import { addImatrix } from './commands/imatrix.js';
-import { addInspect } from './commands/inspect.js';
-import { addMergeIndex } from './commands/merge_index.js';
-import { addPlan } from './commands/plan.js';
-import { addQuantize } from './commands/quantize.js';
-import { debugLines, exitCodeOf, type Failure, failureLines, failureOf, kExitFailed, kExitUsage } from './failure.js';
-import { Interruption } from './interrupt.js';
-import type { Context, Outcome, Run } from './outcome.js';
-import { documentText, jsonText, type OutputOptions, type Terminal, terminalFor } from './terminal.js';
+import { writeSync } from 'node:fs';
+import { getHeapStatistics } from 'node:v8';
+import { Worker } from 'node:worker_threads';
+import { codeOf, exitCodes, type Signal } from './signals.js';
 
-const kExamples = `
-Examples:
-  wasmquant inspect ./llama
-  wasmquant plan ./llama --preset int4_wo_128
-  wasmquant quantize ./llama -o ./llama-int4 --preset int4_wo_128 --layer "*.down_proj=int8"
-  wasmquant quantize ./llama -o llama-q4.gguf --preset q4_k_m --imatrix llama.imatrix.gguf
-  wasmquant quantize model.onnx -o model_q4.onnx --preset int4_wo_32
-  wasmquant quantize ./llama -o ./llama-int4 --preset int4_wo_128 --shards 1/8
-  wasmquant merge-index ./llama-int4
-  wasmquant compare ./llama ./llama-int4
-  wasmquant auto ./llama --tokens ./tokens.safetensors --target-bits 4.5 -o auto.json
-  wasmquant evaluate ./llama-int4 --tokens ./tokens.safetensors
-  wasmquant generate ./llama-int4 --prompt "Once upon a time"
+const kFailed = 1;
+/** Within this time the thread says that it has heard a signal. */
+const kHearsMs = 1000;
+/** Of new objects. By default it grows to 48 MiB, which large models fill with rows that are read and dropped. */
+const kYoungMib = 4;
 
-A model is a file, a folder (config.json and shards), an index file, or an http(s) URL.
-Sizes are shown in powers of 1000. Exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`;
+const script = new URL('./command.js', import.meta.url);
+const argv = process.argv.slice(2);
 
-/** Next to dist/, in the repository and in the published package. */
-function packageVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
-  return version;
-}
-
-function printFailure(failure: Failure, terminal: Terminal): void {
-  if (terminal.json) process.stdout.write(`${jsonText({ error: failure })}\n`);
-  else process.stderr.write(`${failureLines(failure, terminal.err).join('\n')}\n`);
-}
-
-function printOutcome(outcome: Outcome, terminal: Terminal): void {
-  if (terminal.json) {
-    process.stdout.write(`${documentText(outcome.document)}\n`);
+function say(code: string, message: string, hint?: string): void {
+  if (argv.includes('--json')) {
+    writeSync(1, `${JSON.stringify({ error: { code, message, hint } }, null, 2)}\n`);
     return;
   }
-  process.stdout.write(`${outcome.lines.join('\n')}\n`);
-  if (outcome.remarks?.length) process.stderr.write(`${outcome.remarks.join('\n')}\n`);
+  // A progress bar hides the cursor.
+  if (process.stderr.isTTY) writeSync(2, '\r\x1b[0K\x1b[?25h');
+  writeSync(2, `error: ${message} (${code})\n${hint ? `  hint: ${hint}\n` : ''}`);
 }
 
-const interruption = new Interruption();
-
-const run: Run = async (options: OutputOptions, body: (context: Context) => Promise<Outcome>) => {
-  const terminal = terminalFor(options);
-  // Happens only if a promise is lost: nothing is pending, and there is no outcome.
-  const stalled = () => {
-    printFailure(failureOf(new Error('the command stopped without a result')), terminal);
-    process.exit(kExitFailed);
-  };
-  process.once('beforeExit', stalled);
-  try {
-    const outcome = await body({ terminal, signal: interruption.signal });
-    printOutcome(outcome, terminal);
-    process.exitCode = outcome.failed ? kExitFailed : 0;
-  } catch (error) {
-    // An interrupted run ended because of the signal, regardless of what it throws.
-    const cause: unknown = interruption.exitCode !== null ? interruption.signal.reason : error;
-    printFailure(failureOf(cause), terminal);
-    for (const line of debugLines(error)) process.stderr.write(`${line}\n`);
-    process.exitCode = exitCodeOf(cause);
-  } finally {
-    process.removeListener('beforeExit', stalled);
-  }
-  // A read aborted by the signal (stdin, a slow server) may keep the process alive.
-  if (interruption.exitCode !== null) process.exit();
-};
-
-/** Commander's messages: help and version go to stdout, errors to stderr, or all into the JSON document. */
-function usageFailure(error: CommanderError, program: Command): Failure {
-  const named = error.code === 'commander.help' ? 'no command given' : error.message;
-  const [message = '', ...rest] = named.replace(/^error: /, '').split('\n');
-  const suggestion = /^\((.*)\)$/.exec(rest.join(' ').trim())?.[1]?.replace(/^D/, 'd');
-  const hint = suggestion ?? `${program.name()} --help lists commands and options`;
-  return { code: 'usage', message, hint };
-}
-
-async function main(): Promise<void> {
-  // `wasmquant inspect … | head` closes the pipe early; that is not a failure.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit();
-    throw error;
+function listen(worker: Worker): void {
+  let arrived = false;
+  let deaf: NodeJS.Timeout | null = null;
+  worker.on('message', () => {
+    if (deaf) clearTimeout(deaf);
   });
-  const program = new Command('wasmquant');
-  let helped = '';
-  program
-    .description('Quantizes neural-network weights in WebAssembly, with configs in the format of AMD Quark.')
-    .version(packageVersion(), '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print help')
-    .addHelpText('after', kExamples)
-    .showSuggestionAfterError()
-    .configureOutput({
-      writeErr: (text) => {
-        helped += text;
-      },
-      outputError: () => {},
-    })
-    .exitOverride();
-  for (const add of [
-    addInspect,
-    addPlan,
-    addQuantize,
-    addMergeIndex,
-    addCompare,
-    addEvaluate,
-    addGenerate,
-    addAuto,
-    addImatrix,
-    addConfig,
-  ])
-    add(program, run);
+  for (const name of Object.keys(exitCodes) as Signal[])
+    process.on(name, () => {
+      if (arrived) process.exit(exitCodes[name]);
+      arrived = true;
+      worker.postMessage(name);
+      deaf = setTimeout(() => {
+        const { code, message } = codeOf(name);
+        say(code, message);
+        process.exit(exitCodes[name]);
+      }, kHearsMs);
+    });
+  worker.on('exit', (code) => {
+    if (deaf) clearTimeout(deaf);
+    process.exit(code);
+  });
+  worker.on('error', (error: NodeJS.ErrnoException) => {
+    process.exitCode = kFailed;
+    if (error.code === 'ERR_WORKER_OUT_OF_MEMORY')
+      say(
+        'memory-budget',
+        'what the files list does not fit in the memory of the process',
+        'node --max-old-space-size=MIB allows more; split the model into files of fewer tensors',
+      );
+    else say('internal', error.stack ?? String(error), 'this is a bug in wasmquant');
+  });
+}
+
+/** Whether the arguments name stdin; else it is not read, so that it can be left open. */
+const readsStdin = argv.some((argument) => /^(-|-[a-z]-|--[a-z-]+=-)$/.test(argument));
+
+function start(): Worker | null {
+  const columns = { out: process.stdout.columns, err: process.stderr.columns };
+  const maxOldGenerationSizeMb = Math.ceil(getHeapStatistics().heap_size_limit / 2 ** 20);
+  const resourceLimits = { maxYoungGenerationSizeMb: kYoungMib, maxOldGenerationSizeMb };
   try {
-    await program.parseAsync();
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0) return;
-    process.exitCode = kExitUsage;
-    // The options were not parsed, so search for the raw flags.
-    const flags = process.argv.slice(2);
-    const terminal = terminalFor({ json: flags.includes('--json'), color: !flags.includes('--no-color') });
-    if (helped && !terminal.json) process.stderr.write(helped);
-    else printFailure(usageFailure(error, program), terminal);
+    return new Worker(script, { argv, workerData: { columns }, stdin: readsStdin, resourceLimits });
+  } catch {
+    return null; // as under `node --permission` without --allow-worker
   }
 }
 
-await main().catch((error: unknown) => {
-  const lines = [...failureLines(failureOf(error), terminalFor({}).err), ...debugLines(error)];
-  process.stderr.write(`${lines.join('\n')}\n`);
-  process.exitCode = kExitFailed;
-});
+const worker = start();
+if (worker) {
+  listen(worker);
+  if (readsStdin && worker.stdin) process.stdin.pipe(worker.stdin);
+} else await import(script.href);

@@ -2,6 +2,7 @@
 import cliProgress from 'cli-progress';
 import type { Progress } from '../lib/node.js';
 import { bytesText, durationText } from '../present/units.js';
+import { err } from './streams.js';
 import { cut } from './tables.js';
 import { printable, type Terminal } from './terminal.js';
 
@@ -33,7 +34,7 @@ export class ProgressBar {
     const { err: colors } = terminal;
     this.#bar = terminal.live
       ? new cliProgress.SingleBar({
-          stream: process.stderr,
+          stream: err as unknown as NodeJS.WriteStream, // it writes and moves the cursor, no more
           hideCursor: true,
           clearOnComplete: true,
           barsize: kBarSize,
@@ -42,7 +43,7 @@ export class ProgressBar {
           format: (options, params) => {
             const bar = cliProgress.Format.BarFormat(params.progress, options);
             const [head, tensor] = this.#text();
-            const room = (process.stderr.columns || 80) - head.length - kBarSize - 9;
+            const room = (err.columns || 80) - head.length - kBarSize - 9;
             const name = room > 12 ? cut(tensor, room) : '';
             return `${bar} ${String(Math.floor(params.progress * 100)).padStart(3)} %  ${head} ${colors.dim(name)}`;
           },

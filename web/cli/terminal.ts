@@ -3,6 +3,7 @@
  * overrides and lone surrogates are shown as escapes, so that no file can move the cursor, hide text or forge a line.
  */
 import pc from 'picocolors';
+import { err, out } from './streams.js';
 
 export type Colors = ReturnType<typeof pc.createColors>;
 export type Paint = (text: string) => string;
@@ -71,20 +72,20 @@ export function documentText(document: unknown): string {
 }
 
 /** NO_COLOR and `--no-color` override FORCE_COLOR, which overrides the kind of stream. */
-function wantsColor(stream: NodeJS.WriteStream, options: OutputOptions): boolean {
+function wantsColor(stream: { isTTY: boolean }, options: OutputOptions): boolean {
   if (options.color === false || process.env.NO_COLOR) return false;
   if (process.env.FORCE_COLOR) return process.env.FORCE_COLOR !== '0';
-  return stream.isTTY === true && process.env.TERM !== 'dumb';
+  return stream.isTTY && process.env.TERM !== 'dumb';
 }
 
 /** Inspects the streams of this process. */
 export function terminalFor(options: OutputOptions): Terminal {
   const json = options.json === true;
   return {
-    out: pc.createColors(!json && wantsColor(process.stdout, options)),
-    err: pc.createColors(wantsColor(process.stderr, options)),
-    columns: process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY,
-    live: process.stderr.isTTY === true && options.quiet !== true,
+    out: pc.createColors(!json && wantsColor(out, options)),
+    err: pc.createColors(wantsColor(err, options)),
+    columns: out.isTTY ? out.columns || 80 : Number.POSITIVE_INFINITY,
+    live: err.isTTY && options.quiet !== true,
     json,
   };
 }

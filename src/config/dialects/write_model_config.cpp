@@ -93,6 +93,9 @@ class GroupWriter {
                        spec.scale_format == ScaleFormat::e5m3 ? " with e5m3 scales" : "");
       return nullptr;
     }
+    if (spec.qscheme == QScheme::per_group && spec.group_size == -1)
+      conversion_.losses().add({Severity::note, "lost", where,
+                                "groups of whole rows are written as channels, which have the same scales", ""});
     const bool token = spec.qscheme == QScheme::per_channel && spec.is_dynamic;
     if (token) spec.ch_axis = 0;
     conversion_.lose_choices(spec, where);
@@ -100,6 +103,12 @@ class GroupWriter {
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
     if (!is_min_max(spec)) conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
+    if (dtype.is_integer && dtype.is_signed && !spec.symmetric)
+      conversion_.losses().add(
+          {Severity::note, "lost", where,
+           text_of("integers with zero points have one spelling there: {} is read back as u{}, the same grid",
+                   dtype.name, dtype.name),
+           ""});
     if (dtype.is_integer && spec.symmetric && !dtype.is_signed)
       conversion_.lose(where, "{} is written with a zero point: symmetric integers are signed there", dtype.name);
     return compressed_tensors_arguments(spec, is_activation);
@@ -121,8 +130,10 @@ class UniformWriter {
     json::Value out;
     if (global != nullptr) scheme(*global, out);
     if (out.is_null()) return nullptr;
-    if (global->kind != Entry::Kind::global)
+    if (global->kind != Entry::Kind::global) {
+      covers_more_ = true;
       conversion_.lose(global->where, "{} has one scheme for all classes, not only for {}", name_of(to_), global->name);
+    }
     json::Value standard = out;
     out.set("quant_method", name_of(to_));
     json::Value dynamic{json::Object{}};
@@ -135,6 +146,7 @@ class UniformWriter {
         scheme(entry, own);
       if (own == standard) continue;
       if (to_ == Dialect::awq || entry.kind == Entry::Kind::type) {
+        covers_more_ = true;
         conversion_.lose(entry.where, "{} has one scheme for all {}", name_of(to_),
                          to_ == Dialect::awq ? "layers" : "classes");
         continue;
@@ -150,6 +162,15 @@ class UniformWriter {
     else
       awq(out);
     conversion_.lose_carried(to_ == Dialect::gptq ? "algo_config" : "");
+    if (covers_more_ && out["group_size"].as_integer() > 0) {
+      out.set("indivisible_groups", "fallback");
+      conversion_.losses().add(
+          {Severity::note, "lost", global->where,
+           text_of("the scheme covers more layers in {}: those whose rows its groups do not divide "
+                   "get smaller groups or one scale a row here (indivisible_groups)",
+                   name_of(to_)),
+           ""});
+    }
     return out;
   }
 
@@ -169,6 +190,9 @@ class UniformWriter {
                        rows ? "weights" : "with one scale for the tensor");
       return;
     }
+    if (dtype.is_signed && !spec.symmetric)
+      conversion_.lose(where, "{} stores codes with zero points unsigned: {} becomes u{}", name_of(to_), dtype.name,
+                       dtype.name);
     if (to_ == Dialect::awq && spec.symmetric)
       conversion_.lose(where, "runtimes of AWQ expect zero points: an asymmetric uint4 is what they read");
     QuantizationSpec compared = spec;
@@ -178,6 +202,7 @@ class UniformWriter {
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
     if (!is_min_max(spec)) conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
+    covers_more_ |= spec.scale_format != ScaleFormat::float32 || spec.grid.pads_groups;
     out.set("bits", static_cast<int64_t>(dtype.bits));
     out.set("group_size", spec.qscheme == QScheme::per_group ? spec.group_size : int64_t{-1});
     out.set(to_ == Dialect::awq ? "zero_point" : "sym", to_ == Dialect::awq ? !spec.symmetric : spec.symmetric);
@@ -229,11 +254,13 @@ class UniformWriter {
         while (name.starts_with('*')) name.remove_prefix(1);
         while (name.ends_with('*')) name.remove_suffix(1);
       }
-      if (name.empty() || (!config.exact_names && is_glob(name)))
+      if (name.empty() || (!config.exact_names && is_glob(name))) {
+        covers_more_ = true;
         conversion_.lose(conversion_.exclude_where(i),
                          "AWQ leaves layers out by a part of their names, not by pattern");
-      else
+      } else {
         kept.emplace_back(name);
+      }
     }
     bool lm_head = true;
     for (const std::string& name : config.exclude) lm_head &= name != "lm_head" && name != "*lm_head*";
@@ -244,6 +271,7 @@ class UniformWriter {
 
   Conversion& conversion_;
   Dialect to_;
+  bool covers_more_ = false;  // layers that the config leaves, or gives a spec whose last group may be short
 };
 
 }  // namespace

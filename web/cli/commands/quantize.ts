@@ -34,6 +34,7 @@ import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } f
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
+import { err } from '../streams.js';
 import { table } from '../tables.js';
 import type { Colors } from '../terminal.js';
 import { printable } from '../terminal.js';
@@ -164,7 +165,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   const choices = await planOptions(options);
   if (terminal.live) {
     const { tensors, totals } = quantizer.plan(model, config, choices);
-    process.stderr.write(
+    err.write(
       `${terminal.err.dim(`${specsText(tensors)}; ${bytesText(totals.bytesBefore)} → ${bytesText(totals.bytesAfter)}`)}\n`,
     );
   }

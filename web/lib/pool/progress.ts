@@ -22,6 +22,7 @@ export class ProgressMeter {
   #tensor: string | undefined;
   readonly #phases = new Set<Progress['phase']>();
   #last = Number.NEGATIVE_INFINITY;
+  #rejected: { error: unknown } | null = null;
 
   constructor(report: ((progress: Progress) => void) | undefined, count: number, bytesTotal: number) {
     this.#report = report;
@@ -29,7 +30,9 @@ export class ProgressMeter {
     this.#bytesTotal = bytesTotal;
   }
 
+  /** Errors: those of the caller's function, also where it is async. */
   advance({ phase, bytes, tensors, name }: Advance, always = false): void {
+    if (this.#rejected) throw this.#rejected.error;
     this.#bytesDone = Math.min(this.#bytesTotal, this.#bytesDone + bytes);
     this.#index += tensors;
     this.#tensor = name ?? this.#tensor;
@@ -38,7 +41,7 @@ export class ProgressMeter {
     if (!this.#report || (!always && !isNew && now - this.#last < intervalMs)) return;
     this.#phases.add(phase);
     this.#last = now;
-    this.#report({
+    const told: unknown = this.#report({
       phase,
       ...(this.#tensor === undefined ? {} : { tensor: this.#tensor }),
       index: this.#index,
@@ -46,6 +49,8 @@ export class ProgressMeter {
       bytesDone: Math.floor(this.#bytesDone),
       bytesTotal: this.#bytesTotal,
     });
+    // A function that is async rejects later; the run fails as if it had thrown.
+    if (told instanceof Promise) told.catch((error: unknown) => (this.#rejected ??= { error }));
   }
 
   /** The last report: everything is done. */
