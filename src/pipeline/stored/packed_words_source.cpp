@@ -88,13 +88,10 @@ class PackedWordsSource final : public SourceFormat {
     const ModelTensor* words = tensor_of(model, weight.layer, "qweight");
     constexpr Dtype kSigned[] = {Dtype::int2, Dtype::int3, Dtype::int4, Dtype::int8};
     constexpr Dtype kUnsigned[] = {Dtype::uint2, Dtype::uint3, Dtype::uint4, Dtype::uint8};
-    const bool has_words = words != nullptr && !words->stored.shape.empty() && !weight.shape.empty();
-    // The config's bits before others: 16 columns of 3 and of 4 bits are two words.
-    for (const bool is_own : {true, false})
-      for (size_t i = 0; has_words && i < std::size(kSigned); ++i)
-        if (const uint32_t bits = info_of(kSigned[i]).bits;
-            (!is_own || bits == bits_) && words->stored.shape[0] == packing::words_per_row(weight.shape.back(), bits))
-          return is_unsigned_ ? kUnsigned[i] : kSigned[i];
+    for (size_t i = 0; words != nullptr && i < std::size(kSigned); ++i)
+      if (!words->stored.shape.empty() && !weight.shape.empty() &&
+          words->stored.shape[0] * 32 == weight.shape.back() * info_of(kSigned[i]).bits)  // codes fill the words
+        return is_unsigned_ ? kUnsigned[i] : kSigned[i];
     return is_unsigned_ ? Dtype::uint4 : Dtype::int4;
   }
 

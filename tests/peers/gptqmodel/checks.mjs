@@ -11,6 +11,15 @@ const actOrder = { title: 'act-order', config: { name: 'gptq', static_groups: fa
 const cases = [
   ...casesOf({ ...tinyLlama, format: 'gptq', presets: [...symmetric, ...withZeroPoints] }),
   ...casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_32', 'uint4_wo_64'], algorithm: actOrder }),
+  ...['int2', 'int3', 'int8'].flatMap((dtype) =>
+    casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_32'], weight: { dtype } }),
+  ),
+  ...['uint2', 'uint3', 'uint8'].flatMap((dtype) =>
+    casesOf({ ...tinyLlama, format: 'gptq', presets: ['uint4_wo_32'], weight: { dtype } }),
+  ),
+  ...['int8', 'int3'].flatMap((dtype) =>
+    casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_32'], weight: { dtype }, algorithm: actOrder }),
+  ),
   ...casesOf({ ...tinyLlama, format: 'awq', presets: withZeroPoints }),
 ];
 

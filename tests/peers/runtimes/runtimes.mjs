@@ -11,7 +11,7 @@ import { boundOf } from './bounds.mjs';
 const formatsOfFloat16Scales = ['awq', 'gptq'];
 
 /** Cases that differ in their presets. `refusals`: {preset: a part of what is wrong}; `how`: an option of its loader;
- * `algorithm`: {title, config}, an entry of algo_config, calibrated on the model's own tokens. */
+ * `algorithm`: {title, config}, an entry of algo_config, calibrated on the model's own tokens; `weight`: members of the preset's spec that differ: instead of the preset's. */
 export function casesOf({ presets, refusals = {}, ...rest }) {
   return presets.map((preset) => ({ ...rest, preset, refusal: refusals[preset] }));
 }
@@ -22,8 +22,9 @@ const modelOf = ({ model, options = {} }) =>
   Object.keys(options)
     .map((option) => expertText[option])
     .join('');
-const nameOf = ({ format, preset, dtype, how, algorithm, ...entry }) =>
-  [format, preset, modelOf(entry), dtype, algorithm?.title, how].filter(Boolean).join(' ');
+const presetOf = ({ preset, weight }) => (weight ? `${preset} as ${Object.values(weight).join(' ')}` : preset);
+const nameOf = ({ format, dtype, how, algorithm, ...entry }) =>
+  [format, presetOf(entry), modelOf(entry), dtype, algorithm?.title, how].filter(Boolean).join(' ');
 
 /** What is wrong with an outcome; undefined when all is as it must be. */
 function problemOf({ error, share, bound, tokens, referenceTokens, areTokensEqual }) {
@@ -45,7 +46,14 @@ class RuntimeRow {
 
   add(entry, outcome) {
     const { refusal } = entry;
-    const cell = { ...entry, ...outcome, label: modelOf(entry), bound: boundOf({ ...entry, ...outcome }) };
+    const cell = {
+      ...entry,
+      ...outcome,
+      name: nameOf(entry),
+      label: modelOf(entry),
+      preset: presetOf(entry),
+      bound: boundOf({ ...entry, ...outcome }),
+    };
     cell.share = outcome.difference / outcome.size;
     cell.areTokensEqual = String(outcome.tokens) === String(outcome.referenceTokens);
     cell.problem = problemOf(cell);
@@ -61,7 +69,7 @@ class RuntimeRow {
 
   fail(cell, why) {
     cell.isFailure = true;
-    this.failures.push(`${nameOf(cell)}: ${why}`);
+    this.failures.push(`${cell.name}: ${why}`);
   }
 }
 
@@ -92,9 +100,11 @@ export class Writer {
   }
 
   /** {folder, reference}: the model in the format, and the same layers' dequantized weights. */
-  async write(model, { preset, format, options, algorithm }) {
+  async write(model, { preset, format, options, algorithm, weight: differing }) {
     const { config: plain } = this.quantizer.presets().find(({ name }) => name === preset);
-    const config = algorithm ? { ...plain, algo_config: [algorithm.config] } : plain;
+    const { global_quant_config: whole } = plain;
+    const layers = { ...whole, weight: { ...whole.weight, ...differing } };
+    const config = { ...plain, global_quant_config: layers, ...(algorithm && { algo_config: [algorithm.config] }) };
     const calibrated = algorithm && { calibration: { tokens: { rows: [model.tokens] } } };
     const { target: folder, report } = await this.#write(model, config, { ...options, ...calibrated, format });
     const layersOf = (isWanted) => report.tensors.filter(({ action }) => isWanted(action)).map(({ layer }) => layer);

@@ -24,11 +24,13 @@ def round_inputs(model, dtype):
             module.register_forward_pre_hook(round_first)
 
 
-def load(folder, case, **options):
-    """The model, all its weights found."""
+def load(folder, case, ignored=(), **options):
+    """The model, all its weights found; tensors whose names end with one of `ignored` may be left."""
     auto = AutoModel if case["isEncoder"] else AutoModelForCausalLM
     model, info = auto.from_pretrained(folder, dtype=getattr(torch, case["dtype"]), output_loading_info=True, **options)
-    problems = {kind: sorted(map(str, info[kind])) for kind in ("missing_keys", "unexpected_keys", "mismatched_keys") if info[kind]}
+    kinds = ("missing_keys", "unexpected_keys", "mismatched_keys")
+    found = {kind: sorted(key for key in map(str, info[kind]) if not key.endswith(tuple(ignored))) for kind in kinds}
+    problems = {kind: keys for kind, keys in found.items() if keys}
     if problems:
         raise ValueError(f"keys: {problems}")
     return model.eval()

@@ -184,7 +184,8 @@ export class SeamCase {
       sourceShapes: known.shapes,
       output,
       fake: fake.report ? this.path('fake') : null,
-      alike: fake.report ? namesOfEqualSpecs(report, fake.report) : [],
+      alike: fake.report ? namesOfEqualSpecs(report, fake.report, wanted.isNearest) : [],
+      narrowed: report.tensors.filter(({ reason }) => /written as BF16/.test(reason?.text)).map(({ name }) => name),
       reread: again,
       spec: wanted.spec,
       isNearest: wanted.isNearest,
@@ -194,7 +195,7 @@ export class SeamCase {
       tied: known.tied,
       joinsScales: wanted.isNearest,
       keepsOthers: wanted.isNearest,
-      cast: report.tensors.filter(({ action }) => action === 'cast').map(({ name }) => name),
+      casts: /float16/.test(JSON.stringify(wanted.config)),
       // Scales of 8 bits stretch a range of zero points and codes of 8 bits by up to half a step at its end.
       noiseRatio: /"(u?int8|mx)"/.test(JSON.stringify(wanted.config)) && shape.dtype !== 'F32' ? 1.3 : 1.05,
       expectsQuantized:
@@ -212,8 +213,6 @@ export class SeamCase {
       { global_quant_config: { weight: { dtype: 'bfloat16' } } },
       { target, format: 'fake-quantized' },
     );
-    // Quark's words of rows do not tell the length of a row; where the model does not either, ours says so.
-    if (refused?.includes('the last word of each row may be filled in part')) return null;
     if (refused) throw new Error(`our own output is refused: ${refused}`);
     return target;
   }
@@ -237,10 +236,14 @@ function howToLoad(folder) {
   return { dtype: /(mxfp|nvfp)\d/.test(text) ? 'bfloat16' : 'float32', dequantize: isPackedWithZeros };
 }
 
-/** Tensors that both runs quantized by one spec: a format may make others fall back to what it stores. */
-function namesOfEqualSpecs(report, other) {
+/**
+ * Tensors that both runs quantized by one spec: a format may make others fall back to what it stores. Algorithms see the layers before, so
+ * that with one of them all have to be equal or none is.
+ */
+function namesOfEqualSpecs(report, other, isNearest) {
   const specs = new Map(other.tensors.map(({ name, spec }) => [name, JSON.stringify(spec)]));
-  return report.tensors.filter(({ name, spec }) => specs.get(name) === JSON.stringify(spec)).map(({ name }) => name);
+  const equal = report.tensors.filter(({ name, spec }) => specs.get(name) === JSON.stringify(spec));
+  return isNearest || equal.length === report.tensors.length ? equal.map(({ name }) => name) : [];
 }
 
 const errorsOf = (report, rename = (name) => name) =>

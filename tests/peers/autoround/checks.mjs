@@ -1,0 +1,29 @@
+// Folders of formats gptq and awq, loaded by AutoRound with its kernels in PyTorch.
+import { casesOf, checkRuntime } from '../runtimes/runtimes.mjs';
+
+const tinyLlama = { model: 'tiny-llama', dtype: 'float16' };
+
+// On a CPU it has no kernel of its own for gptq and awq with zero points and leaves such layers with random weights; with gptqmodel installed it uses that.
+const refusals = { uint4_wo_64: 'missing_keys' };
+/** desc_act with g_idx. */
+const actOrder = { title: 'act-order', config: { name: 'gptq', static_groups: false } };
+
+const cases = [
+  ...casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_32', 'int4_wo_64', 'uint4_wo_64'], refusals }),
+  ...casesOf({
+    ...tinyLlama,
+    format: 'gptq',
+    presets: ['int4_wo_32'],
+    algorithm: actOrder,
+    refusals: { int4_wo_32: 'may contain a non-dummy g_idx, which is not yet supported by AutoRound' },
+  }),
+  ...['int2', 'int3', 'int8'].flatMap((dtype) =>
+    casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_32'], weight: { dtype } }),
+  ),
+  ...casesOf({ ...tinyLlama, format: 'awq', presets: ['uint4_wo_64'], refusals }),
+];
+
+/** Rows of the table of `npm run test:peers`. */
+export async function checkAutoRound(environment, quantizer, folder, { only }) {
+  return [await checkRuntime(environment, quantizer, folder, { cases, only })];
+}

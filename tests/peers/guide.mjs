@@ -1,0 +1,156 @@
+// Markdown of tests/peers/results.json: web/docs/peers.md, and the table of runtimes between two marks in web/docs/formats.md.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../setup/command.mjs';
+
+const peersFile = join(root, 'web/docs/peers.md');
+const formatsFile = join(root, 'web/docs/formats.md');
+const marks = ['<!-- of tests/peers/results.json: npm run test:peers writes it -->', '<!-- end -->'];
+
+const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ').replaceAll('<', '&lt;');
+
+/** Columns are padded as biome formats them. */
+function table(headers, rows) {
+  const cells = [headers, ...rows].map((row) => row.map(cell));
+  const widths = headers.map((_, column) => Math.max(3, ...cells.map((row) => row[column].length)));
+  const line = (row, fill = ' ') => `| ${row.map((text, column) => text.padEnd(widths[column], fill)).join(' | ')} |`;
+  const [first, ...others] = cells.map((row) => line(row));
+  return [
+    first,
+    line(
+      headers.map(() => ''),
+      '-',
+    ),
+    ...others,
+  ];
+}
+
+/** Items in the order in which they are met, as Map of key to list. */
+const grouped = (items, keyOf) => {
+  const groups = new Map();
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
+  return groups;
+};
+
+const count = (cases, outcomes) => cases.filter(({ outcome }) => outcomes.includes(outcome)).length;
+
+/** passed, meant, refused, failed, versions and dates of a row; those of a runtime are those of its cases. */
+export function summaryOf({ cases, ...row }) {
+  if (!cases) return row;
+  const distinct = (key) => [...new Set(cases.map((one) => one[key]))].sort().join('; ');
+  const counts = { passed: count(cases, ['loads']), refused: count(cases, ['refused', 'differs']) };
+  return {
+    ...row,
+    ...counts,
+    meant: 0,
+    failed: count(cases, ['failed']),
+    versions: distinct('versions'),
+    date: distinct('date'),
+  };
+}
+
+/** "`awq`: uint4_wo_64 (tiny-llama, smollm2)", a line for each format, way and text of `cases`. */
+function linesOf(cases) {
+  const lines = grouped(cases, ({ format, way, text }) => JSON.stringify([format, way, text]));
+  return [...lines.values()].map((found) => {
+    const [{ format, way, text }] = found;
+    // Presets of the same models share their brackets.
+    const modelsOf = (preset) => [...new Set(found.filter((one) => one.preset === preset).map(({ model }) => model))];
+    const presets = [...new Set(found.map(({ preset }) => preset))];
+    const parts = [...grouped(presets, (preset) => modelsOf(preset).join(', '))];
+    const list = parts.map(([models, names]) => `${names.join(', ')} (${models})`).join('; ');
+    return `\`${format}\`${way ? `, ${way}` : ''}: ${list}${text ? `: “${text}”` : ''}`;
+  });
+}
+
+/** The table of runtimes in formats.md. */
+export function runtimesOf({ rows }) {
+  const runtimes = rows.filter(({ cases }) => cases);
+  return table(
+    ['runtime, command, date', 'loads', 'does not load, with the runtime’s own text'],
+    runtimes.map((row) => {
+      const { versions, date } = summaryOf(row);
+      const ofOutcomes = (...outcomes) => linesOf(row.cases.filter(({ outcome }) => outcomes.includes(outcome)));
+      const others = [
+        ...ofOutcomes('refused'),
+        ...ofOutcomes('differs').map((text) => `computes something else: ${text}`),
+        ...ofOutcomes('failed').map((text) => `**fails**: ${text}`),
+      ];
+      const named = `${versions}, \`npm run test:peers -- ${row.peer}\`, ${date}`;
+      return [named, ofOutcomes('loads').join('. '), others.join('. ')];
+    }),
+  );
+}
+
+const shareText = (share) => (share === null || share === undefined ? '' : share === 0 ? '0' : share.toExponential(1));
+const tokensText = (isEqual) => (isEqual === undefined ? '' : isEqual ? 'equal' : 'differ');
+
+function sectionOf({ peer, what, note, cases, explained, random }, versions) {
+  const title = [`## ${peer}: ${what}`, '', [versions, random && `\`${random}\``, note].filter(Boolean).join('. ')];
+  if (!cases)
+    return [...title, ...(explained.length > 0 ? ['', ...explained.map((text) => `- ${cell(text)}`)] : []), ''];
+  const headers = ['format', 'preset', 'model', 'dtype', 'outcome', 'difference', 'bound', 'tokens', 'date'];
+  const lines = cases.map((one) => [
+    one.format + (one.way ? `, ${one.way}` : ''),
+    one.preset,
+    one.model,
+    one.dtype,
+    one.outcome + (one.text ? `: ${one.text}` : ''),
+    shareText(one.share),
+    shareText(one.share === null ? null : one.bound),
+    tokensText(one.tokens),
+    one.date,
+  ]);
+  return [...title, '', ...table(headers, lines), ''];
+}
+
+/** web/docs/peers.md. */
+export function peersOf({ rows }) {
+  const summaries = rows.map(summaryOf);
+  return `${[
+    '---',
+    '',
+    'title: The tools beside us',
+    '',
+    '---',
+    '',
+    '# The tools beside us',
+    '',
+    '`npm run test:peers` writes this page and the table of runtimes in [Formats](formats.md#what-was-seen-to-load) from what the tools themselves',
+    'answered. A run of one tool changes only its rows; the others keep their date.',
+    '',
+    'passed: the same. meant: differs for a reason that is listed. refused: one of the two refuses it for a reason that is listed.',
+    '',
+    ...table(
+      ['tool', 'what', 'passed', 'meant', 'refused', 'failed', 'date'],
+      summaries.map((row) => [row.versions, row.what, row.passed, row.meant, row.refused, row.failed, row.date]),
+    ),
+    '',
+    'Below, `difference` and `bound` are shares of the largest logit.',
+    '',
+    ...rows.flatMap((row, i) => sectionOf(row, summaries[i].versions)),
+  ]
+    .join('\n')
+    .trimEnd()}\n`;
+}
+
+/** formats.md with the table of `results`. */
+export function formatsOf(markdown, results) {
+  const [begin, end] = marks.map((mark) => markdown.indexOf(mark));
+  if (begin < 0 || end < begin) throw new Error(`web/docs/formats.md has not the lines ${marks.join(' and ')}`);
+  const before = markdown.slice(0, begin + marks[0].length);
+  return `${before}\n\n${runtimesOf(results).join('\n')}\n\n${markdown.slice(end)}`;
+}
+
+/** What the two guides say, and what they must say: [{path, found, wanted}]. */
+export function guidesOf(results) {
+  const [peers, formats] = [peersFile, formatsFile].map((path) => readFileSync(path, { encoding: 'utf8', flag: 'a+' }));
+  return [
+    { path: peersFile, found: peers, wanted: peersOf(results) },
+    { path: formatsFile, found: formats, wanted: formatsOf(formats, results) },
+  ];
+}
+
+export function writeGuides(results) {
+  for (const { path, wanted } of guidesOf(results)) writeFileSync(path, wanted);
+}
