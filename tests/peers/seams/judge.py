@@ -86,7 +86,7 @@ def judge_weight(case, name, source, found, rounded, reread):
         allowed = least_signal_to_noise(case["format"])
         apart = mean_square(found - rounded)
         expected = mean_square(rounded - source)
-        if apart > max(0.25 * expected, 10 ** (-allowed / 10) * mean_square(rounded)) and noise > 1.05 * expected:
+        if apart > max(0.25 * expected, 10 ** (-allowed / 10) * mean_square(rounded)) and noise > case["noiseRatio"] * expected:
             yield f"{name}: mean square to the fake-quantized weights {apart:.6g}, whose own error is {expected:.6g}; found {noise:.6g}"
     if reread is not None and reread.shape != found.shape:
         yield f"{name} is read back with shape {list(reread.shape)}, not {list(found.shape)}"
