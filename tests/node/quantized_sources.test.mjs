@@ -202,6 +202,11 @@ for (const [format, specs] of Object.entries({
           await quantizer.quantizeModel(await modelFor(t, quantizer, source), config, { target, format });
           return target;
         };
+        // Quark stores no shape, so that nothing would tell the columns of such words.
+        if (format === 'quark' && spec.qscheme === 'per_channel' && shape[1] % 8 !== 0) {
+          await assert.rejects(written('codes', original, { config, format }), { code: 'format-unsupported' }, what);
+          continue;
+        }
         const codes = await written('codes', original, { config, format });
         const expected = await written('expected', original, { config, format: 'fake-quantized' });
         const { tensors } = await quantizer.compare(
@@ -213,8 +218,6 @@ for (const [format, specs] of Object.entries({
           [['layer.weight', 0]],
           what,
         );
-        // Quark stores no shape: a model beside it tells the columns of such words, nothing else does.
-        if (format === 'quark' && spec.qscheme === 'per_channel') continue;
         const again = await written('again', codes, { config: bfloat16Everywhere, format: 'fake-quantized' });
         const found = contentOf(join(again, 'model.safetensors'));
         assert.deepEqual(found.header['layer.weight'].shape, shape, what);
