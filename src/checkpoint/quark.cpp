@@ -39,6 +39,12 @@ std::string unsupported_part(const WeightDescription& weight, const WeightLayout
                    columns);
   if (!dtype.is_integer && !dtype.is_block() && columns * dtype.bits % 8 != 0)
     return text_of("{} rows of {} elements, which do not fill bytes", dtype.name, columns);
+  if (dtype.is_block() && columns % layout.granularity.block != 0)  // the bytes would not tell where the row ends
+    return text_of("{} rows of {} elements, which blocks of {} do not divide", dtype.name, columns,
+                   layout.granularity.block);
+  // AMD Quark's loader takes all codes of the words for columns; those of groups are words of rows, which scales count.
+  if (dtype.bits == 4 && dtype.is_integer && !per_group && columns % 8 != 0)
+    return text_of("{} rows of {} elements, which do not fill 32-bit words, without groups", dtype.name, columns);
   if (dtype.bits == 3 && columns % 8 != 0)
     return text_of("int3 rows of {} elements (a multiple of 8 is needed)", columns);
   if (dtype.bits == 2 && !per_group) return "int2 other than per group";

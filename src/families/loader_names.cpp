@@ -193,6 +193,7 @@ bool is_converted(const ModelFamily& family, std::string_view layer) {
 
 List<std::string_view> tied_heads(const ModelFamily& family) {
   List<std::string_view> heads;
+  if (family.architecture.empty() && family.ties_head) heads.push_back(kHeads[0].name);
   for (const Head& head : kHeads) {
     const auto ties = [&](std::string_view part) { return family.architecture.find(part) != std::string::npos; };
     if (any_word(head.classes, ties)) heads.push_back(head.name);

@@ -17,7 +17,8 @@ std::string loader_name(const ModelFamily& family, std::string_view layer);
 /// dtype regardless of the requested one.
 bool is_converted(const ModelFamily& family, std::string_view layer);
 
-/// Output heads that classes of this family may tie to their embedding: Linear modules without a tensor.
+/// Output heads that classes of this family may tie to their embedding: Linear modules without a tensor. Without
+/// `architectures` in config.json, lm_head if tie_word_embeddings is true.
 List<std::string_view> tied_heads(const ModelFamily& family);
 
 /// Whether transformers cannot load this layer without a tensor called `weight`, which packed weights lack, because

@@ -28,6 +28,7 @@ Result<ModelFamily> ModelFamily::read(std::string_view config_text) {
     family.architecture = classes[0].as_string();
   add_model_types(config, family.model_types);
   family.hidden_layers = text["num_hidden_layers"].as_integer();
+  family.ties_head = config["tie_word_embeddings"].as_bool() || text["tie_word_embeddings"].as_bool();
   family.is_quantized = config["quantization_config"].is_object();
   return family;
 }

@@ -17,6 +17,7 @@ struct ModelFamily {
   std::string architecture;       // first of architectures: "Qwen2VLForConditionalGeneration"
   int64_t hidden_layers = 0;      // num_hidden_layers of the language model; 0: unknown
   bool is_quantized = false;      // config.json has a quantization_config
+  bool ties_head = false;         // tie_word_embeddings is true
 
   /// From the text of config.json, which may be empty. Errors: json-invalid.
   static Result<ModelFamily> read(std::string_view config_text);

@@ -110,9 +110,10 @@ function prepare(name) {
 export class PeerEnvironment {
   #replaced = null;
 
-  constructor(name) {
+  /** `needsTorch`: whether its scripts import torch. */
+  constructor(name, { needsTorch = true } = {}) {
     this.name = name;
-    prepare(sharedName);
+    if (needsTorch) prepare(sharedName);
     if (name !== sharedName) prepare(name);
   }
 

@@ -236,13 +236,16 @@ class CheckpointPlanner final : public OutputPlanner {
     if (has_fallback() && stages.size() == 1) {
       const QuantizationSpec& spec = stages.front();
       const uint64_t axis = group_axis(planned.weight, spec);
-      const bool fits = layout ? spec.group_size <= 0 || axis % static_cast<uint64_t>(spec.group_size) == 0
-                               : layout.error().code != ErrorCode::group_size_invalid;
+      // Block dtypes have no channels; where the last block of a row may be short, the format says.
+      const bool has_blocks = info_of(spec.dtype).is_block();
+      const bool fits = layout
+                            ? has_blocks || spec.group_size <= 0 || axis % static_cast<uint64_t>(spec.group_size) == 0
+                            : layout.error().code != ErrorCode::group_size_invalid;
       const bool shares_size = fits && format_.needs_one_group_size(spec);
       if (shares_size && common_group_ != 0 && spec.group_size > common_group_)
         layout = format_.layout(planned.weight, {with_common_group(spec, planned)});
       else if (!fits)
-        layout = format_.layout(planned.weight, {with_fitting_group(spec, axis, planned)});
+        layout = lay_out_fitting(spec, axis, planned);
     }
     if (layout && has_short_joined_block(planned.weight, *layout)) {
       Error problem = error_at(ErrorCode::format_unsupported, planned.task.name,
@@ -276,6 +279,16 @@ class CheckpointPlanner final : public OutputPlanner {
         (smaller_group_ == 0 || fitting.group_size < smaller_group_))
       smaller_group_ = fitting.group_size;
     return fitting;
+  }
+
+  // Where the format does not hold channels: one group a row has their scales, and the codes are stored another way.
+  Result<WeightLayout> lay_out_fitting(const QuantizationSpec& spec, uint64_t axis, PlannedTensor& planned) {
+    auto layout = format_.layout(planned.weight, {with_fitting_group(spec, axis, planned)});
+    if (layout || format_.needs_one_group_size(spec)) return layout;
+    QuantizationSpec row = spec;
+    row.group_size = static_cast<int64_t>(axis);
+    auto in_rows = format_.layout(planned.weight, {row});
+    return in_rows ? std::move(in_rows) : std::move(layout);
   }
 
   QuantizationSpec with_common_group(QuantizationSpec spec, PlannedTensor& planned) {

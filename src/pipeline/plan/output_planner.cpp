@@ -49,6 +49,10 @@ QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis
       return fitting;
     }
   }
+  if (spec.scale_format == ScaleFormat::e4m3) {  // which only groups have
+    fitting.group_size = static_cast<int64_t>(axis_length);
+    return fitting;
+  }
   fitting.qscheme = QScheme::per_channel;
   fitting.observer = ObserverId::PerChannelMinMaxObserver;
   fitting.ch_axis = 0;

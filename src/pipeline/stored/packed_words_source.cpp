@@ -90,7 +90,7 @@ class PackedWordsSource final : public SourceFormat {
     constexpr Dtype kUnsigned[] = {Dtype::uint2, Dtype::uint3, Dtype::uint4, Dtype::uint8};
     for (size_t i = 0; words != nullptr && i < std::size(kSigned); ++i)
       if (!words->stored.shape.empty() && !weight.shape.empty() &&
-          words->stored.shape[0] == packing::words_per_row(weight.shape.back(), info_of(kSigned[i]).bits))
+          words->stored.shape[0] * 32 == weight.shape.back() * info_of(kSigned[i]).bits)  // codes fill the words
         return is_unsigned_ ? kUnsigned[i] : kSigned[i];
     return is_unsigned_ ? Dtype::uint4 : Dtype::int4;
   }

@@ -184,7 +184,8 @@ export class SeamCase {
       sourceShapes: known.shapes,
       output,
       fake: fake.report ? this.path('fake') : null,
-      alike: fake.report ? namesOfEqualSpecs(report, fake.report) : [],
+      alike: fake.report ? namesOfEqualSpecs(report, fake.report, wanted.isNearest) : [],
+      narrowed: report.tensors.filter(({ reason }) => /written as BF16/.test(reason?.text)).map(({ name }) => name),
       reread: again,
       spec: wanted.spec,
       isNearest: wanted.isNearest,
@@ -233,10 +234,14 @@ function howToLoad(folder) {
   return { dtype: /(mxfp|nvfp)\d/.test(text) ? 'bfloat16' : 'float32', dequantize: isPackedWithZeros };
 }
 
-/** Tensors that both runs quantized by one spec: a format may make others fall back to what it stores. */
-function namesOfEqualSpecs(report, other) {
+/**
+ * Tensors that both runs quantized by one spec: a format may make others fall back to what it stores. Algorithms see the layers before, so
+ * that with one of them all have to be equal or none is.
+ */
+function namesOfEqualSpecs(report, other, isNearest) {
   const specs = new Map(other.tensors.map(({ name, spec }) => [name, JSON.stringify(spec)]));
-  return report.tensors.filter(({ name, spec }) => specs.get(name) === JSON.stringify(spec)).map(({ name }) => name);
+  const equal = report.tensors.filter(({ name, spec }) => specs.get(name) === JSON.stringify(spec));
+  return isNearest || equal.length === report.tensors.length ? equal.map(({ name }) => name) : [];
 }
 
 const errorsOf = (report, rename = (name) => name) =>

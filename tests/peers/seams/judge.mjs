@@ -36,7 +36,7 @@ class Answers {
 
 /** Decoders that are not ours. */
 export class Judge {
-  #answers = new Answers(new PeerEnvironment('seams'), 'judge.py');
+  #answers = new Answers(new PeerEnvironment('seams', { needsTorch: false }), 'judge.py');
 
   /** What is wrong with the case's output: a list of texts. */
   async problems(question) {

@@ -2,7 +2,7 @@
 
 A case: {"format", "source": FOLDER or null, "sourceShapes", "output": PATH, "fake": FOLDER or null, "alike": names whose spec is that of fake, "reread": FOLDER or null, "compared": {name: mse},
 "reported": {name: mse}, "spec": the one spec of all weights or null, "isNearest": rounded to nearest in the range of the data, "linear": layers that the
-model's class has as linear ones, "tied": layers that share another's weight, "keepsOthers": tensors that are not quantized keep their values,
+model's class has as linear ones, "tied": layers that share another's weight, "keepsOthers": tensors that are not quantized keep their values, up to BF16 those that the report names so: "narrowed",
 "decoded": FOLDER for the decoded weights, if a loader is to be asked}
 """
 import json
@@ -109,14 +109,17 @@ def judge_folder(case):
     reread = decode(case["reread"], shapes)[0] if case["reread"] else {}
     for name, original in source.items():
         if name in quantized and name not in values:
-            continue  # no decoder here
+            # No decoder here: the shape, at least.
+            if name in reread and reread[name].shape != original.shape:
+                yield f"{name} is read back with shape {list(reread[name].shape)}, not {list(original.shape)}"
+            continue
         if name not in values:
             yield f"{name} is not in the output"
         elif name in quantized:
             yield from judge_weight(case, name, original, values[name], rounded.get(name) if name in case["alike"] else None, reread.get(name))
         elif case["keepsOthers"] and values[name].shape == original.shape and not np.array_equal(values[name], original):
             # Half precision: 8 bits and more, and steps of 2^-24 at the lower end.
-            is_half = case["casts"] or case["format"] in ("gguf", "awq", "gptq")
+            is_half = case["casts"] or name in case["narrowed"] or case["format"] in ("gguf", "awq", "gptq")
             if is_far(values[name], original, 2.0**-8 if is_half else 0, 2.0**-24 if is_half else 0).any():
                 yield f"{name} is not quantized and not what it was"
     for name in values.keys() - source.keys() - quantized:

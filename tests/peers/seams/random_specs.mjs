@@ -8,27 +8,81 @@ const perGroup = (random, dtype, symmetric) => {
   return { dtype, qscheme: 'per_group', ch_axis: -1, group_size: random.pick(groupSizes), symmetric };
 };
 
-/** Specs that a format is made for; any other half of the time. */
+const symmetricOf = (random, dtype) => (dtype.startsWith('u') ? false : random.chance(0.6));
+
+const mx = (random, elements) => ({ dtype: 'mx', mx_element_dtype: random.pick(elements) });
+
+/** An integer in groups, per channel or per tensor. */
+function integer(random, dtypes, schemes) {
+  const [dtype, qscheme] = [random.pick(dtypes), random.pick(schemes)];
+  const symmetric = symmetricOf(random, dtype);
+  if (qscheme === 'per_group') return perGroup(random, dtype, symmetric);
+  return { dtype, qscheme, ...(qscheme === 'per_channel' && { ch_axis: 0 }), symmetric };
+}
+
+const wide = (random) => ({
+  dtype: 'fp8_e4m3',
+  ...random.pick([
+    { qscheme: 'per_tensor' },
+    { qscheme: 'per_channel', ch_axis: 0 },
+    { qscheme: 'per_block', block_size: [random.pick([8, 16, 128]), random.pick([8, 32, 128])] },
+  ]),
+});
+
+const small = (random) => ({
+  ...perGroup(random, random.pick(['fp4', 'fp6_e3m2', 'fp6_e2m3', 'fp8_e4m3', 'fp8_e5m2']), true),
+  scale_format: random.pick(['float32', 'e8m0', 'e4m3']),
+});
+
+const nvfp4 = () => {
+  return { dtype: 'fp4', qscheme: 'per_group', ch_axis: -1, group_size: 16, scale_format: 'e4m3' };
+};
+
+/** Specs that a format is made for; any other, now and then. */
 const ofFormat = {
   awq: (random) => perGroup(random, 'uint4', false),
   gptq: (random) => perGroup(random, random.pick(['int4', 'int8', 'int2', 'int3']), true),
+  'compressed-tensors': (random) =>
+    random.pick([
+      () => integer(random, ['int8', 'int4', 'uint4', 'uint8', 'int2'], ['per_group', 'per_group', 'per_channel']),
+      () => wide(random),
+      () => mx(random, ['fp4', 'fp8_e4m3']),
+      nvfp4,
+    ])(),
+  quark: (random) =>
+    random.pick([
+      () =>
+        integer(random, ['int8', 'int4', 'uint4', 'uint8'], ['per_group', 'per_group', 'per_channel', 'per_tensor']),
+      () => integer(random, ['int2', 'int3'], ['per_group']),
+      () => wide(random),
+      () => small(random),
+      () => mx(random, ['fp8_e4m3', 'fp8_e5m2', 'fp6_e3m2', 'fp6_e2m3', 'fp4', 'int8']),
+      () => ({ dtype: random.pick(['mx6', 'mx9', 'bfp16']) }),
+    ])(),
+  onnx: (random) =>
+    integer(random, ['int8', 'uint8', 'int4', 'uint4'], ['per_group', 'per_group', 'per_channel', 'per_tensor']),
 };
 
 export function randomSpec(random, format) {
-  if (format in ofFormat && random.chance(0.8)) return ofFormat[format](random);
+  const spec = random.chance(0.8) ? ofFormat[format](random) : anySpec(random);
+  if (random.chance(0.1) && !(spec.scale_format ?? '').startsWith('e'))
+    spec.scale_type = random.pick(['float16', 'bfloat16']);
+  if (random.chance(0.1) && /^u?int[48]/.test(spec.dtype) && spec.qscheme) {
+    const kind = { per_tensor: 'PerTensor', per_channel: 'PerChannel', per_group: 'PerGroup' }[spec.qscheme];
+    if (kind) spec.observer_cls = `${kind}MSEObserver`;
+  }
+  return spec;
+}
+
+/** What may stand in a config, without asking whether the parts go together. */
+function anySpec(random) {
   const dtype = random.pick([...integers, ...integers, ...floats, 'mx']);
   if (dtype === 'mx') {
-    const spec = {
-      dtype,
-      mx_element_dtype: random.pick(['fp8_e4m3', 'fp8_e5m2', 'fp6_e3m2', 'fp6_e2m3', 'fp4', 'fp4']),
-    };
+    const spec = mx(random, ['fp8_e4m3', 'fp8_e5m2', 'fp6_e3m2', 'fp6_e2m3', 'fp4', 'fp4']);
     if (random.chance(0.3)) spec.group_size = random.pick([16, 32, 64]);
     return spec;
   }
-  const spec = {
-    dtype,
-    qscheme: random.pick(['per_tensor', 'per_channel', 'per_group', 'per_group', 'per_group', 'per_block']),
-  };
+  const spec = { dtype, qscheme: random.pick(['per_tensor', 'per_channel', 'per_group', 'per_group', 'per_block']) };
   if (spec.qscheme === 'per_channel') spec.ch_axis = random.pick([0, 0, 0, 1]);
   if (spec.qscheme === 'per_group')
     Object.assign(spec, { ch_axis: random.pick([-1, 1, -1]), group_size: random.pick(groupSizes) });
@@ -38,11 +92,6 @@ export function randomSpec(random, format) {
     else if (random.chance(0.7)) spec.symmetric = random.chance(0.5);
     if (random.chance(0.15)) spec.grid = { pads_groups: true };
   } else if (random.chance(0.3)) spec.scale_format = random.pick(['e8m0', 'e4m3']);
-  if (random.chance(0.1)) spec.scale_type = random.pick(['float16', 'bfloat16']);
-  if (random.chance(0.15) && spec.qscheme !== 'per_block') {
-    const kind = { per_tensor: 'PerTensor', per_channel: 'PerChannel', per_group: 'PerGroup' }[spec.qscheme];
-    spec.observer_cls = `${kind}MSEObserver`;
-  }
   return spec;
 }
 
@@ -55,6 +104,9 @@ const algorithms = {
   algo_config: ['gptq', 'gptq', 'awq', 'gptaq', 'qronos', 'gpfq'],
 };
 
+/** Of a rotation of llama: which norms go before which layers is known of the family. */
+const scaling_layers = { first_layer: [], middle_layers: [], last_layer: [] };
+
 /** {config, spec: the one spec of all weights or null, isNearest: whether no algorithm runs, needsTokens}. `canRun`: those that need tokens, too. */
 export function randomConfig(random, presets, canRun, format) {
   if (random.chance(0.3)) {
@@ -63,8 +115,8 @@ export function randomConfig(random, presets, canRun, format) {
   }
   const spec = randomSpec(random, format);
   const config = { global_quant_config: { weight: spec } };
-  if (random.chance(0.6)) config.indivisible_groups = 'fallback';
-  if (random.chance(format in ofFormat ? 0.9 : 0.6)) config.default_exclusions = true;
+  if (random.chance(0.75)) config.indivisible_groups = 'fallback';
+  if (random.chance(0.85)) config.default_exclusions = true;
   else if (random.chance(0.5)) config.exclude = random.pick([['lm_head'], ['lm_head', '*o_proj'], ['*.0.*']]);
   let single = spec;
   if (random.chance(0.25)) {
@@ -79,7 +131,7 @@ export function randomConfig(random, presets, canRun, format) {
     const name = random.pick(algorithms[place]);
     config[place] = [{ name }];
     if (name === 'rotation')
-      Object.assign(config[place][0], { scaling_layers: [], r1: true, r2: random.chance(0.5), r4: false });
+      Object.assign(config[place][0], { scaling_layers, r1: true, r2: random.chance(0.5), r4: false });
     needsTokens = !['cle', 'rotation'].includes(name);
     return { config, spec: null, isNearest: false, needsTokens };
   }
