@@ -40,11 +40,13 @@ for (const dtype of ['mx6', 'mx9', 'bfp16'])
       });
   });
 
-test('scales in e4m3 stay scales of groups: one group a row where groups do not divide it', async (t) => {
-  const weight = { dtype: 'fp4', qscheme: 'per_group', ch_axis: -1, group_size: 16, scale_format: 'e4m3' };
-  const { header, reread } = await quantizedAndRead(t, [8, 56], weight, 'quark');
-  assert.deepEqual(header['a.weight_scale'].shape, [8, 1]);
-  assert.deepEqual(reread['a.weight'].shape, [8, 56]);
+test('scales in e4m3 and of MX integers stay scales of groups: one group a row where groups do not divide it', async (t) => {
+  const nvfp4 = { dtype: 'fp4', qscheme: 'per_group', ch_axis: -1, group_size: 16, scale_format: 'e4m3' };
+  for (const weight of [nvfp4, { dtype: 'mx', mx_element_dtype: 'int8' }]) {
+    const { header, reread } = await quantizedAndRead(t, [8, 56], weight, 'quark');
+    assert.deepEqual(header['a.weight_scale'].shape, [8, 1]);
+    assert.deepEqual(reread['a.weight'].shape, [8, 56]);
+  }
 });
 
 test('quark: 4 bits of rows that do not fill words are stored in groups, or refused', async (t) => {

@@ -49,7 +49,9 @@ QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis
       return fitting;
     }
   }
-  if (spec.scale_format == ScaleFormat::e4m3) {  // which only groups have
+  // Scales in e4m3 and MX integers have groups only.
+  const bool is_mx_integer = info_of(spec.dtype).is_integer && spec.scale_format == ScaleFormat::e8m0;
+  if (spec.scale_format == ScaleFormat::e4m3 || is_mx_integer) {
     fitting.group_size = static_cast<int64_t>(axis_length);
     return fitting;
   }

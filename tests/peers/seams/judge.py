@@ -99,7 +99,7 @@ def judge_weight(case, name, source, found, rounded, reread):
 
 def judge_folder(case):
     shapes = {name: tuple(shape) for name, shape in case["sourceShapes"].items()}
-    source = decode(case["source"], shapes)[0]
+    source, source_codes = decode(case["source"], shapes)[:2]
     if case["format"] == "gguf":
         values, quantized = gguf_layout.decode(case["output"], read_config(case["source"]), list(source))
         is_quantized = None
@@ -122,7 +122,7 @@ def judge_folder(case):
             is_half = case["casts"] or name in case["narrowed"] or case["format"] in ("gguf", "awq", "gptq")
             if is_far(values[name], original, 2.0**-8 if is_half else 0, 2.0**-24 if is_half else 0).any():
                 yield f"{name} is not quantized and not what it was"
-    for name in values.keys() - source.keys() - quantized:
+    for name in values.keys() - source.keys() - source_codes - quantized:
         if case["keepsOthers"]:
             yield f"{name} is new"
     if is_quantized:

@@ -75,6 +75,8 @@ def floats(parts, spec, shape, scale):
         codes = minifloat(byte_codes(weight, 6), *((2, 3, 1) if element == "fp6_e2m3" else (3, 2, 3)))
     else:
         codes = weight.astype(np.float64)
+        if element == "int8":
+            codes = codes / 64  # OCP MX: the integers are multiples of 2^-6
     if scale.dtype == np.uint8:
         scale = minifloat(scale.astype(np.int64), 5, 3, 15) if spec.get("scale_format") == "e5m3" else power_of_two(scale)
     scale = np.asarray(scale, np.float64)
