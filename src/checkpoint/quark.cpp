@@ -33,10 +33,6 @@ std::string unsupported_part(const WeightDescription& weight, const WeightLayout
   if (spec.qscheme == QScheme::per_channel && axis != 0) return text_of("{} channels along axis {}", dtype.name, axis);
   if (spec.qscheme == QScheme::per_block && dtype.is_integer) return text_of("{} per block", dtype.name);
   const uint64_t columns = weight.shape[1];
-  // AMD Quark cuts rows of integers into groups of columns / scales.
-  if (dtype.is_integer && !is_mx_integer && per_group && columns % layout.granularity.block != 0)
-    return text_of("{} in groups of {} on rows of {}, whose last group is short", dtype.name, layout.granularity.block,
-                   columns);
   if (!dtype.is_integer && !dtype.is_block() && columns * dtype.bits % 8 != 0)
     return text_of("{} rows of {} elements, which do not fill bytes", dtype.name, columns);
   if (dtype.is_block() && columns % layout.granularity.block != 0)  // the bytes would not tell where the row ends
@@ -150,6 +146,12 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
   const QuantizationSpec& spec = layout.spec;
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (dtype.is_plain_cast()) return cast_layout(std::move(layout), weight);
+  // AMD Quark cuts rows of integers into groups of columns / scales, and of floats it expects as many scales as whole groups.
+  if (spec.qscheme == QScheme::per_group && !dtype.is_block() && layout.columns % layout.granularity.block != 0)
+    return error_at(ErrorCode::group_size_invalid, text_of("{}.weight", weight.layer),
+                    "the quark format cannot store {} in groups of {} on rows of {}, whose last group is short; take a "
+                    "group size that divides them, exclude the layer, or write fake-quantized",
+                    dtype.name, layout.granularity.block, layout.columns);
   if (const std::string part = unsupported_part(weight, layout); !part.empty()) {
     return error_at(
         ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),

@@ -149,7 +149,12 @@ test('new values of small floats are written as BF16, and the report says so', a
   const { report, header } = await written(t, source, int4);
   assert.equal(header['a.weight'].dtype, 'BF16');
   assert.ok(report.diagnostics.some(({ code }) => code === 'dtype-widened'));
-  const kept = await written(t, source, { ...int4, exclude: ['a'] });
+  const data = codes(32 * 32);
+  const both = safetensors({
+    'a.weight': { dtype: 'F8_E4M3', shape: [32, 32], data },
+    'b.weight': { dtype: 'F32', shape: [32, 32], data: Float32Array.from(data, e4m3) },
+  });
+  const kept = await written(t, both, { ...int4, exclude: ['a'] });
   assert.equal(kept.header['a.weight'].dtype, 'F8_E4M3', 'what the config leaves out stays as it is');
   assert.ok(!kept.report.diagnostics.some(({ code }) => code === 'dtype-widened'));
 });
