@@ -2,6 +2,7 @@
 // dimension and cuts the rows of the result into groups; here only the order of the scales changes.
 #include "quantize/granularity.h"
 
+#include <algorithm>
 #include <string>
 
 namespace wasmquant {
@@ -31,11 +32,17 @@ Result<size_t> resolve_axis(const std::vector<uint64_t>& shape, int64_t ch_axis)
                "ch_axis " + std::to_string(ch_axis) + " is not an axis of shape " + text_of(shape) + "; " + allowed};
 }
 
-// "128, 32 and 4096": the usual sizes and the axis length, those that divide it.
+// "128, 32 and 4096": the usual sizes that divide the axis, or the largest that do where none of those does, and the
+// length of the axis.
 std::string sizes_that_fit(uint64_t length) {
+  constexpr uint64_t kSmallest = 16, kLargest = 256;
+  constexpr size_t kMost = 6;
   std::vector<uint64_t> sizes;
   for (const uint64_t size : {128u, 64u, 32u, 16u})
     if (size < length && length % size == 0) sizes.push_back(size);
+  if (sizes.empty())
+    for (uint64_t size = std::min(kLargest, length - 1); size >= kSmallest && sizes.size() < kMost; --size)
+      if (length % size == 0) sizes.push_back(size);
   sizes.push_back(length);
   std::string text;
   for (size_t i = 0; i < sizes.size(); ++i)

@@ -155,7 +155,7 @@ TEST_CASE("the checkpoint format of the guide") {
   CHECK(plan->quantization_config["quant_method"].as_string() == "int8-rows");
   size_t codes = 0;
   for (const PlannedTensor& planned : plan->tensors)
-    for (const Component& component : planned.outputs()) codes += component.name.ends_with(".weight_codes");
+    for (const Component& component : planned.outputs()) codes += component.name_part.ends_with("weight_codes");
   CHECK(codes == plan->quantized_count);
   CHECK(run(config_of(kInt8 + "}"), "int8-rows").weight_noise ==
         run(config_of(kInt8 + "}"), "compressed-tensors").weight_noise);

@@ -251,10 +251,16 @@ const compressedTensors = [
             output_activations: spec,
           },
         },
-        kv_cache_scheme: { num_bits: 8, type: 'float' },
       },
     }),
   ),
+  {
+    ...inQuark,
+    config: {
+      config_groups: { group_0: { targets: ['Linear'], weights: { num_bits: 8, strategy: 'channel' } } },
+      kv_cache_scheme: { num_bits: 8, type: 'float' },
+    },
+  },
 ];
 
 /** Per dialect: {model, format, calibration?, config}. */

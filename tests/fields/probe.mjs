@@ -138,8 +138,18 @@ export class Prober {
     else withField.parent[key] = value;
     if (!isItem && isDeepStrictEqual(without.parent[key], value)) return null;
     const before = await this.run(context, without.config);
-    if (before.error) return null;
     const after = await this.run(context, withField.config);
+    // What is refused as a whole is refused in each of its fields.
+    const whole = before.error?.where;
+    if (
+      whole &&
+      !path.some(isAlgorithm) &&
+      withField.pointer &&
+      (whole === withField.pointer || withField.pointer.startsWith(`${whole}/`))
+    )
+      return { outcome: 'refused', code: before.error.code };
+    // A field may be what lets a config quantize anything at all.
+    if (before.error && (before.error.code !== 'nothing-quantized' || after.error)) return null;
     const pointer = `${withField.pointer}/${isItem ? withField.parent.length - 1 : key}`;
     const about = after.diagnostics.filter((diagnostic) =>
       names(diagnostic, pointer, withField.pointer, isItem ? key.slice(1, -1) : key),

@@ -135,6 +135,7 @@ test('a slow stream slows the run down instead of filling memory', async (t) => 
   let most = 0;
   const bytes = safetensors({
     'copied.table': { dtype: 'U8', shape: [96 * 2 ** 20], data: new Uint8Array(96 * 2 ** 20) },
+    'layer.weight': { dtype: 'F32', shape: [8, 8], data: Float32Array.from({ length: 64 }, (_, i) => i) },
   });
   const source = {
     size: bytes.length,

@@ -46,7 +46,8 @@ test('importance matrices have it, where their format has metadata', async (t) =
 
 test('ONNX models have it among their properties', async (t) => {
   const quantizer = await quantizerFor(t);
-  const first = await written(t, quantizer, twoLayers().bytes, 'int8');
+  const weight = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
+  const first = await written(t, quantizer, twoLayers().bytes, { layer_quant_config: { '*up*': { weight } } });
   const second = await written(t, quantizer, first, 'int8');
   for (const bytes of [first, second]) {
     const entry = Buffer.concat([

@@ -159,6 +159,8 @@ TEST_CASE("granularity: errors say what was found and what fits") {
   };
   CHECK(message_of({16, 96}, granularity_spec_of(QScheme::per_group, -1, 64), ErrorCode::group_size_invalid) ==
         "group_size 64 does not divide axis 1 of shape [16, 96]; sizes that fit: 32, 16 and 96 (-1 is the whole axis)");
+  CHECK(message_of({16, 684}, granularity_spec_of(QScheme::per_group, -1, 128), ErrorCode::group_size_invalid)
+            .find("sizes that fit: 228, 171, 114, 76, 57, 38 and 684") != std::string::npos);
   CHECK(message_of({16, 4096}, granularity_spec_of(QScheme::per_group, 1, 0), ErrorCode::group_size_invalid)
             .find("128, 64, 32, 16 and 4096") != std::string::npos);
   CHECK(message_of({16, 7}, granularity_spec_of(QScheme::per_group, 1, 14), ErrorCode::group_size_invalid)
