@@ -152,7 +152,8 @@ Result<Outputs> export_weight(const GoldenCase& c) {
   Outputs outputs{{"codes", codes_as_numbers(codes, spec.dtype, weight.shape)}};
   for (size_t i = 0; i < stored.size(); ++i) {
     const Component& component = layout->components[i];
-    outputs[component.name_in(description.layer).substr(description.layer.size() + 1)] = component_values(component, stored[i]);
+    outputs[component.name_in(description.layer).substr(description.layer.size() + 1)] =
+        component_values(component, stored[i]);
   }
   return outputs;
 }

@@ -77,6 +77,15 @@ constexpr ObserverId kRowObservers[][2] = {
 constexpr std::string_view kClasses[] = {"Linear", "LayerNorm", "Embedding", "Conv2d", "BatchNorm2d"};
 constexpr size_t kDefaultConversions = 4;
 
+}  // namespace
+
+bool is_aihwkit_class(std::string_view type) noexcept {
+  return std::find(std::begin(kClasses), std::end(kClasses), type) != std::end(kClasses) ||
+         std::find(kLayerTypes.begin(), kLayerTypes.end(), type) != kLayerTypes.end();
+}
+
+namespace {
+
 void out_of_range(DiagnosticList& out, const std::string& where, const char* allowed) {
   out.error_in("value-invalid", where, nullptr, nullptr, "expected {}", allowed);
 }
@@ -156,8 +165,7 @@ class AihwkitParser {
 
   // Layers of other classes are never found here, not even to leave them as they are.
   void check_class(std::string_view type, const std::string& where) {
-    if (std::find(std::begin(kClasses), std::end(kClasses), type) != std::end(kClasses)) return;
-    if (std::find(kLayerTypes.begin(), kLayerTypes.end(), type) != kLayerTypes.end()) return;
+    if (is_aihwkit_class(type)) return;
     List<std::string_view> known(kLayerTypes.begin(), kLayerTypes.end());
     for (const std::string_view own : {"LayerNorm", "BatchNorm2d"}) known.push_back(own);
     unknown_word(type, where, std::span(known.data(), known.size()), out_);

@@ -1,5 +1,7 @@
 // Names shared by the parser and the writer of the aihwkit dialect (spec 1.1).
 #pragma once
+#include <string_view>
+
 #include "config/spec/spec.h"
 
 namespace wasmquant::config {
@@ -9,5 +11,8 @@ inline constexpr char kRangeEstimators[] = "current_minmax|allminmax|running_min
 enum class RangeEstimator : uint8_t { current_minmax, allminmax, running_minmax, mse, cross_entropy };
 /// In the order of SearchMethod.
 inline constexpr char kOptMethods[] = "grid|golden_section";
+
+/// Whether an entry may name this class: one of aihwkit's own quantized modules, or another class of layers.
+bool is_aihwkit_class(std::string_view type) noexcept;
 
 }  // namespace wasmquant::config

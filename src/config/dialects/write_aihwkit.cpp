@@ -26,6 +26,10 @@ class AihwkitWriter {
           instances.set(entry.name, module(entry, "Linear"));
           break;
         case Entry::Kind::type:
+          if (!is_aihwkit_class(entry.name)) {
+            conversion_.lose(entry.where, "aihwkit quantizes no layers of class {}", entry.name);
+            break;
+          }
           modules.set(entry.name, module(entry, entry.name));
           break;
         case Entry::Kind::global:
