@@ -1,4 +1,4 @@
-// Checkpoints of AutoRound: words of gptq and awq under its own packing_format. Its own exports are read by `npm run test:peers -- autoround`.
+// Checkpoints of AutoRound: words of gptq and awq under its own packing_format. AutoRound reads ours by `npm run test:peers -- autoround`.
 import assert from 'node:assert/strict';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -110,11 +110,11 @@ export function peersOf({ rows }) {
   return `${[
     '---',
     '',
-    'title: The tools beside us',
+    'title: Compared with other tools',
     '',
     '---',
     '',
-    '# The tools beside us',
+    '# Compared with other tools',
     '',
     '`npm run test:peers` writes this page and the table of runtimes in [Formats](formats.md#what-was-seen-to-load) from what the tools themselves',
     'answered. A run of one tool changes only its rows; the others keep their date.',

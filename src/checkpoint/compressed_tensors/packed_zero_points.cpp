@@ -7,7 +7,7 @@
 namespace wasmquant {
 namespace {
 
-// The first layer with packed zero points; null if there is none. The loader decompresses experts apart.
+// The first layer with packed zero points; null if there is none. The loader decompresses experts by themselves.
 const LayerOutcome* packed_layer(const List<LayerOutcome>& layers) {
   for (const LayerOutcome& layer : layers)
     if (!keeps_weight(layer) && !families::is_single_expert(layer.layer) &&

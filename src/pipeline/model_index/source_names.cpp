@@ -54,7 +54,7 @@ constexpr const char* kMerge =
     "and "
     "quantize that";
 
-// Classes that load adapters beside their weights say so: Phi-4-multimodal's vision_lora and speech_lora.
+// Classes that load adapters next to their weights have names for them: Phi-4-multimodal's vision_lora and speech_lora.
 bool has_own_adapters(const ModelIndex& model) {
   const auto config = json::parse(model.sibling_file("config.json"), json::kPython);
   if (!config) return false;

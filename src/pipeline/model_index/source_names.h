@@ -19,7 +19,7 @@ std::string unwrapped_name(std::string_view name);
 /// A warning about names that unwrapped_name() changes, under which no class finds its weights.
 void warn_of_wrapped_names(const ModelIndex& model, List<Diagnostic>& diagnostics);
 
-/// Errors: format-unsupported if the model is an adapter without its base, or holds parts of one beside its weights: a
+/// Errors: format-unsupported if the model is an adapter without its base, or holds parts of one next to its weights: a
 /// runtime would load neither, and rounding the factors is not rounding their product.
 Status check_adapter(const ModelIndex& model);
 

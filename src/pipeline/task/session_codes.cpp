@@ -7,8 +7,6 @@
 #include "quantize/quantize.h"
 
 namespace wasmquant {
-namespace {}  // namespace
-
 void TensorSession::find_scales(std::span<const float> x, uint64_t length, uint64_t first_scale, uint64_t first_element,
                                 std::span<QParams> qparams) {
   if (scales_) {

@@ -8,8 +8,6 @@
 #include "quantize/quantize.h"
 
 namespace wasmquant {
-namespace {}  // namespace
-
 // Block dtypes: row by row; exponents, shifts and codes in one stream.
 Status TensorSession::run_blocks(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
