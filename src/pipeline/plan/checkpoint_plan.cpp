@@ -9,7 +9,7 @@
 #include "families/loader_names.h"
 #include "families/module_path.h"
 #include "pipeline/model_index/expert_tensors.h"
-#include "pipeline/model_index/source_cache.h"
+#include "pipeline/plan/cache_plan.h"
 #include "pipeline/plan/file_layout.h"
 #include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
@@ -50,27 +50,15 @@ class CheckpointPlanner final : public OutputPlanner {
         exclusions_(family,
                     {!options.include_towers, !format.holds_input_major(), !format.holds_split_layers(), experts_left}),
         resolver_(config, &exclusions_),
-        cache_(source_cache(model)) {}
+        cache_(model, config, format, options) {}
 
   const List<LayerOutcome>& outcomes() const noexcept { return outcomes_; }
   /// Whether rows need smaller groups than `common_group` in a format with one group size: plan again with this one.
   int64_t smaller_group() const noexcept { return smaller_group_; }
 
  private:
-  // A cache that a config asks for needs scales: those of the source, for none are calibrated here.
-  Status prepare() override {
-    if (!format_.text().needs_config_block || cache_.scales != 0) return {};
-    for (const char* key : {"kv_cache_scheme", "kv_cache_quant_config"}) {
-      const json::Value& asked = config_.source[key];
-      const bool is_applied = config_.resolution == Resolution::replace && !config_.kv_cache.empty();
-      if (is_applied || asked.is_null() || (asked.is_object() && asked.members().empty())) continue;
-      return error_at(ErrorCode::format_unsupported, text_of("{}/{}", config_.where, key),
-                      "asks for a quantized key-value cache, and the model has no scales for it: they are kept where a "
-                      "source has them, and not calibrated here. Remove the key (runtimes can also scale the cache "
-                      "by 1: vLLM's --kv-cache-dtype fp8), or start from a checkpoint with k_scale and v_scale");
-    }
-    return {};
-  }
+  Status prepare() override { return cache_.check(); }
+  bool plans_cache() const override { return format_.text().needs_config_block; }
 
   void add_tensors() override {
     const List<ModelTensor>& tensors = model_.tensors();
@@ -382,6 +370,8 @@ class CheckpointPlanner final : public OutputPlanner {
       const bool has_activations = !config.input_tensors.empty() || !config.output_tensors.empty();
       if (config.weight.empty() && has_activations) activations_alone_.add(weight.layer);
     }
+    if (cache_.is_asked())
+      cache_.add(planned, outcome, resolver_.layer_config(weight.layer, weight.layer_type), plan_.requests);
     outcomes_.push_back(std::move(outcome));
   }
 
@@ -401,7 +391,8 @@ class CheckpointPlanner final : public OutputPlanner {
   }
 
   void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
-    const LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
+    LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
+    if (cache_.covers(config.output_tensors)) config.output_tensors = Stages();
     const LeftActivations made = plan_activations(planned, outcome, config, format_, options_, plan_.requests);
     for (const Error& error : made.errors) fail(planned, error);
     inputs_left_out_ |= made.inputs_left_out;
@@ -452,7 +443,8 @@ class CheckpointPlanner final : public OutputPlanner {
                "is the first of {} routers of experts, which stay as they are: Quark passes them over, and its loader "
                "expects their values",
                routers_.count));
-    report_cache();
+    if (Status found = cache_.check_found(); !found) fail(std::move(found.error()));
+    if (auto remark = cache_.remark()) diagnostics_.push_back(std::move(*remark));
     report_requantized();
     if (widened_.count != 0)
       note("dtype-widened", widened_.first,
@@ -467,24 +459,6 @@ class CheckpointPlanner final : public OutputPlanner {
     for (const PlannedTensor& planned : plan_.tensors)
       if (planned.is_left) return false;
     return true;
-  }
-
-  bool holds_cache_scheme() const { return cache_.method == format_.name() && format_.holds_cache_scheme(); }
-
-  void report_cache() {
-    if (cache_.scales == 0 && cache_.scheme.is_null()) return;
-    const std::string where = cache_.scales == 0 ? std::string("config.json") : cache_.first;
-    const std::string kept =
-        cache_.scales == 0 ? std::string("config.json describes a quantized key-value cache without scales")
-                           : text_of("is the first of {} scales of the key-value cache, which are kept", cache_.scales);
-    if (holds_cache_scheme() && !cache_.scheme.is_null())
-      note("cache-scales", where, text_of("{}; the scheme of the source is kept, too", kept));
-    else
-      warn(
-          "cache-scales", where,
-          text_of("{}; quantization_config of {} does not say how the cache is quantized", kept, format_.name()),
-          "give the runtime its dtype, such as --kv-cache-dtype fp8 of vLLM; files of the source's own format keep the "
-          "scheme");
   }
 
   void share_tensor_scales() {
@@ -541,9 +515,7 @@ class CheckpointPlanner final : public OutputPlanner {
     for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight->empty();
     if (!is_any) return {};
     plan_.quantization_config = format_.quantization_config(config_, outcomes_, family_);
-    if (holds_cache_scheme() && !plan_.quantization_config.is_null())
-      for (const auto& [key, value] : cache_.scheme.members())
-        plan_.quantization_config.set(std::string(key), json::Value(value));
+    cache_.describe(plan_.quantization_config);
     const AskedAlgorithm* const rotation = find_online_rotation(asked_);
     if (rotation == nullptr || plan_.quantization_config.is_null()) return {};
     json::Array algorithms;
@@ -561,7 +533,7 @@ class CheckpointPlanner final : public OutputPlanner {
   const int64_t common_group_;
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
-  const SourceCache cache_;
+  CachePlan cache_;
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   int64_t smaller_group_ = 0;

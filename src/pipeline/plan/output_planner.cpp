@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "pipeline/plan/cache_plan.h"
 #include "pipeline/plan/coverage.h"
 #include "pipeline/task/tensor_scales.h"
 
@@ -75,6 +76,11 @@ Result<Plan> OutputPlanner::run() {
   add_tensors();
   for (uint32_t i = 0; i < plan_.tensors.size(); ++i) plan_.work.push_back(i);
   report();
+  if (std::string asked = plans_cache() ? std::string() : cache_request_of(config_); !asked.empty())
+    warn("not-applied", std::move(asked),
+         text_of("not applied: the key-value cache keeps its dtype, because {} has no place for its scales",
+                 plan_.format),
+         "remove the key");
   if (doubles_.count != 0)
     note("float64-read", doubles_.first,
          text_of("is the first of {} tensors in float64: their values are rounded to float32 before anything else",
