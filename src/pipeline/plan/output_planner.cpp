@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/message.h"
-#include "pipeline/plan/cache_plan.h"
 #include "pipeline/plan/coverage.h"
 #include "pipeline/task/tensor_scales.h"
 
@@ -64,6 +63,14 @@ QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis
 }
 
 }  // namespace
+
+std::string cache_request_of(const Config& config) {
+  const bool has_entries = std::any_of(config.kv_cache.begin(), config.kv_cache.end(),
+                                       [](const auto& entry) { return !entry.second.output_tensors.empty(); });
+  if (has_entries) return text_of("{}/kv_cache_quant_config", config.where);
+  const bool has_scheme = !config.cache.empty() || !config.source["kv_cache_scheme"].is_null();
+  return has_scheme ? text_of("{}/kv_cache_scheme", config.where) : std::string();
+}
 
 OutputPlanner::OutputPlanner(std::string_view format, const ModelIndex& model, const Config& config,
                              const PlanOptions& options, List<Diagnostic>& diagnostics)

@@ -20,6 +20,9 @@ struct Tally {
   }
 };
 
+/// The JSON pointer of the key that gives the key-value cache a dtype; "" if none does.
+std::string cache_request_of(const Config& config);
+
 class OutputPlanner {
  public:
   virtual ~OutputPlanner() = default;

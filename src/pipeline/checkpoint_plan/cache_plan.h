@@ -11,9 +11,6 @@
 
 namespace wasmquant {
 
-/// The JSON pointer of the key that gives the key-value cache a dtype; "" if none does.
-std::string cache_request_of(const Config& config);
-
 /// The cache of one model in one checkpoint format. The arguments must outlive it.
 class CachePlan {
  public:

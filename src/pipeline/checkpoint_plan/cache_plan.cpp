@@ -1,11 +1,10 @@
-#include "pipeline/plan/cache_plan.h"
-
-#include <algorithm>
+#include "pipeline/checkpoint_plan/cache_plan.h"
 
 #include "core/message.h"
 #include "families/default_exclusions.h"
 #include "families/module_path.h"
 #include "pipeline/model_index/model_index.h"
+#include "pipeline/plan/output_planner.h"
 
 namespace wasmquant {
 namespace {
@@ -22,14 +21,6 @@ Stages common_outputs(const Config& config) {
 }
 
 }  // namespace
-
-std::string cache_request_of(const Config& config) {
-  const bool has_entries = std::any_of(config.kv_cache.begin(), config.kv_cache.end(),
-                                       [](const auto& entry) { return !entry.second.output_tensors.empty(); });
-  if (has_entries) return text_of("{}/kv_cache_quant_config", config.where);
-  const bool has_scheme = !config.cache.empty() || !config.source["kv_cache_scheme"].is_null();
-  return has_scheme ? text_of("{}/kv_cache_scheme", config.where) : std::string();
-}
 
 CachePlan::CachePlan(const ModelIndex& model, const Config& config, const CheckpointFormat& format,
                      const PlanOptions& options)

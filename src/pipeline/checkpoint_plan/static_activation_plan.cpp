@@ -1,4 +1,4 @@
-#include "pipeline/plan/static_activation_plan.h"
+#include "pipeline/checkpoint_plan/static_activation_plan.h"
 
 #include <cstring>
 #include <map>
