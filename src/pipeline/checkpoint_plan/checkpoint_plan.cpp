@@ -396,6 +396,7 @@ class CheckpointPlanner final : public OutputPlanner {
     const LeftActivations made = plan_activations(planned, outcome, config, format_, options_, plan_.requests);
     for (const Error& error : made.errors) fail(planned, error);
     inputs_left_out_ |= made.inputs_left_out;
+    if (made.input_groups_left_out) input_groups_left_out_.add(outcome.layer);
     if (made.static_left_out) static_left_out_.add(outcome.layer);
   }
 
@@ -409,6 +410,13 @@ class CheckpointPlanner final : public OutputPlanner {
       warn("not-applied", text_of("{}/input_tensors", config_.where),
            text_of("{} cannot describe these dynamic inputs: the runtime will not quantize them", format_.name()),
            "write quark, or take int8 or fp8_e4m3 per tensor or per token");
+    if (input_groups_left_out_.count != 0)
+      diagnostics_.emplace_back(
+          has_fallback() ? Severity::note : Severity::warning, "group-fallback", input_groups_left_out_.first,
+          text_of("is the first of {} layers whose inputs stay as they are: the groups that the config asks for do not "
+                  "divide them, and runtimes cut inputs into whole groups",
+                  input_groups_left_out_.count),
+          "give these layers other input_tensors, such as one scale per token");
     if (static_left_out_.count != 0)
       warn("not-applied", static_left_out_.first,
            "static inputs and outputs are left out: their scales come from calibration, and only quark and "
@@ -537,7 +545,8 @@ class CheckpointPlanner final : public OutputPlanner {
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   int64_t smaller_group_ = 0;
-  Tally static_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_, regrouped_;
+  Tally static_left_out_, input_groups_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_,
+      regrouped_;
 };
 
 // The first tensor of several experts; null if there is none.

@@ -3,7 +3,7 @@
     python run.py CASES      a case (JSON) a line; prints an outcome (JSON) a line, in the same order
 
 A case: {"name", "folder": what we wrote, "reference": our dequantized weights, "dtype", "inputs": dtype to which a runtime rounds the inputs of each layer
-as they come or null, "tokens": prompt, "isEncoder"}. An outcome: {"name", "error"} or {"name",
+as they come or null, "inputGroup": length of groups of a token with a scale each or null, "quantized": names of layers, "tokens": prompt, "isEncoder"}. An outcome: {"name", "error"} or {"name",
     difference   largest difference of a logit to those of the same runtime with the reference
     size         largest absolute logit of the reference
     tokens, referenceTokens    five tokens, each the most probable, after the prompt; null for encoders}
@@ -35,7 +35,7 @@ def answer(run):
     with open(sys.argv[1], encoding="utf-8") as file:
         cases = [json.loads(line) for line in file]
     for case in cases:
-        key = (case["reference"], case["dtype"], case["inputs"])
+        key = (case["reference"], case["dtype"], case["inputs"], case["inputGroup"], tuple(case["quantized"]))
         try:
             logits, tokens = run(case["folder"], case, False)
             if key not in references:

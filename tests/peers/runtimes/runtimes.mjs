@@ -111,16 +111,24 @@ export class Writer {
     const quantized = new Set(layersOf((action) => action === 'quantize'));
     // Copied, or cast to the dtype in which the loader computes.
     const kept = layersOf((action) => action !== 'quantize').filter((layer) => !quantized.has(layer));
-    const { weight } = config.global_quant_config;
     const scales = formatsOfFloat16Scales.includes(format) ? { scale_type: 'float16' } : {};
+    const { weight, input_tensors: input } = config.global_quant_config;
+    // Formats with one group size for all layers may have smaller groups than the preset.
+    const specs = report.tensors.filter(({ action, spec }) => action === 'quantize' && spec.group_size > 0);
+    const groups = specs.map(({ layer, spec }) => [
+      layer,
+      { weight: { ...weight, ...scales, group_size: spec.group_size } },
+    ]);
     const simulated = {
       ...config,
       global_quant_config: { weight: { ...weight, ...scales } },
+      layer_quant_config: Object.fromEntries(weight.qscheme === 'per_group' ? groups : []),
       exclude: [...new Set([...config.exclude, ...kept])],
     };
     const { target: reference } = await this.#write(model, simulated, { ...calibrated, format: 'fake-quantized' });
-    const { input_tensors: input } = config.global_quant_config;
-    return { folder, reference, inputs: input?.dtype ?? null, hasZeroPoints: weight.symmetric === false };
+    const inputGroup = input?.qscheme === 'per_group' ? input.group_size : null;
+    const hasZeroPoints = weight.symmetric === false;
+    return { folder, reference, inputs: input?.dtype ?? null, inputGroup, quantized: [...quantized], hasZeroPoints };
   }
 
   async close() {

@@ -2,7 +2,7 @@
 import torch
 from transformers import AutoModel, AutoModelForCausalLM
 
-# Rounds a layer's inputs as runtimes do: a scale a token, the largest value is the largest code.
+# Rounds a layer's inputs as runtimes do: a scale a token or group of a token, the largest value is the largest code.
 LARGEST = {"int8": 127.5, "fp8_e4m3": 448.0}
 
 
@@ -14,13 +14,17 @@ def rounded_by_token(values, dtype):
     return codes * scale
 
 
-def round_inputs(model, dtype):
-    """Rounds the inputs of every linear layer but the head, as the block of a written config says."""
-    def round_first(_, args):
-        return (rounded_by_token(args[0], dtype), *args[1:])
+def round_inputs(model, dtype, group, layers):
+    """Rounds the inputs of these linear layers as the block of a written config says. Groups that do not fill the inputs of a layer: it has none."""
+    def round_first(module, args):
+        if group is None:
+            return (rounded_by_token(args[0], dtype), *args[1:])
+        if module.in_features % group:
+            return args
+        return (rounded_by_token(args[0].unflatten(-1, (-1, group)), dtype).flatten(-2), *args[1:])
 
     for name, module in model.named_modules():
-        if isinstance(module, torch.nn.Linear) and name != "lm_head":
+        if isinstance(module, torch.nn.Linear) and any(layer.endswith(name) for layer in layers):
             module.register_forward_pre_hook(round_first)
 
 
@@ -50,5 +54,5 @@ def compute(model, case):
 def run(folder, case, is_reference, **options):
     model = load(folder, case, **options)
     if is_reference and case["inputs"]:
-        round_inputs(model, case["inputs"])
+        round_inputs(model, case["inputs"], case["inputGroup"], case["quantized"])
     return compute(model, case)
