@@ -168,7 +168,16 @@ export async function checkRuntime(environment, quantizer, folder, { cases, only
     const name = nameOf(entry);
     try {
       const written = await writer.write(model, entry);
-      entries.push({ ...entry, ...written, name, dtype, tokens: model.tokens, isEncoder: model.isEncoder });
+      entries.push({
+        inputGroup: null,
+        quantized: [],
+        ...entry,
+        ...written,
+        name,
+        dtype,
+        tokens: model.tokens,
+        isEncoder: model.isEncoder,
+      });
     } catch (error) {
       row.add(entry, { error: `not written: ${error.message}` });
     }
