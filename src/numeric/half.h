@@ -31,4 +31,11 @@ constexpr float from_half(uint16_t half) {
   return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
 }
 
+/// The float16 in which a positive scale is stored: the nearest, but below 2^-14 the next larger, because half a step of
+/// 2^-24 is 6 % of 4e-7, and a scale that is rounded down leaves as much of its range beyond the codes.
+constexpr float half_scale_of(float scale) {
+  const float nearest = from_half(half_of(scale));
+  return nearest < scale && scale < 0x1p-14f ? nearest + 0x1p-24f : nearest;
+}
+
 }  // namespace wasmquant

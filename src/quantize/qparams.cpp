@@ -51,10 +51,11 @@ float through_16_bits(Dtype dtype, float scale) noexcept {
 }
 
 // The magnitude of a scale must stay above zero and finite in its storage type, or nothing could be dequantized.
-float store_scale(float scale, ScaleType type) noexcept {
-  if (scale < 0) return -store_scale(-scale, type);
+float store_scale(float scale, ScaleType type, Arithmetic arithmetic) noexcept {
+  if (scale < 0) return -store_scale(-scale, type, arithmetic);
   switch (type) {
     case ScaleType::float16:
+      if (arithmetic != Arithmetic::float16 && scale > 0 && scale < 0x1p-14f) return half_scale_of(scale);
       return through_16_bits(Dtype::float16, scale);
     case ScaleType::bfloat16:
       return through_16_bits(Dtype::bfloat16, scale);
@@ -193,17 +194,17 @@ float ScaleRule::scale_of_magnitude(float amax) const noexcept {
 QParams ScaleRule::with_zero_point(float scale, float low) const noexcept {
   const float floored = std::max(scale, grid_.smallest_scale);
   const float position = rounded_to(of_zero_points_, low / (grid_.zero_point_of_unfloored ? scale : floored));
-  if (has_fractional_zero_point_) return {store_scale(floored, scale_type_), 0.0f - position};
-  return {store_scale(floored, scale_type_),
+  if (has_fractional_zero_point_) return {store_scale(floored, scale_type_, arithmetic_), 0.0f - position};
+  return {store_scale(floored, scale_type_, arithmetic_),
           std::clamp(quant_min_ - std::nearbyint(position), quant_min_, zero_point_max_)};
 }
 
 float ScaleRule::stored(float scale) const noexcept {
-  return store_scale(std::max(scale, grid_.smallest_scale), scale_type_);
+  return store_scale(std::max(scale, grid_.smallest_scale), scale_type_, arithmetic_);
 }
 
 QParams ScaleRule::of_threshold(float threshold, float low) const noexcept {
-  if (is_magnitude_) return {store_scale(scale_of_magnitude(threshold), scale_type_), 0.0f};
+  if (is_magnitude_) return {store_scale(scale_of_magnitude(threshold), scale_type_, arithmetic_), 0.0f};
   return with_zero_point(scale_of_threshold(threshold), low);
 }
 
@@ -220,7 +221,7 @@ QParams ScaleRule::operator()(float min, float max) const noexcept {
     // The unmodified range, zero point fractional and without quant_min (Quark; for unsigned dtypes).
     float scale = rounded_to(arithmetic_, range_over(min, max, steps_));
     scale = scale > kScaleEpsilon ? scale : 1.0f;
-    return {store_scale(scale, scale_type_), rounded_to(arithmetic_, (0.0f - min) / scale)};
+    return {store_scale(scale, scale_type_, arithmetic_), rounded_to(arithmetic_, (0.0f - min) / scale)};
   }
   // The range is extended to include zero, so that zero has a code.
   const float low = std::min(min, 0.0f), high = grid_.max_includes_zero ? std::max(max, grid_.smallest_max) : max;

@@ -7,6 +7,7 @@
 
 #include "kernels/kernels.h"
 #include "numeric/e8m0.h"
+#include "numeric/half.h"
 
 namespace wasmquant {
 namespace {
@@ -60,13 +61,6 @@ struct ScaleStorage {
   }
 };
 
-// Below float16's normal numbers a scale that is rounded down would leave much of its range beyond the codes: half a
-// step of 2^-24 is 6 % of 4e-7. Larger ones stay.
-float next_subnormal(float scale) noexcept {
-  constexpr float kSmallestNormal = 0x1p-14f, kStep = 0x1p-24f;
-  return scale < kSmallestNormal ? scale + kStep : scale;
-}
-
 }  // namespace
 
 ScaleMatrix scale_matrix(const WeightLayout& layout, const TileRange& tile) noexcept {
@@ -90,8 +84,8 @@ float storable_scale(const WeightLayout& layout, float scale, float second_scale
     uint8_t stored[sizeof(float)];
     storage.store(format == ScaleFormat::e5m3 ? std::max(scale, kSmallestE5m3) : scale, stored);
     float loaded = storage.load(stored);
-    if (component.dtype == StorageDtype::F16 && format == ScaleFormat::float32 && std::fabs(loaded) < std::fabs(scale))
-      loaded = std::copysign(next_subnormal(std::fabs(loaded)), scale);
+    if (component.dtype == StorageDtype::F16 && format == ScaleFormat::float32 && std::fabs(scale) < 0x1p-14f)
+      loaded = std::copysign(half_scale_of(std::fabs(scale)), scale);
     return format == ScaleFormat::float32 && loaded == 0 ? std::copysign(kScaleEpsilon, scale) : loaded;
   }
   return scale;

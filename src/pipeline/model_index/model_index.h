@@ -36,6 +36,9 @@ struct ModelTensor {
   bool is_input_major = false;
 };
 
+/// Metadata key of the library version in files (safetensors __metadata__, GGUF, ONNX metadata_props).
+inline constexpr std::string_view kVersionKey = "wasmquant.version";
+
 /// Owns the headers of a model's files; copies share what readers keep (details).
 class ModelIndex {
  public:

@@ -34,8 +34,6 @@ struct GgufPlanOptions {
   uint64_t shard_bytes = 0;          // approximate tensor data per file; 0: one file
 };
 
-/// Metadata key of the library version in files (safetensors __metadata__, GGUF, ONNX metadata_props).
-inline constexpr std::string_view kVersionKey = "wasmquant.version";
 
 /// What is asked for the experts of a mixture in checkpoint formats.
 enum class ExpertChoice : uint8_t {

@@ -56,6 +56,14 @@ Result<StoredWeight> find_plain(const ModelIndex& model, const WeightDescription
   return found;
 }
 
+// This library writes rows that fill their words, and says in each file that it wrote it.
+bool fills_words(const ModelIndex& model) {
+  for (uint32_t file = 0; file < model.files().size(); ++file)
+    for (const auto& [key, value] : model.metadata(file))
+      if (key == kVersionKey) return true;
+  return false;
+}
+
 }  // namespace
 
 Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_text, const ModelIndex* model) {
@@ -176,7 +184,7 @@ void StoredWeightReader::find_lengths(const ModelIndex& model, List<OriginalTens
   for (OriginalTensor& tensor : tensors)
     if (const uint64_t codes = tensor.plain == nullptr ? format_->codes_per_word(model, tensor.weight) : 1; codes > 1)
       unsure.push_back({&tensor, codes});
-  if (unsure.empty()) return;
+  if (unsure.empty() || fills_words(model)) return;
   RowLengths lengths = lengths_;
   for (const OriginalTensor& tensor : tensors) {
     const std::vector<uint64_t>& shape = tensor.weight.shape;

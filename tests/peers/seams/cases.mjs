@@ -64,7 +64,15 @@ function transposed(data, rows, columns) {
 /** Codes that say that we failed, not the input. */
 const unexpected = ['internal', 'engine-crashed', 'worker-crashed'];
 
-const idsOf = (random) => ({ data: Int32Array.from({ length: 4 * 24 }, () => random.below(256)), shape: [4, 24] });
+/** Rows of tokens; half of the time some of them are padding that a mask names. */
+function idsOf(random) {
+  const shape = [4, 24];
+  const data = Int32Array.from({ length: 4 * 24 }, () => random.below(256));
+  if (random.chance(0.5)) return { data, shape };
+  const lengths = shape.map(() => 1 + random.below(24)).concat(24, 24);
+  const mask = Uint8Array.from(data, (_, at) => (at % 24 < lengths[Math.floor(at / 24)] ? 1 : 0));
+  return { data, shape, mask: { data: mask, shape } };
+}
 
 export class SeamCase {
   constructor(seed, folder, presets) {
@@ -110,7 +118,7 @@ export class SeamCase {
     const weights = writeGraph(source, random);
     writeFileSync(this.path('weights.safetensors'), safetensors(weights));
     const { config, spec, isNearest } = randomConfig(random, this.presets, false, 'onnx');
-    const onnx = { qdq: random.chance(0.4), accuracyLevel: 1 };
+    const onnx = { qdq: random.chance(0.4), accuracyLevel: 1, externalData: random.chance(0.3) };
     this.description = { kind: 'onnx', config, onnx };
     const output = this.path('output.onnx');
     rmSync(output, { force: true });

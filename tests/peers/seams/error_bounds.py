@@ -57,6 +57,9 @@ def largest_errors(source, spec):
     top_value, half = HALF_STEP[dtype]
     # Scales rounded to e4m3 or e5m3 are off by a sixteenth, which clips or stretches.
     slack = 0.07 if spec.get("scale_format") in ("e4m3", "e5m3") or "float8" in spec.get("scale_type", "") else 0.004
+    if spec.get("scale_type") == "float16":
+        # Below 2^-14 such scales are multiples of 2^-24 and rounded up.
+        slack = slack + np.minimum(2.0**-24 * top_value / np.maximum(largest, 1e-30), 1) * half / top_value
     return largest * (half / top_value * 1.02 + slack) + tiny
 
 

@@ -71,6 +71,7 @@ export function randomSpec(random, format) {
     const kind = { per_tensor: 'PerTensor', per_channel: 'PerChannel', per_group: 'PerGroup' }[spec.qscheme];
     if (kind) spec.observer_cls = `${kind}MSEObserver`;
   }
+  if (random.chance(0.2) && /^int[2-8]$/.test(spec.dtype) && spec.symmetric !== false) spec.scale_sign = 'signed';
   return spec;
 }
 
@@ -125,6 +126,10 @@ export function randomConfig(random, presets, canRun, format) {
     };
     single = null;
   }
+  if (random.chance(0.1)) {
+    config.layer_type_quant_config = { Embedding: { weight: randomSpec(random, format) } };
+    single = null;
+  }
   let needsTokens = false;
   if (canRun && random.chance(0.45)) {
     const place = random.pick(Object.keys(algorithms));
@@ -137,6 +142,7 @@ export function randomConfig(random, presets, canRun, format) {
   }
   // Symmetric unsigned integers have no negative values, which a warning says.
   const losesSign = spec.dtype.startsWith('u') && spec.symmetric;
-  const isPlain = !spec.observer_cls && !config.indivisible_groups && !losesSign;
+  // A signed scale reaches the other end of its range one step short.
+  const isPlain = !spec.observer_cls && !spec.scale_sign && !config.indivisible_groups && !losesSign;
   return { config, spec: isPlain ? single : null, isNearest: true, needsTokens };
 }

@@ -81,6 +81,7 @@ export function randomSizes(random, isGguf) {
   const heads = groups * random.pick([1, 2, 3]);
   const isEven = random.chance(0.5);
   const hidden = random.pick(isGguf || isEven ? [32, 64, 96, 256] : [32, 40, 48, 64, 72, 90, 96, 100, 128, 136]);
+  if (!isGguf && random.chance(0.06)) return { head, groups, heads, hidden, inner: random.pick([1, 2, 3, 7]) };
   const inner = random.pick(isGguf || isEven ? [32, 64, 160, 256, 288] : [48, 56, 64, 80, 90, 96, 100, 128, 130, 180]);
   return { head, groups, heads, hidden, inner };
 }
@@ -129,7 +130,7 @@ const storages = {
   BF16: asBfloat16,
   F16: asFloat16,
 };
-export const dtypes = ['F32', 'F32', 'BF16', 'BF16', 'F16'];
+export const dtypes = [...Array(4).fill('F32'), ...Array(4).fill('BF16'), 'F16', 'F16', 'F64'];
 
 /**
  * Writes a checkpoint and returns what is known of it: {shapes, linear: layers, tied: layers without a weight of their own, canRun}.
