@@ -127,10 +127,10 @@ void read_shared_scales(const ObjectReader& in, Config& config) {
 
 // `cache` gets the layers of the key-value cache if configs replace each other: then their weights count.
 void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache) {
-  const auto warn = [&](const char* key, std::string_view what) {
-    in.warning("not-applied", key, text_of("not applied: {}", what), "remove the key");
+  const auto refuse = [&](const char* key, std::string_view what) {
+    in.error("not-implemented", key, text_of("{}", what), "remove the key");
   };
-  DiagnosticList cache_problems;  // its "not applied" remarks would repeat the one below
+  DiagnosticList cache_problems;
   if (const json::Value* value = in.find("kv_cache_quant_config"); value != nullptr && !value->members().empty()) {
     const bool replaces = resolution == Resolution::replace;
     for (const auto& [name, layer] : value->members()) {
@@ -139,25 +139,28 @@ void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache
       parsed.where = where;
       if (replaces) cache.emplace_back(name, std::move(parsed));
     }
-    warn("kv_cache_quant_config", replaces
-                                      ? "the kv cache keeps its dtype; weights are quantized as its entries say"
-                                      : "the kv cache keeps its dtype, and its layers are quantized like all others");
-  }
-  if (const json::Value* softmax = in.find("softmax_quant_spec")) {
-    if (softmax->is_object()) parse_spec(*softmax, in.at("softmax_quant_spec"), TensorUse::output, cache_problems);
-    warn("softmax_quant_spec", "attention probabilities are not quantized");
+    in.warning("kv-cache-format", "kv_cache_quant_config",
+               replaces ? "the kv cache keeps its dtype; weights are quantized as its entries say"
+                        : "the kv cache keeps its dtype, and its layers are quantized like all others",
+               "remove the key");
   }
   for (const Diagnostic& problem : cache_problems.items())
-    if (problem.severity == Severity::error) in.out().add(problem);
+    if (problem.severity == Severity::error || problem.code == "no-effect") in.out().add(problem);
+
+  if (const json::Value* softmax = in.find("softmax_quant_spec"); softmax != nullptr && !softmax->is_null())
+    refuse("softmax_quant_spec",
+           "attention probabilities are quantized by the program that runs the model, and no file that is written here "
+           "says so");
 
   if (const json::Value* group = in.find("kv_cache_group")) check_names(*group, in.at("kv_cache_group"), in.out());
   if (const json::Value* scale = in.find("min_kv_scale"); scale != nullptr && !(scale->as_number() >= 0))
     in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
   if (const json::Value* rope = in.find("kv_cache_post_rope"); rope != nullptr && rope->as_bool())
-    warn("kv_cache_post_rope", "the kv cache keeps its dtype");
+    refuse("kv_cache_post_rope",
+           "scales of keys behind the rotary embedding are not calibrated, and no file that is written here has them");
   if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
-    in.warning("not-applied", "keep_prequantized_layers",
-               "layers that are quantized already are always kept as they are", "remove the key");
+    refuse("keep_prequantized_layers",
+           "false asks to quantize again what is quantized already: its layers are always kept as they are");
 }
 
 void read_export(const ObjectReader& in, Config& config) {

@@ -257,6 +257,11 @@ class CheckpointPlanner final : public OutputPlanner {
         warn("joined-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
              "take blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
     }
+    if (const uint64_t group = unfilled_input_group(planned.weight); layout && group != 0)
+      layout = error_at(ErrorCode::format_unsupported, planned.task.name,
+                        "the {} inputs of this layer do not fill groups of {}, in which loaders quantize them as they "
+                        "come; exclude the layer, or quantize inputs per token (per_channel)",
+                        inputs_of(planned.weight), group);
     if (layout) {
       layout->source_transposed = tensor.is_input_major;
       planned.task.layout = std::move(*layout);
@@ -303,6 +308,23 @@ class CheckpointPlanner final : public OutputPlanner {
   bool has_short_joined_block(const WeightDescription& weight, const WeightLayout& layout) const {
     return format_.joins_blocks() && layout.spec.qscheme == QScheme::per_block &&
            weight.shape[0] % layout.spec.block_rows != 0 && !families::joined_layer(weight.layer).empty();
+  }
+
+  static uint64_t inputs_of(const WeightDescription& weight) {
+    const size_t rank = weight.shape.size();
+    return rank < 2 ? 0 : weight.shape[weight.is_input_major ? rank - 2 : rank - 1];
+  }
+
+  // The group size of dynamic inputs that leaves a rest; 0: none. Source: compressed-tensors 0.20, _process_group, which raises when the
+  // model runs.
+  uint64_t unfilled_input_group(const WeightDescription& weight) const {
+    const Stages inputs = resolver_.layer_config(weight.layer, weight.layer_type).input_tensors;
+    if (are_static(inputs) || !quantizes_inputs(inputs, format_, options_)) return 0;
+    for (const QuantizationSpec& spec : inputs)
+      if (spec.qscheme == QScheme::per_group && spec.group_size > 0 &&
+          inputs_of(weight) % static_cast<uint64_t>(spec.group_size) != 0)
+        return static_cast<uint64_t>(spec.group_size);
+    return 0;
   }
 
   // The length that groups have to divide.
