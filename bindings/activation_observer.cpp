@@ -31,8 +31,7 @@ class BoundActivationObserver : Counted {
     if (!inputs_) return fail(error_);
     const auto shape = read_shape(shape_text);
     if (!shape) return fail(shape.error());
-    const bool is_output = role == name_of(ActivationRole::output);
-    const Status begun = observers().begin(layer, is_output ? ActivationRole::output : ActivationRole::input, *shape);
+    const Status begun = observers().begin(layer, activation_role_named(role), *shape);
     return begun ? ok(observers().is_wanted()) : fail(begun.error());
   }
 

@@ -8,20 +8,31 @@
 namespace wasmquant {
 namespace {
 
+// As tensors are called, by role.
+constexpr std::string_view kTensorPrefixes[] = {"input", "output", "k", "v"};
+constexpr std::string_view kRoleNames[] = {"input", "output", "key", "value"};
+
 KnownTensor& add_tensor(List<KnownTensor>& out, const std::string& layer, ActivationRole role, Role what,
                         StorageDtype dtype, const std::vector<uint64_t>& shape) {
   KnownTensor& tensor = out.emplace_back();
   uint64_t bytes = info_of(dtype).bits / 8;
   for (const uint64_t length : shape) bytes *= length;
   const char* const suffix = what == Role::scale ? "scale" : "zero_point";
-  tensor.component = {what, text_of("{}.{}_{}", layer, name_of(role), suffix), dtype, shape, bytes};
+  tensor.component = {what, text_of("{}.{}_{}", layer, kTensorPrefixes[static_cast<size_t>(role)], suffix), dtype,
+                      shape, bytes};
   tensor.bytes.resize(bytes);
   return tensor;
 }
 
 }  // namespace
 
-std::string_view name_of(ActivationRole role) noexcept { return role == ActivationRole::input ? "input" : "output"; }
+std::string_view name_of(ActivationRole role) noexcept { return kRoleNames[static_cast<size_t>(role)]; }
+
+ActivationRole activation_role_named(std::string_view name) noexcept {
+  for (size_t i = 0; i < std::size(kRoleNames); ++i)
+    if (kRoleNames[i] == name) return static_cast<ActivationRole>(i);
+  return ActivationRole::input;
+}
 
 std::optional<ActivationStorage> activation_storage(const Stages& stages, uint64_t channels) {
   ActivationStorage out;

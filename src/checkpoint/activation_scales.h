@@ -15,11 +15,14 @@
 
 namespace wasmquant {
 
-/// Which activations of a layer have scales.
-enum class ActivationRole : uint8_t { input, output };
+/// Which activations have scales: the inputs and outputs of a layer, the keys and values of an attention.
+enum class ActivationRole : uint8_t { input, output, key, value };
+/// Those of a layer.
 inline constexpr ActivationRole kActivationRoles[] = {ActivationRole::input, ActivationRole::output};
-/// "input", "output"
+/// "input", "output", "key", "value"
 std::string_view name_of(ActivationRole role) noexcept;
+/// The role of that name; input for any other.
+ActivationRole activation_role_named(std::string_view name) noexcept;
 
 /// How a format stores them.
 struct ActivationStorage {
@@ -41,7 +44,7 @@ struct KnownTensor {
 /// unknown number of channels (0).
 std::optional<ActivationStorage> activation_storage(const Stages& stages, uint64_t channels);
 
-/// `<layer>.input_scale` and `<layer>.input_zero_point`, or those of the output. `found`: {"scale": [...], "zeroPoint":
+/// `<layer>.input_scale` and `<layer>.input_zero_point`, or `output_`, `k_` and `v_` for the other roles. `found`: {"scale": [...], "zeroPoint":
 /// [...]}, with as many elements as the storage has.
 List<KnownTensor> activation_tensors(const std::string& layer, ActivationRole role, const json::Value& found,
                                      const ActivationStorage& storage);

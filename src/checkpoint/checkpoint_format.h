@@ -22,16 +22,17 @@ namespace wasmquant {
 
 /// One weight of a finished plan, as the config block needs it.
 struct LayerOutcome {
-  std::string layer;           // module name, of the tensor
-  std::string layer_type;      // Linear, Embedding, ...
-  SharedValue<Stages> weight;  // empty: not quantized
-  Stages inputs;               // what the runtime quantizes the layer's inputs to, with scales computed at run time or
-  Stages outputs;              // stored; its outputs, with stored scales
-  std::string loader_layer{};  // transformers' name for it if different (families/loader_names.h)
-  bool is_unpacked = false;    // WeightDescription::is_unpacked
-  bool is_reordered = false;   // WeightDescription::is_reordered
-  bool is_asked = false;       // a rule of the config names the layer
-  uint64_t columns = 0;        // of a matrix, else 0
+  std::string layer;            // module name, of the tensor
+  std::string layer_type;       // Linear, Embedding, ...
+  SharedValue<Stages> weight;   // empty: not quantized
+  Stages inputs;                // what the runtime quantizes the layer's inputs to, with scales computed at run time or
+  Stages outputs;               // stored; its outputs, with stored scales
+  std::string loader_layer{};   // transformers' name for it if different (families/loader_names.h)
+  bool caches_outputs = false;  // `outputs` are keys or values: runtimes quantize them as they store them
+  bool is_unpacked = false;     // WeightDescription::is_unpacked
+  bool is_reordered = false;    // WeightDescription::is_reordered
+  bool is_asked = false;        // a rule of the config names the layer
+  uint64_t columns = 0;         // of a matrix, else 0
 };
 
 /// Whether the layer's weight is copied or cast to 16 bits.
@@ -66,6 +67,13 @@ struct LoaderLimit {
   std::string reason, hint;   // a sentence each
   bool is_of_experts;         // the file loads with the experts unquantized
   bool stops_presets = true;  // else they warn, because another runtime of the format loads the file
+};
+
+/// Where files hold the scales of a calibrated key-value cache.
+enum class CacheStorage : uint8_t {
+  none,
+  attention,  // <attention>.k_scale and v_scale, of keys after RoPE and values
+  outputs     // output_scale of k_proj and v_proj
 };
 
 /// How the experts of a model are stored.
@@ -135,8 +143,9 @@ class CheckpointFormat {
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
   /// Whether loaders can rotate inputs at run time (R4).
   virtual bool holds_online_rotation() const noexcept { return false; }
-  /// Whether its config block describes the key-value cache.
-  virtual bool holds_cache_scheme() const noexcept { return false; }
+  virtual CacheStorage cache_storage() const noexcept { return CacheStorage::none; }
+  /// What its config block says of a key-value cache with these stages; null if it cannot say it. CacheStorage::attention.
+  virtual json::Value cache_scheme(const Stages& /*stages*/) const { return {}; }
   /// Whether biases may be quantized.
   virtual bool holds_biases() const noexcept { return false; }
   /// Whether its loader reads the routers of experts as plain parameters, whatever the config says.

@@ -11,7 +11,8 @@ namespace {
 
 bool have_one_scheme(const LayerOutcome& a, const LayerOutcome& b) {
   if (keeps_weight(a) || keeps_weight(b)) return keeps_weight(a) == keeps_weight(b);
-  return a.weight == b.weight && a.inputs == b.inputs && a.outputs == b.outputs;
+  return a.weight == b.weight && a.inputs == b.inputs &&
+         (a.outputs == b.outputs || a.caches_outputs || b.caches_outputs);
 }
 
 }  // namespace

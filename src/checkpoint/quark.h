@@ -33,7 +33,7 @@ class Quark final : public CheckpointFormat {
   bool holds_activation_scales() const override { return true; }
   bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
   bool holds_online_rotation() const noexcept override { return true; }
-  bool holds_cache_scheme() const noexcept override { return true; }
+  CacheStorage cache_storage() const noexcept override { return CacheStorage::outputs; }
   bool leaves_routers() const noexcept override { return true; }
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
                                   const families::ModelFamily& family) const override;

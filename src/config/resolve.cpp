@@ -174,6 +174,13 @@ bool Resolver::is_of_other_class(const LayerConfig& entry, std::string_view laye
 
 bool Resolver::excludes(std::string_view layer) const { return find_exclude(layer, nullptr) >= 0; }
 
+// The last one that matches.
+const std::pair<std::string, LayerConfig>* Resolver::cache_entry(std::string_view layer) const {
+  for (size_t i = cache_globs_.size(); i-- > 0;)
+    if (cache_globs_[i].matches(layer)) return &config_.kv_cache[i];
+  return nullptr;
+}
+
 List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::string_view layer_type) const {
   List<Candidate> found;
   const auto add = [&](Rule rule, const LayerConfig& config, std::string_view name) {
@@ -189,10 +196,9 @@ List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::stri
       return found;
     }
   }
-  for (size_t i = cache_globs_.size(); i-- > 0;) {  // the last one that matches replaces everything else
-    if (!cache_globs_[i].matches(layer)) continue;
-    const auto& [name, config] = config_.kv_cache[i];
-    add(is_pattern(name) ? Rule::layer_glob : Rule::layer_name, config, name);
+  const auto* const cached = cache_entry(layer);
+  if (cached != nullptr && config_.resolution == Resolution::replace) {
+    add(is_pattern(cached->first) ? Rule::layer_glob : Rule::layer_name, cached->second, cached->first);
     return found;
   }
   const std::pair<std::string, LayerConfig>* exact = nullptr;
@@ -228,6 +234,8 @@ LayerConfig Resolver::layer_config(std::string_view layer, std::string_view laye
     if (merged.output_tensors.empty()) merged.output_tensors = next.output_tensors;
     if (config_.resolution == Resolution::replace) break;
   }
+  if (const auto* const cached = cache_entry(layer); cached != nullptr && !cached->second.output_tensors.empty())
+    merged.output_tensors = cached->second.output_tensors;
   if (const auto inputs = named(input_names_, layer); !inputs.empty() && !merged.weight.empty())
     merged.input_tensors = config_.input_quantizers[inputs[0].second].second;
   return merged;

@@ -123,6 +123,7 @@ class Resolver {
   const families::DefaultExclusion* default_exclusion(std::string_view layer, std::string_view layer_type,
                                                       const List<Candidate>& found) const;
   /// Exact name, first glob, type, global: those that apply, in order.
+  const std::pair<std::string, LayerConfig>* cache_entry(std::string_view layer) const;
   List<Candidate> candidates(std::string_view layer, std::string_view layer_type) const;
   void count(std::string_view layer, std::string_view layer_type, bool candidate);
   void count_input(std::string_view layer, bool is_quantized);

@@ -60,7 +60,8 @@ void BlockRunner::apply_rope(std::vector<float>& x, size_t heads, const std::vec
 }
 
 // attended_ from normed_.
-void BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths) {
+Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                               InputSink* sink) {
   const Architecture& a = architecture_;
   const bool is_sliding = a.is_sliding[layer];
   const RotaryTable& table = is_sliding ? sliding_table_ : table_;
@@ -68,8 +69,13 @@ void BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::sp
   linear(normed_, weights[Slot::q], weights[Slot::q_bias], a.hidden, queries, q_);
   linear(normed_, weights[Slot::k], weights[Slot::k_bias], a.hidden, keys, k_);
   linear(normed_, weights[Slot::v], weights[Slot::v_bias], a.hidden, keys, v_);
+  if (sink != nullptr) {
+    TRY_VOID(sink->accept_cached(layer, CachedValue::projected_key, k_, keys));
+    TRY_VOID(sink->accept_cached(layer, CachedValue::value, v_, keys));
+  }
   apply_rope(q_, a.heads, weights[Slot::q_norm], table, lengths);
   apply_rope(k_, a.kv_heads, weights[Slot::k_norm], table, lengths);
+  if (sink != nullptr) TRY_VOID(sink->accept_cached(layer, CachedValue::key, k_, keys));
   attended_.resize(q_.size());
   size_t at = 0;
   for (const uint32_t length : lengths) {
@@ -77,6 +83,7 @@ void BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::sp
            attended_.data() + at * queries);
     at += length;
   }
+  return {};
 }
 
 Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
@@ -127,7 +134,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   if (is_from(LinearInput::attention_output)) {
     resume(attended_, a.query_columns());
   } else if (from < LinearInput::attention_output) {
-    attend_all(weights, layer, lengths);
+    TRY_VOID(attend_all(weights, layer, lengths, sink));
     TRY(goes_on, reach(LinearInput::attention_output, attended_, a.query_columns()));
     if (!goes_on) return {};
   }

@@ -43,7 +43,7 @@ class BlockRunner {
              InputSink* sink, BlockState* state = nullptr);
 
  private:
-  void attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
+  Status attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
   Status rotate_down_input(std::vector<float>& x);
   void linear(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& bias, size_t in,
               size_t out, std::vector<float>& y);

@@ -139,6 +139,14 @@ const quark = [
       exclude: unfit,
     },
   },
+  {
+    ...calibrated,
+    format: 'quark',
+    config: {
+      global_quant_config: { weight: int8 },
+      kv_cache_quant_config: { '*k_proj': { output_tensors: input8 }, '*v_proj': { output_tensors: input8 } },
+    },
+  },
   { ...inFloats, config: { global_quant_config: { weight: { ...int8, dtype: 'int4' } }, exclude: ['conv'] } },
   { ...inTransformer, config: { global_quant_config: { weight: { dtype: 'int8', qscheme: 'per_tensor' } } } },
   { model: 'norm', format: 'onnx', runsAlgorithms: true, config: { global_quant_config: { weight: int8 } } },
@@ -258,6 +266,14 @@ const compressedTensors = [
   ),
   {
     ...inQuark,
+    config: {
+      config_groups: { group_0: { targets: ['Linear'], weights: { num_bits: 8, strategy: 'channel' } } },
+      kv_cache_scheme: { num_bits: 8, type: 'float' },
+    },
+  },
+  {
+    ...calibrated,
+    format: 'compressed-tensors',
     config: {
       config_groups: { group_0: { targets: ['Linear'], weights: { num_bits: 8, strategy: 'channel' } } },
       kv_cache_scheme: { num_bits: 8, type: 'float' },

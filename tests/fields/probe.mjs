@@ -25,6 +25,7 @@ const isOfWeights = (path) => path.slice(0, -1).some((part) => /^weights?(_quant
 /** Whether a field is tried in a context. */
 function suits({ calibration, format, runsAlgorithms = calibration === 'tokens' }, path) {
   if (path.some((part) => isAlgorithm(part))) return runsAlgorithms;
+  if (path.length === 1 && path[0].startsWith('kv_cache_')) return true;
   if (path.includes('grid') || path.includes('observer_options')) return calibration !== 'tokens';
   if (isOfWeights(path)) return format === 'fake-quantized' && calibration === undefined;
   return calibration !== 'tokens';
@@ -94,7 +95,7 @@ export class Prober {
     };
     const data = calibration === 'tokens' ? tokens : calibration === 'activations' ? activations[model] : undefined;
     try {
-      const plan = this.quantizer.plan(this.models[model], config, { format });
+      const plan = this.quantizer.plan(this.models[model], config, { format, calibrated: data !== undefined });
       const report = await this.quantizer.quantizeModel(this.models[model], config, {
         target,
         format,

@@ -1,10 +1,13 @@
-// Scales of a key-value cache: those of a source are kept with their scheme, or named; a cache without scales is refused.
+// Scales of a key-value cache: those of a source are kept with their scheme, or named; those that a config asks for are
+// calibrated on tokens, or refused.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { readTensors } from '../interop/safetensors_file.mjs';
+import { configOf, quantized, reference } from './activation_batches.mjs';
 import { cliJson } from './cli_process.mjs';
-import { scratchFolder } from './scratch.mjs';
+import { modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
 import { noise, parsed, safetensors } from './written_model.mjs';
 
 const layer = 'model.layers.0.self_attn';
@@ -100,8 +103,68 @@ test('a cache that a config asks for is refused without scales, and kept with th
     assert.equal(code, 1);
     assert.equal(document.error.code, 'format-unsupported');
     assert.match(document.error.where, new RegExp(`/${key}$`));
-    assert.match(document.error.message, /not calibrated here\. Remove the key/);
+    assert.match(document.error.message, /asks for a quantized key-value cache.*Remove the key/);
     assert.equal((await run(t, { ...weights, ...cacheScales }, null, { format, config })).code, 0);
     assert.equal((await run(t, weights, null, { format: 'fake-quantized', config })).code, 0);
   }
+});
+
+// The largest magnitudes that transformers 5.23 (PyTorch, float32) finds in the first four rows of calib_tokens:
+// of keys after RoPE, of values, and of the outputs of k_proj.
+const largest = [
+  { key: 3.038419246673584, value: 0.9952371120452881, projectedKey: 2.5822854042053223 },
+  { key: 20.42526626586914, value: 7.795219421386719, projectedKey: 20.471717834472656 },
+  { key: 16.468219757080078, value: 10.252248764038086, projectedKey: 16.76870346069336 },
+  { key: 23.612979888916016, value: 11.748745918273926, projectedKey: 24.01110076904297 },
+];
+
+test('a cache is calibrated on tokens: keys after RoPE in compressed-tensors, outputs of k_proj in quark', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 0 });
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const { data } = readTensors(join(reference, 'calib_tokens.safetensors')).get('input_ids');
+  const tokens = { data: Int32Array.from(data.subarray(0, 1024)), shape: [4, 256] };
+  const output = { output_tensors: { dtype: 'fp8_e4m3', qscheme: 'per_tensor' } };
+  const quark = { ...configOf({}), kv_cache_quant_config: { '*k_proj': output, '*v_proj': output } };
+  for (const [config, format, key, keys, values] of [
+    [blocks['compressed-tensors'], 'compressed-tensors', 'key', 'k_scale', 'v_scale'],
+    [quark, 'compressed-tensors', 'key', 'k_scale', 'v_scale'],
+    [quark, 'quark', 'projectedKey', 'k_proj.output_scale', 'v_proj.output_scale'],
+  ]) {
+    const { tensor, report } = await quantized(quantizer, model, config, { tokens }, format);
+    for (const [n, row] of largest.entries())
+      for (const [name, expected] of [
+        [keys, row[key]],
+        [values, row.value],
+      ]) {
+        const [scale] = tensor(`model.layers.${n}.self_attn.${name}`).data;
+        const off = Math.abs((scale * 448) / expected - 1);
+        assert.ok(off < 1e-5, `${format}, ${name} of layer ${n}: off by ${off}`);
+      }
+    assert.ok(report.diagnostics.some(({ code, severity }) => code === 'cache-scales' && severity === 'note'));
+    assert.ok(!report.diagnostics.some(({ code }) => code === 'joined-layers'));
+    const { quantizationConfig: block } = await quantizer.plan(model, config, { format, calibrated: true });
+    if (format === 'quark') assert.deepEqual(block.export.kv_cache_group, ['*k_proj', '*v_proj']);
+    else assert.equal(block.kv_cache_scheme.strategy, 'tensor');
+  }
+});
+
+test('caches that files cannot describe are refused, each with its reason', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 0 });
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const tokens = { data: Int32Array.from({ length: 64 }, (_, i) => i), shape: [1, 64] };
+  const output = { output_tensors: { dtype: 'fp8_e4m3', qscheme: 'per_tensor' } };
+  const ct = blocks['compressed-tensors'];
+  const withScheme = (change) => ({ ...ct, kv_cache_scheme: { ...scheme, ...change } });
+  const cache = { '*k_proj': output, '*v_proj': output };
+  const excluded = { ...configOf({}), exclude: ['*k_proj', 'lm_head'], kv_cache_quant_config: cache };
+  for (const [config, format, reason] of [
+    [ct, 'quark', /name them in a kv_cache_quant_config/],
+    [withScheme({ dynamic: true }), 'compressed-tensors', /one static scale/],
+    [withScheme({ type: 'int' }), 'compressed-tensors', /one static scale/],
+    [{ ...configOf({}), kv_cache_quant_config: cache }, 'gptq', /gptq has no place for its scales/],
+    [{ ...configOf({}), kv_cache_quant_config: cache, kv_cache_post_rope: true }, 'quark', /before RoPE/],
+    [excluded, 'quark', /k_proj keeps its weight/],
+    [{ ...configOf({}), kv_cache_quant_config: { '*key': output } }, 'quark', /no layer of this model/],
+  ])
+    await assert.rejects(quantized(quantizer, model, config, { tokens }, format), { message: reason }, `${reason}`);
 });

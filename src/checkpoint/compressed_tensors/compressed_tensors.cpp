@@ -183,6 +183,12 @@ bool CompressedTensors::fit(const WeightDescription& weight, ActivationStorage& 
   return storage.spec.qscheme == QScheme::per_tensor && (dtype.is_integer || storage.spec.dtype == Dtype::fp8_e4m3);
 }
 
+json::Value CompressedTensors::cache_scheme(const Stages& stages) const {
+  const bool fits = stages.size() == 1 && are_static(stages) && stages.front().dtype == Dtype::fp8_e4m3 &&
+                    stages.front().qscheme == QScheme::per_tensor;
+  return fits ? config::compressed_tensors_arguments(stages.front(), true) : json::Value();
+}
+
 bool CompressedTensors::holds_inputs(const Stages& inputs) const {
   const QuantizationSpec& spec = inputs.front();
   if (inputs.size() != 1 || (spec.dtype != Dtype::int8 && spec.dtype != Dtype::fp8_e4m3) || !spec.symmetric)

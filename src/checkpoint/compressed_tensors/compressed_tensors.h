@@ -49,7 +49,9 @@ class CompressedTensors final : public CheckpointFormat {
   std::string_view needed_loader(const List<LayerOutcome>& layers, const families::ModelFamily& family) const override {
     return release_for_conversions(layers, family);
   }
-  bool holds_cache_scheme() const noexcept override { return true; }
+  CacheStorage cache_storage() const noexcept override { return CacheStorage::attention; }
+  /// fp8_e4m3 per tensor, static: what vLLM reads.
+  json::Value cache_scheme(const Stages& stages) const override;
   bool holds_split_layers() const noexcept override { return true; }
   bool loads_as_bfloat16(const Stages& stages) const override {
     return stages.front().scale_format != ScaleFormat::float32;

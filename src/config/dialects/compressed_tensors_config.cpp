@@ -97,8 +97,7 @@ class CompressedTensorsParser {
         if (entry.first != type) kept.push_back(std::move(entry));
       config_.layer_type = std::move(kept);
     }
-    if (!source["kv_cache_scheme"].is_null())
-      warn_not_applied(out_, pointer_to(where, "kv_cache_scheme"), "the kv cache keeps its dtype");
+    config_.cache = arguments(source["kv_cache_scheme"], pointer_to(where, "kv_cache_scheme"), false);
     for (const char* key : {"sparsity_config", "transform_config"})
       if (!source[key].members().empty())
         warn_not_applied(out_, pointer_to(where, key), "weights are neither made sparse nor transformed");

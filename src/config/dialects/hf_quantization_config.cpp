@@ -224,8 +224,12 @@ class HfParser {
       }
       config_.global.input_tensors = Stages{input};
     }
-    if (!source["kv_cache_scheme"].is_null())
-      warn_not_applied(out_, at("kv_cache_scheme"), "the kv cache keeps its dtype");
+    const json::Value& cache = source["kv_cache_scheme"];
+    if (cache["type"].as_string() == "float" && cache["num_bits"].as_integer() == 8 && !cache["dynamic"].as_bool()) {
+      QuantizationSpec keys;
+      keys.dtype = Dtype::fp8_e4m3;
+      config_.cache = Stages{keys};
+    }
     if (!source["scale_fmt"].is_null())
       out_.warning_in("not-applied", config_.where, "scale_fmt", nullptr, "scales are float32, not powers of two");
   }

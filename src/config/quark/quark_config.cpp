@@ -125,27 +125,22 @@ void read_shared_scales(const ObjectReader& in, Config& config) {
   config.shared_scale_groups = std::move(read);
 }
 
-// `cache` gets the layers of the key-value cache if configs replace each other: then their weights count.
 void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache) {
   const auto refuse = [&](const char* key, std::string_view what) {
     in.error("not-implemented", key, text_of("{}", what), "remove the key");
   };
-  DiagnosticList cache_problems;
-  if (const json::Value* value = in.find("kv_cache_quant_config"); value != nullptr && !value->members().empty()) {
-    const bool replaces = resolution == Resolution::replace;
+  if (const json::Value* value = in.find("kv_cache_quant_config"); value != nullptr) {
     for (const auto& [name, layer] : value->members()) {
       const std::string where = pointer_to(in.at("kv_cache_quant_config"), name);
-      LayerConfig parsed = parse_layer(layer, where, cache_problems);
+      check_pattern(name, where, in.out());
+      LayerConfig parsed = parse_layer(layer, where, in.out());
       parsed.where = where;
-      if (replaces) cache.emplace_back(name, std::move(parsed));
+      if (resolution == Resolution::field && (!parsed.weight.empty() || !parsed.input_tensors.empty()))
+        in.out().warning_in("not-applied", where, nullptr, "write weights and inputs in layer_quant_config",
+                            "only output_tensors of this entry are applied (resolution is \"field\")");
+      cache.emplace_back(name, std::move(parsed));
     }
-    in.warning("kv-cache-format", "kv_cache_quant_config",
-               replaces ? "the kv cache keeps its dtype; weights are quantized as its entries say"
-                        : "the kv cache keeps its dtype, and its layers are quantized like all others",
-               "remove the key");
   }
-  for (const Diagnostic& problem : cache_problems.items())
-    if (problem.severity == Severity::error || problem.code == "no-effect") in.out().add(problem);
 
   if (const json::Value* softmax = in.find("softmax_quant_spec"); softmax != nullptr && !softmax->is_null())
     refuse("softmax_quant_spec",
@@ -155,9 +150,6 @@ void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache
   if (const json::Value* group = in.find("kv_cache_group")) check_names(*group, in.at("kv_cache_group"), in.out());
   if (const json::Value* scale = in.find("min_kv_scale"); scale != nullptr && !(scale->as_number() >= 0))
     in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
-  if (const json::Value* rope = in.find("kv_cache_post_rope"); rope != nullptr && rope->as_bool())
-    refuse("kv_cache_post_rope",
-           "scales of keys behind the rotary embedding are not calibrated, and no file that is written here has them");
   if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
     refuse("keep_prequantized_layers",
            "false asks to quantize again what is quantized already: its layers are always kept as they are");

@@ -160,10 +160,11 @@ struct Config {
   Dialect dialect = Dialect::quark;
   const char* weight_key = "weight";  // of one layer config, as the dialect spells it; a path
   LayerConfig global;
-  List<std::pair<std::string, LayerConfig>> layer_type;   // class name
-  List<std::pair<std::string, LayerConfig>> layer;        // exact name or glob
-  List<std::string> exclude;                              // exact names or globs
-  List<std::pair<std::string, LayerConfig>> kv_cache;     // resolution replace alone: exact name or glob
+  List<std::pair<std::string, LayerConfig>> layer_type;  // class name
+  List<std::pair<std::string, LayerConfig>> layer;       // exact name or glob
+  List<std::string> exclude;                             // exact names or globs
+  List<std::pair<std::string, LayerConfig>> kv_cache;    // Quark's kv_cache_quant_config: exact name or glob
+  Stages cache;  // of the keys and values of every attention: kv_cache_scheme of compressed-tensors; empty: as they are
   List<std::pair<std::string, std::string>> layer_types;  // exact names or globs, and the class of such layers
   List<std::string> exclude_where;  // JSON pointers of the entries; empty: /exclude/0, /exclude/1, ...
   // aihwkit: entries of `layer` and `exclude` are names, never patterns, and cover everything below them.

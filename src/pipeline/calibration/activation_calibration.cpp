@@ -16,9 +16,7 @@ namespace {
 constexpr uint64_t kMaxKeptElements = uint64_t{1} << 25;
 constexpr size_t kNamesInMessage = 8;
 
-ActivationRole role_of(const json::Value& row) noexcept {
-  return row["role"].as_string() == name_of(ActivationRole::output) ? ActivationRole::output : ActivationRole::input;
-}
+ActivationRole role_of(const json::Value& row) noexcept { return activation_role_named(row["role"].as_string()); }
 
 }  // namespace
 
@@ -78,10 +76,10 @@ std::string ActivationCalibration::needs_two_passes() const {
   return {};
 }
 
-std::string_view ActivationCalibration::layer_ending_with(std::string_view ending) const noexcept {
+std::string_view ActivationCalibration::layer_ending_with(std::string_view ending, ActivationRole role) const noexcept {
   for (const Entry& entry : entries_) {
     const std::string_view layer = entry.layer;
-    const bool fits = entry.role == ActivationRole::input && layer.ends_with(ending);
+    const bool fits = entry.role == role && layer.ends_with(ending);
     if (fits && (layer.size() == ending.size() || layer[layer.size() - ending.size() - 1] == '.')) return layer;
   }
   return {};

@@ -48,8 +48,8 @@ class ActivationCalibration {
   /// The first observer that needs two passes, "PerTensorPercentileObserver of mlp.up_proj.input"; "" if there is none.
   std::string needs_two_passes() const;
 
-  /// The requested layer whose name is `ending` or ends with "." + `ending`; "" if there is none.
-  std::string_view layer_ending_with(std::string_view ending) const noexcept;
+  /// The layer requested in that role whose name is `ending` or ends with "." + `ending`; "" if there is none.
+  std::string_view layer_ending_with(std::string_view ending, ActivationRole role) const noexcept;
   /// Begins a batch; batches of layers without requests are only counted. Errors, `where` <layer>.<role>:
   /// shape-mismatch (no elements, wrong feature count), memory-budget if an observer would keep too much.
   Status begin(std::string_view layer, ActivationRole role, const std::vector<uint64_t>& shape);

@@ -1,4 +1,5 @@
-// Feeds linear-layer inputs of the built-in forward pass to ActivationCalibration. The pass does not expose outputs.
+// Feeds what the built-in forward pass shows to ActivationCalibration: the inputs of linear layers, the outputs of k_proj
+// and v_proj, and the keys and values of attention.
 #pragma once
 #include "model/linear_input.h"
 #include "pipeline/calibration/activation_calibration.h"
@@ -12,9 +13,10 @@ class LayerInputs final : public model::InputSink {
 
   ActivationCalibration& calibration() noexcept { return calibration_; }
   Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
+  Status accept_cached(uint32_t layer, model::CachedValue value, std::span<const float> x, size_t columns) override;
 
  private:
-  Status show(std::string_view ending, std::span<const float> x, size_t columns);
+  Status show(std::string_view ending, ActivationRole role, std::span<const float> x, size_t columns);
 
   ActivationCalibration calibration_;
 };

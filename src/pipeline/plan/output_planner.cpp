@@ -64,6 +64,14 @@ QuantizationSpec with_fitting_groups(const QuantizationSpec& spec, uint64_t axis
 
 }  // namespace
 
+std::string cache_request_of(const Config& config) {
+  const bool has_entries = std::any_of(config.kv_cache.begin(), config.kv_cache.end(),
+                                       [](const auto& entry) { return !entry.second.output_tensors.empty(); });
+  if (has_entries) return text_of("{}/kv_cache_quant_config", config.where);
+  const bool has_scheme = !config.cache.empty() || !config.source["kv_cache_scheme"].is_null();
+  return has_scheme ? text_of("{}/kv_cache_scheme", config.where) : std::string();
+}
+
 OutputPlanner::OutputPlanner(std::string_view format, const ModelIndex& model, const Config& config,
                              const PlanOptions& options, List<Diagnostic>& diagnostics)
     : model_(model), config_(config), options_(options), diagnostics_(diagnostics), asked_(asked_algorithms(config)) {
@@ -75,6 +83,11 @@ Result<Plan> OutputPlanner::run() {
   add_tensors();
   for (uint32_t i = 0; i < plan_.tensors.size(); ++i) plan_.work.push_back(i);
   report();
+  if (std::string asked = plans_cache() ? std::string() : cache_request_of(config_); !asked.empty())
+    warn("not-applied", std::move(asked),
+         text_of("not applied: the key-value cache keeps its dtype, because {} has no place for its scales",
+                 plan_.format),
+         "remove the key");
   if (doubles_.count != 0)
     note("float64-read", doubles_.first,
          text_of("is the first of {} tensors in float64: their values are rounded to float32 before anything else",

@@ -20,6 +20,9 @@ struct Tally {
   }
 };
 
+/// The JSON pointer of the key that gives the key-value cache a dtype; "" if none does.
+std::string cache_request_of(const Config& config);
+
 class OutputPlanner {
  public:
   virtual ~OutputPlanner() = default;
@@ -42,6 +45,8 @@ class OutputPlanner {
   virtual Status place_files() = 0;
   /// Whether the plan does nothing that was asked for: the error of a run, which a plan names first.
   virtual bool does_nothing() const { return plan_.quantized_count == 0; }
+  /// Whether files have a place for scales of a calibrated key-value cache, or the planner refuses one.
+  virtual bool plans_cache() const { return false; }
   /// Whether low coverage gets a warning.
   virtual bool expects_coverage() const { return plan_.quantized_count != 0; }
 

@@ -14,7 +14,7 @@ constexpr uint64_t kCodesPerWord = 8;  // of 4 bits
 
 // What made the file, or is done where it runs: it says nothing of the weights, and may be what this version cannot do.
 constexpr const char* kNotOfWeights[] = {"algo_config", "pre_quant_opt_config", "softmax_quant_spec",
-                                         "kv_cache_post_rope", "keep_prequantized_layers"};
+                                         "keep_prequantized_layers"};
 
 // Which layers have codes is seen in the tensors, so that an exclusion that this version cannot match does no harm.
 json::Value of_weights(const json::Value& block) {

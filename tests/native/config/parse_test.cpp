@@ -241,9 +241,11 @@ TEST_CASE("whole configs: what is accepted, refused and remarked") {
       {"{" + g + R"(,"pre_quant_opt_config":[{"name":"smoothquant"}]})", ""},
       {"{" + g +
            R"(,"kv_cache_quant_config":{"*k_proj":{"output_tensors":{"dtype":"fp8_e4m3","observer_cls":"PerTensorMinMaxObserver"}}}})",
-       "warning kv-cache-format /kv_cache_quant_config"},
+       ""},
       {"{" + g + R"(,"kv_cache_quant_config":{"*k_proj":{"output":{}}}})",
-       "error key-unknown /kv_cache_quant_config/*k_proj/output\nwarning kv-cache-format /kv_cache_quant_config"},
+       "error key-unknown /kv_cache_quant_config/*k_proj/output"},
+      {"{" + g + R"(,"kv_cache_quant_config":{"*k_proj":{"weight":{"dtype":"int8"}}}})",
+       "warning not-applied /kv_cache_quant_config/*k_proj"},
       {"{" + g + R"(,"softmax_quant_spec":{"dtype":"fp8_e4m3"}})", "error not-implemented /softmax_quant_spec"},
       {"{" + g + R"(,"shared_scale_groups":[["q","k"]]})", ""},
       {"{" + g + R"(,"keep_prequantized_layers":false})", "error not-implemented /keep_prequantized_layers"},

@@ -14,7 +14,7 @@ std::string quark_carried_errors_of(const std::string& algorithm, const std::str
   std::string text;
   for (const wasmquant::Diagnostic& d : wasmquant::config::check(
            R"({"global_quant_config":{"weight":)" + weight + R"(},"algo_config":[)" + algorithm + "]" + rest + "}")) {
-    if (d.code == "kv-cache-format" || d.code == "no-effect") continue;
+    if (d.code == "no-effect") continue;
     text += (text.empty() ? "" : "\n") + d.code + " " +
             (d.where.starts_with("/algo_config/0") ? "{}" + d.where.substr(14) : d.where);
   }
@@ -109,7 +109,6 @@ TEST_CASE("kv cache, softmax, shared scales, rotation before the cache") {
        "type-invalid /shared_scale_groups/0\ntype-invalid /shared_scale_groups/1/0"},
       {R"(,"softmax_quant_spec":null,"quant_mode":"fx_graph_mode")", ""},
       {R"(,"softmax_quant_spec":{"dtype":"fp8_e4m3"})", "not-implemented /softmax_quant_spec"},
-      {R"(,"kv_cache_post_rope":true)", "not-implemented /kv_cache_post_rope"},
       {R"(,"keep_prequantized_layers":false)", "not-implemented /keep_prequantized_layers"},
       {R"(,"quant_mode":"fx")", "value-unknown /quant_mode"},
       {R"(,"layer_quant_config":{"a":{"weight":{"dtype":"int8"},"target_device":"tpu"}})",

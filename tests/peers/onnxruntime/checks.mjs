@@ -17,7 +17,7 @@ const built = { model: 'tiny-llama', dtype: 'float16', how: 'by its builder' };
 const groupsDiffer = 'RuntimeError: The size of tensor a';
 // It reads zero points of version 2 as those of version 1, and codes of int4 as unsigned ones (of dense layers; it has another way for experts).
 const differ = 'logits differ';
-const gptqRefusals = { int4_wo_128: groupsDiffer, uint4_wo_64: differ };
+const gptqRefusals = { uint4_wo_64: differ };
 const quarkRefusals = { uint4_wo_128: groupsDiffer, int4_wo_64: differ, int8: 'ValueError: Unexpected dtype: int8.' };
 
 const cases = [

@@ -5,7 +5,7 @@
 export const tensorDifferences = [
   {
     id: 'one scale for keys and values',
-    text: 'for kv_cache_group Quark gives keys and values the larger of both output scales; here the cache keeps its dtype, and each layer has its own',
+    text: 'for kv_cache_group Quark gives keys and values the larger of both output scales; here each has its own',
     explains: ({ name, scheme }) => scheme.endsWith('kv_cache fp8') && name.endsWith('.output_scale'),
   },
   {
@@ -56,8 +56,8 @@ export const specDifferences = {
 export const blockDifferences = {
   algo_config: 'null, because readers do nothing with it',
   version: 'null: no version of Quark wrote the file',
-  kv_cache_quant_config: 'empty: the cache keeps its dtype, and the layers are listed in layer_quant_config',
-  'export/kv_cache_group': 'empty, as above',
+  kv_cache_quant_config: 'empty: the layers are listed in layer_quant_config',
+  'export/kv_cache_group': 'the patterns of kv_cache_quant_config, where scales were calibrated',
   layer_quant_config: 'scale_type null is written as float; entries come from the plan',
   shared_scale_groups: 'absent: scales are not shared',
   sync_moe_expert_input_amax: 'absent: scales are not shared',

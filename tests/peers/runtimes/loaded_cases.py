@@ -39,7 +39,7 @@ def answer(run):
         cases = [json.loads(line) for line in file]
     for case in cases:
         case.setdefault("isExact", False)
-        key = (case["reference"], case["dtype"], case["inputs"], case["inputGroup"], case["isExact"])
+        key = (case["reference"], case["dtype"], case["inputs"], case["inputGroup"], tuple(case["quantized"]), case["isExact"])
         try:
             logits, tokens = run(case["folder"], case, False)
             if key not in references:

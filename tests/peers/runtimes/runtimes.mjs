@@ -137,7 +137,7 @@ export class Writer {
     // Groups that do not fit are others in one format than in another.
     const groups = Object.fromEntries(
       report.tensors
-        .filter(({ spec: planned }) => planned?.group_size > 0 && planned.group_size !== weight.group_size)
+        .filter(({ spec: planned }) => planned?.group_size > 0 && weight.qscheme === 'per_group')
         .map(({ layer, spec: planned }) => [layer, { weight: { ...spec, group_size: planned.group_size } }]),
     );
     const simulated = {
@@ -154,7 +154,7 @@ export class Writer {
       folder,
       reference,
       inputs: input?.dtype ?? null,
-      inputGroup: input?.group_size ?? null,
+      inputGroup: input?.qscheme === 'per_group' ? input.group_size : null,
       quantized: [...quantized],
     };
   }
@@ -200,7 +200,16 @@ export async function checkRuntime(environment, quantizer, folder, { cases, only
     const name = nameOf(entry);
     try {
       const written = await writer.write(model, entry);
-      entries.push({ ...entry, ...written, name, dtype, tokens: model.tokens, isEncoder: model.isEncoder });
+      entries.push({
+        inputGroup: null,
+        quantized: [],
+        ...entry,
+        ...written,
+        name,
+        dtype,
+        tokens: model.tokens,
+        isEncoder: model.isEncoder,
+      });
     } catch (error) {
       add(entry, { error: `not written: ${error.message}` });
     }

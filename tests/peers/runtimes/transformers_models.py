@@ -19,12 +19,15 @@ def rounded(values, dtype, group):
 
 
 def round_inputs(model, case):
-    """Rounds the inputs of the layers that are quantized, as the block of a written config says."""
-    def round_first(_, args):
-        return (rounded(args[0], case["inputs"], case["inputGroup"]), *args[1:])
+    """Rounds the inputs of the layers that are quantized as the block of a written config says. Groups that do not fill a layer's inputs: it has none."""
+    def round_first(module, args):
+        group = case["inputGroup"]
+        if group is not None and module.in_features % group:
+            return args
+        return (rounded(args[0], case["inputs"], group), *args[1:])
 
     for name, module in model.named_modules():
-        if isinstance(module, torch.nn.Linear) and name in case["quantized"]:
+        if isinstance(module, torch.nn.Linear) and any(layer.endswith(name) for layer in case["quantized"]):
             module.register_forward_pre_hook(round_first)
 
 

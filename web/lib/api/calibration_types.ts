@@ -17,12 +17,15 @@ export interface TokenCalibration {
   tensor?: string;
 }
 
-/** A batch of values that enter or leave a layer. */
+/** The inputs or outputs of a layer; the keys, after RoPE, or the values of an attention. */
+export type ActivationRole = 'input' | 'output' | 'key' | 'value';
+
+/** A batch of values that enter or leave a layer, or that an attention reads. */
 export interface ActivationBatch extends TensorInput {
-  /** Layer name: the weight's name without `.weight`. */
+  /** Layer name: the weight's name without `.weight`; for keys and values that of the attention. */
   layer: string;
-  /** Whether these are the layer's inputs or outputs. */
-  role: 'input' | 'output';
+  /** What these are. */
+  role: ActivationRole;
 }
 
 /** Repeatable activations that can be limited to some layers, from `captureActivations` of `wasmquant/onnxruntime`. */
@@ -33,7 +36,8 @@ export interface CapturedActivations extends AsyncIterable<ActivationBatch> {
 
 /**
  * Calibration data:
- * - Token ids, for algorithms (not rotation and cle), and for static inputs unless an algorithm changes layer inputs.
+ * - Token ids, for algorithms (not rotation and cle), and for static inputs and a key-value cache unless an algorithm changes
+ *   layer inputs.
  * - Activations, for static inputs and outputs (`input_tensors`, `output_tensors` without `is_dynamic`) and `weighted`
  *   observers: an iterable of batches, layers in any order. Observers with two passes iterate twice.
  * - A safetensors file of either, opened or not: `input_ids` with or without `attention_mask`, or activations named `<layer>.input` and

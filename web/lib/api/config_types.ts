@@ -70,7 +70,7 @@ export interface QuarkConfig extends CommonConfig {
   kv_cache_group?: string[] | null;
   /** Accepted for Quark; not applied. */
   min_kv_scale?: number | null;
-  /** Accepted for Quark; true is refused. */
+  /** True: keys are cached behind the rotary embedding, for which files of quark have no scales. */
   kv_cache_post_rope?: boolean | null;
   /**
    * Endings of the names of layers of one module that share the scale of the whole tensor: the second scale of NVFP4,

@@ -1,7 +1,7 @@
 // Activations for static inputs and outputs, from the caller, a safetensors file, or the built-in forward pass.
 
 import { failure, QuantizationError } from '../api/errors.js';
-import type { ActivationBatch, CapturedActivations, TensorInfo } from '../api/types.js';
+import type { ActivationBatch, ActivationRole, CapturedActivations, TensorInfo } from '../api/types.js';
 import type { FoundActivations } from '../engine/forward_module.js';
 import type { Instance } from '../engine/instance.js';
 import { checkTensor, elementsOf } from '../engine/tensor.js';
@@ -12,11 +12,12 @@ import { runOne, type Workshop } from '../pool/workshop.js';
 /** Elements shown to an observer at a time. */
 const pieceElements = 1 << 20;
 const elementBytes: Record<string, number> = { F32: 4, F16: 2, BF16: 2 };
-const tensorName = /^(.+)\.(input|output)(?:\.(\d+))?$/;
+const roles = ['input', 'output', 'key', 'value'] as const;
+const tensorName = new RegExp(`^(.+)\\.(${roles.join('|')})(?:\\.(\\d+))?$`);
 
 interface Batch {
   layer: string;
-  role: 'input' | 'output';
+  role: ActivationRole;
   dtype: string;
   shape: readonly number[];
   read(first: number, count: number): ArrayBufferView | Promise<ArrayBufferView>;
@@ -36,8 +37,8 @@ export const isIterable = (value: unknown): value is Iterable<ActivationBatch> |
 
 function batchOf(given: ActivationBatch, number: number): Batch {
   const { layer, role } = given ?? {};
-  if (typeof layer !== 'string' || (role !== 'input' && role !== 'output')) {
-    const detail = `batch ${number} is not { layer, role: 'input' or 'output', data, shape }`;
+  if (typeof layer !== 'string' || !roles.includes(role)) {
+    const detail = `batch ${number} is not { layer, role: ${roles.map((role) => `'${role}'`).join(' or ')}, data, shape }`;
     throw failure('argument-invalid', 'calibration', detail);
   }
   try {
@@ -64,7 +65,8 @@ async function* batchesOfFile(file: OpenedModel): AsyncGenerator<Batch> {
   const named = file.tensors.map((tensor) => {
     const [, layer, role, number = '-1'] = tensorName.exec(tensor.name) ?? [];
     if (layer === undefined) {
-      const detail = 'is not named <layer>.input or <layer>.output, as all tensors of a file of activations are';
+      const detail =
+        'is not named <layer>.input or <layer>.output, nor <attention>.key or .value, as all tensors of a file of activations are';
       throw failure('argument-invalid', tensor.name, detail);
     }
     return { tensor, layer, role: role as Batch['role'], number: Number(number) };
@@ -148,9 +150,9 @@ export async function observeInputs(
   signal: AbortSignal | undefined,
 ): Promise<FoundActivations> {
   const asked = parsed(requests);
-  const output = asked.find(({ role }) => role === 'output');
+  const output = asked.find(({ role, layer }) => role === 'output' && !/\.self_attn\.[kv]_proj$/.test(layer));
   if (output) {
-    const detail = `tokens show the inputs of layers; give activations for the outputs of ${output.layer}`;
+    const detail = `tokens show the inputs of layers, keys and values; give activations for the outputs of ${output.layer}`;
     throw failure('argument-invalid', 'calibration', detail);
   }
   const needsHead = asked.some(({ layer }) => /(^|\.)lm_head$/.test(layer));

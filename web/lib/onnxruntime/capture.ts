@@ -66,6 +66,12 @@ function valuesOf({ layers }: LayerValues, wanted: readonly Wanted[] | null): Va
       const detail = `is inside a control-flow subgraph (If, Loop, Scan), so its ${role} cannot be observed; exclude the layer, or set is_dynamic`;
       throw failure('argument-invalid', layer, detail);
     }
+    if (role !== 'input' && role !== 'output')
+      throw failure(
+        'argument-invalid',
+        layer,
+        `has no ${role}: of ONNX models, the inputs and outputs of layers can be observed`,
+      );
     for (const row of rows) add(row[role], { layer, role });
   }
   return values;

@@ -1,4 +1,4 @@
-#include "pipeline/plan/static_activation_plan.h"
+#include "pipeline/checkpoint_plan/static_activation_plan.h"
 
 #include <cstring>
 #include <map>
@@ -37,8 +37,10 @@ class StaticActivationPlanner {
                                      "\"weighted\" is for linear layers; exclude this one"));
     if (is_input && !are_static(stages)) {
       const bool fits = stages.empty() || format_.holds_inputs(stages);
-      if (fits) outcome_.inputs = stages;
+      const bool are_divided = stages.empty() || divides(stages.front(), request.features);
+      if (fits && are_divided) outcome_.inputs = stages;
       out_.inputs_left_out |= !fits;
+      out_.input_groups_left_out |= fits && !are_divided;
     }
     const auto storage = are_static(stages) ? static_storage(stages, request.features) : std::nullopt;
     if (storage) {
@@ -54,6 +56,12 @@ class StaticActivationPlanner {
       if (request.importance) planned_.task.importance = importance_in(found);
     }
     requests_.push_back(std::move(request));
+  }
+
+  // Runtimes cut a row of inputs into whole groups (compressed-tensors' unflatten, vLLM's per_token_group_quant_fp8).
+  static bool divides(const QuantizationSpec& inputs, uint64_t features) {
+    return inputs.qscheme != QScheme::per_group || inputs.group_size <= 0 || features == 0 ||
+           features % static_cast<uint64_t>(inputs.group_size) == 0;
   }
 
   // Nullopt without calibration or if the format cannot store it.

@@ -8,12 +8,12 @@
 #include "families/joined_layers.h"
 #include "families/loader_names.h"
 #include "families/module_path.h"
+#include "pipeline/checkpoint_plan/cache_plan.h"
+#include "pipeline/checkpoint_plan/file_layout.h"
+#include "pipeline/checkpoint_plan/static_activation_plan.h"
 #include "pipeline/model_index/expert_tensors.h"
-#include "pipeline/model_index/source_cache.h"
-#include "pipeline/plan/file_layout.h"
 #include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
-#include "pipeline/plan/static_activation_plan.h"
 #include "pipeline/plan/tied_head.h"
 #include "pipeline/task/shared_scales.h"
 
@@ -50,27 +50,15 @@ class CheckpointPlanner final : public OutputPlanner {
         exclusions_(family,
                     {!options.include_towers, !format.holds_input_major(), !format.holds_split_layers(), experts_left}),
         resolver_(config, &exclusions_),
-        cache_(source_cache(model)) {}
+        cache_(model, config, format, options) {}
 
   const List<LayerOutcome>& outcomes() const noexcept { return outcomes_; }
   /// Whether rows need smaller groups than `common_group` in a format with one group size: plan again with this one.
   int64_t smaller_group() const noexcept { return smaller_group_; }
 
  private:
-  // A cache that a config asks for needs scales: those of the source, for none are calibrated here.
-  Status prepare() override {
-    if (!format_.text().needs_config_block || cache_.scales != 0) return {};
-    for (const char* key : {"kv_cache_scheme", "kv_cache_quant_config"}) {
-      const json::Value& asked = config_.source[key];
-      const bool is_applied = config_.resolution == Resolution::replace && !config_.kv_cache.empty();
-      if (is_applied || asked.is_null() || (asked.is_object() && asked.members().empty())) continue;
-      return error_at(ErrorCode::format_unsupported, text_of("{}/{}", config_.where, key),
-                      "asks for a quantized key-value cache, and the model has no scales for it: they are kept where a "
-                      "source has them, and not calibrated here. Remove the key (runtimes can also scale the cache "
-                      "by 1: vLLM's --kv-cache-dtype fp8), or start from a checkpoint with k_scale and v_scale");
-    }
-    return {};
-  }
+  Status prepare() override { return cache_.check(); }
+  bool plans_cache() const override { return format_.text().needs_config_block; }
 
   void add_tensors() override {
     const List<ModelTensor>& tensors = model_.tensors();
@@ -257,11 +245,6 @@ class CheckpointPlanner final : public OutputPlanner {
         warn("joined-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
              "take blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
     }
-    if (const uint64_t group = unfilled_input_group(planned.weight); layout && group != 0)
-      layout = error_at(ErrorCode::format_unsupported, planned.task.name,
-                        "the {} inputs of this layer do not fill groups of {}, in which loaders quantize them as they "
-                        "come; exclude the layer, or quantize inputs per token (per_channel)",
-                        inputs_of(planned.weight), group);
     if (layout) {
       layout->source_transposed = tensor.is_input_major;
       planned.task.layout = std::move(*layout);
@@ -308,23 +291,6 @@ class CheckpointPlanner final : public OutputPlanner {
   bool has_short_joined_block(const WeightDescription& weight, const WeightLayout& layout) const {
     return format_.joins_blocks() && layout.spec.qscheme == QScheme::per_block &&
            weight.shape[0] % layout.spec.block_rows != 0 && !families::joined_layer(weight.layer).empty();
-  }
-
-  static uint64_t inputs_of(const WeightDescription& weight) {
-    const size_t rank = weight.shape.size();
-    return rank < 2 ? 0 : weight.shape[weight.is_input_major ? rank - 2 : rank - 1];
-  }
-
-  // The group size of dynamic inputs that leaves a rest; 0: none. Source: compressed-tensors 0.20, _process_group, which raises when the
-  // model runs.
-  uint64_t unfilled_input_group(const WeightDescription& weight) const {
-    const Stages inputs = resolver_.layer_config(weight.layer, weight.layer_type).input_tensors;
-    if (are_static(inputs) || !quantizes_inputs(inputs, format_, options_)) return 0;
-    for (const QuantizationSpec& spec : inputs)
-      if (spec.qscheme == QScheme::per_group && spec.group_size > 0 &&
-          inputs_of(weight) % static_cast<uint64_t>(spec.group_size) != 0)
-        return static_cast<uint64_t>(spec.group_size);
-    return 0;
   }
 
   // The length that groups have to divide.
@@ -404,6 +370,8 @@ class CheckpointPlanner final : public OutputPlanner {
       const bool has_activations = !config.input_tensors.empty() || !config.output_tensors.empty();
       if (config.weight.empty() && has_activations) activations_alone_.add(weight.layer);
     }
+    if (cache_.is_asked())
+      cache_.add(planned, outcome, resolver_.layer_config(weight.layer, weight.layer_type), plan_.requests);
     outcomes_.push_back(std::move(outcome));
   }
 
@@ -423,10 +391,12 @@ class CheckpointPlanner final : public OutputPlanner {
   }
 
   void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
-    const LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
+    LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
+    if (cache_.covers(config.output_tensors)) config.output_tensors = Stages();
     const LeftActivations made = plan_activations(planned, outcome, config, format_, options_, plan_.requests);
     for (const Error& error : made.errors) fail(planned, error);
     inputs_left_out_ |= made.inputs_left_out;
+    if (made.input_groups_left_out) input_groups_left_out_.add(outcome.layer);
     if (made.static_left_out) static_left_out_.add(outcome.layer);
   }
 
@@ -440,6 +410,13 @@ class CheckpointPlanner final : public OutputPlanner {
       warn("not-applied", text_of("{}/input_tensors", config_.where),
            text_of("{} cannot describe these dynamic inputs: the runtime will not quantize them", format_.name()),
            "write quark, or take int8 or fp8_e4m3 per tensor or per token");
+    if (input_groups_left_out_.count != 0)
+      diagnostics_.emplace_back(
+          has_fallback() ? Severity::note : Severity::warning, "group-fallback", input_groups_left_out_.first,
+          text_of("is the first of {} layers whose inputs stay as they are: the groups that the config asks for do not "
+                  "divide them, and runtimes cut inputs into whole groups",
+                  input_groups_left_out_.count),
+          "give these layers other input_tensors, such as one scale per token");
     if (static_left_out_.count != 0)
       warn("not-applied", static_left_out_.first,
            "static inputs and outputs are left out: their scales come from calibration, and only quark and "
@@ -474,7 +451,8 @@ class CheckpointPlanner final : public OutputPlanner {
                "is the first of {} routers of experts, which stay as they are: Quark passes them over, and its loader "
                "expects their values",
                routers_.count));
-    report_cache();
+    if (Status found = cache_.check_found(); !found) fail(std::move(found.error()));
+    if (auto remark = cache_.remark()) diagnostics_.push_back(std::move(*remark));
     report_requantized();
     if (widened_.count != 0)
       note("dtype-widened", widened_.first,
@@ -489,24 +467,6 @@ class CheckpointPlanner final : public OutputPlanner {
     for (const PlannedTensor& planned : plan_.tensors)
       if (planned.is_left) return false;
     return true;
-  }
-
-  bool holds_cache_scheme() const { return cache_.method == format_.name() && format_.holds_cache_scheme(); }
-
-  void report_cache() {
-    if (cache_.scales == 0 && cache_.scheme.is_null()) return;
-    const std::string where = cache_.scales == 0 ? std::string("config.json") : cache_.first;
-    const std::string kept =
-        cache_.scales == 0 ? std::string("config.json describes a quantized key-value cache without scales")
-                           : text_of("is the first of {} scales of the key-value cache, which are kept", cache_.scales);
-    if (holds_cache_scheme() && !cache_.scheme.is_null())
-      note("cache-scales", where, text_of("{}; the scheme of the source is kept, too", kept));
-    else
-      warn(
-          "cache-scales", where,
-          text_of("{}; quantization_config of {} does not say how the cache is quantized", kept, format_.name()),
-          "give the runtime its dtype, such as --kv-cache-dtype fp8 of vLLM; files of the source's own format keep the "
-          "scheme");
   }
 
   void share_tensor_scales() {
@@ -563,9 +523,7 @@ class CheckpointPlanner final : public OutputPlanner {
     for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight->empty();
     if (!is_any) return {};
     plan_.quantization_config = format_.quantization_config(config_, outcomes_, family_);
-    if (holds_cache_scheme() && !plan_.quantization_config.is_null())
-      for (const auto& [key, value] : cache_.scheme.members())
-        plan_.quantization_config.set(std::string(key), json::Value(value));
+    cache_.describe(plan_.quantization_config);
     const AskedAlgorithm* const rotation = find_online_rotation(asked_);
     if (rotation == nullptr || plan_.quantization_config.is_null()) return {};
     json::Array algorithms;
@@ -583,11 +541,12 @@ class CheckpointPlanner final : public OutputPlanner {
   const int64_t common_group_;
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
-  const SourceCache cache_;
+  CachePlan cache_;
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   int64_t smaller_group_ = 0;
-  Tally static_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_, regrouped_;
+  Tally static_left_out_, input_groups_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_,
+      regrouped_;
 };
 
 // The first tensor of several experts; null if there is none.

@@ -1,4 +1,4 @@
-#include "pipeline/plan/file_layout.h"
+#include "pipeline/checkpoint_plan/file_layout.h"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kAlignments = 4;
 size_t alignment_class(uint64_t bytes) { return bytes == 0 ? 3 : std::min(std::countr_zero(bytes), 3); }
 
-struct Slot {
+struct PlacedComponent {
   PlannedTensor* tensor;
   size_t component;
   const KnownTensor* known = nullptr;  // literal bytes instead of a component
@@ -49,7 +49,7 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
     for (const Component& component : tensor->outputs()) bytes += is_known(component.role) ? 0 : component.bytes;
     aligned[alignment_class(bytes)].push_back(tensor);
   }
-  List<Slot> slots;
+  List<PlacedComponent> slots;
   std::string known;
   List<const KnownTensor*> known_tensors;
   for (size_t alignment = kAlignments; alignment-- > 0;)
@@ -74,14 +74,14 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
   }
 
   size_t text_bytes = 0;
-  for (const Slot& slot : slots) {
+  for (const PlacedComponent& slot : slots) {
     const Component& component = slot.described();
     const size_t layer_bytes = component.follows_layer ? slot.tensor->weight.layer.size() : 0;
     text_bytes +=
         safetensors::HeaderWriter::entry_bytes(layer_bytes + component.name_part.size(), component.shape.size());
   }
   TRY(writer, safetensors::HeaderWriter::begin(metadata, text_bytes));
-  for (const Slot& slot : slots) {
+  for (const PlacedComponent& slot : slots) {
     const Component& component = slot.described();
     TRY_VOID(writer.add(slot.name(), component.dtype, component.shape));
   }
@@ -89,7 +89,7 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
   file.prefix = std::move(header.bytes) + known;
   if (!known_tensors.empty()) file.literals.push_back({0, 0, file.prefix.size()});
   for (size_t i = 0; i < slots.size(); ++i) {
-    const Slot& slot = slots[i];
+    const PlacedComponent& slot = slots[i];
     if (slot.known)
       file.add_literal(header.offsets[i], slot.known->bytes);
     else

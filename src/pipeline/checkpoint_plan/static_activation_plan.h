@@ -10,8 +10,9 @@ namespace wasmquant {
 
 /// What a plan leaves out.
 struct LeftActivations {
-  bool inputs_left_out = false;  // the format cannot express dynamic inputs
-  bool static_left_out = false;  // there is no calibration, or the format cannot store static scales
+  bool inputs_left_out = false;        // the format cannot express dynamic inputs
+  bool input_groups_left_out = false;  // the groups of dynamic inputs do not divide them
+  bool static_left_out = false;        // there is no calibration, or the format cannot store static scales
   List<Error> errors;
 };
 
