@@ -121,4 +121,5 @@ TEST_CASE("kv cache, softmax, shared scales, rotation before the cache") {
   const std::string cache = R"(,"kv_cache_quant_config":{"*k_proj":{"output_tensors":{"dtype":"fp8_e4m3"}}})";
   const std::string rotation = "{\"name\":\"rotation\",\"r3\":true," + kLayers + "}";
   CHECK(quark_carried_errors_of(rotation, int8, cache) == "rotation-kv-cache {}/r3");
+  CHECK(quark_carried_errors_of(rotation, int8, cache + R"(,"kv_cache_post_rope":true)") == "");
 }
