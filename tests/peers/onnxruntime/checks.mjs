@@ -42,6 +42,12 @@ const cases = [
     options: { onnx: { externalData: true } },
     how: 'external data',
   }),
+  ...casesOf({
+    ...onnx,
+    model: 'tiny-llama',
+    isWrong: true,
+    presets: ['int8_dynamic', 'int8_per_tensor', 'int4_wo_32', 'uint4_wo_64'],
+  }),
   ...casesOf({ ...built, format: 'awq', presets: ['uint4_wo_64'] }),
   ...casesOf({
     ...built,
@@ -66,7 +72,7 @@ const cases = [
 /** Rows of the table of `npm run test:peers`. */
 export async function checkOnnxruntime(environment, quantizer, folder, { only, seed, count }) {
   const writer = new OnnxWriter(environment, quantizer, folder);
-  const row = await checkRuntime(environment, quantizer, folder, { cases, only, writer });
+  const [row, ...others] = await checkRuntime(environment, quantizer, folder, { cases, only, writer });
   row.note = `tokens, and checkpoints by its builder: onnxruntime-genai ${environment.versionOf('onnxruntime-genai')}`;
-  return [row, await checkChains(environment, quantizer, folder, { seed, count })];
+  return [row, ...others, await checkChains(environment, quantizer, folder, { seed, count })];
 }
