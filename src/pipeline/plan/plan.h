@@ -34,7 +34,6 @@ struct GgufPlanOptions {
   uint64_t shard_bytes = 0;          // approximate tensor data per file; 0: one file
 };
 
-
 /// What is asked for the experts of a mixture in checkpoint formats.
 enum class ExpertChoice : uint8_t {
   by_default,  // quantized where transformers reads them
