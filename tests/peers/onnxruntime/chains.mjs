@@ -1,4 +1,4 @@
-// Weights that reach their layers through random chains of Identity, Transpose, Cast and Reshape: each model is quantized in several ways, and
+// Weights that reach their layers through random chains of Identity, Transpose, Cast, Reshape, Squeeze, Unsqueeze and Flatten: each model is quantized in several ways, and
 // onnxruntime has to give what the float model gives.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,13 +20,16 @@ const ways = {
   tied: [{ ...spec({ weight: groups }), indivisible_groups: 'fallback' }, {}, 4],
 };
 const script = 'chains.py';
+/** Where a chain puts elements into another order, its layer stays; then a small graph may have no other, or only a Conv, which has no groups. */
+const nothingLeft = /nothing of this model would be quantized|in groups is for matrices only/;
 
 /** A row of the table of `npm run test:peers`. */
 export async function checkChains(environment, quantizer, folder, { seed, count }) {
   const row = new CaseRow('weights behind Identity, Transpose, Cast, Reshape');
   const models = join(folder, 'chains');
   mkdirSync(models);
-  await environment.run(script, 'make', models, String(count), String(seed));
+  const mixed = new Set();
+  for await (const number of environment.lines(script, 'make', models, String(count), String(seed))) mixed.add(number);
   for (let number = 0; number < Number(count); ++number)
     for (const [way, [config, onnx]] of Object.entries(ways)) {
       const model = await quantizer.open(join(models, `${number}.onnx`));
@@ -34,7 +37,8 @@ export async function checkChains(environment, quantizer, folder, { seed, count 
         const target = join(models, `${number}-${way}.onnx`);
         await quantizer.quantizeModel(model, config, { target, onnx });
       } catch (error) {
-        row.failures.push(`${number}-${way}: ${error.message}`);
+        if (mixed.has(number) && nothingLeft.test(error.message)) row.refused++;
+        else row.failures.push(`${number}-${way}: ${error.message}`);
       } finally {
         await model.close();
       }
