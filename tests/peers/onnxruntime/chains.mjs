@@ -20,8 +20,15 @@ const ways = {
   tied: [{ ...spec({ weight: groups }), indivisible_groups: 'fallback' }, {}, 4],
 };
 const script = 'chains.py';
-/** Where a chain puts elements into another order, its layer stays; then a small graph may have no other, or only a Conv, which has no groups. */
-const nothingLeft = /nothing of this model would be quantized|in groups is for matrices only/;
+/** A model whose only weights cannot be quantized is refused as a whole: nothing of it would change. */
+const refusals = [
+  {
+    id: 'nothing quantized',
+    text: 'the chain puts the elements of a weight into another order, so it stays, and no other weight can be quantized',
+    explains: ({ code, message }) =>
+      code === 'nothing-quantized' || (code === 'format-unsupported' && message.includes('is for matrices only')),
+  },
+];
 
 /** A row of the table of `npm run test:peers`. */
 export async function checkChains(environment, quantizer, folder, { seed, count }) {
@@ -37,8 +44,7 @@ export async function checkChains(environment, quantizer, folder, { seed, count 
         const target = join(models, `${number}-${way}.onnx`);
         await quantizer.quantizeModel(model, config, { target, onnx });
       } catch (error) {
-        if (mixed.has(number) && nothingLeft.test(error.message)) row.refused++;
-        else row.failures.push(`${number}-${way}: ${error.message}`);
+        row.refuse(`${number}-${way}`, mixed.has(number) ? refusals : [], error, error.message);
       } finally {
         await model.close();
       }
