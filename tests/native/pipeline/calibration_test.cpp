@@ -190,7 +190,8 @@ TEST_CASE("calibration: steps of a config") {
     REQUIRE(bool(parsed));
     return calibration_steps(parsed->config, forward->architecture);
   };
-  const auto steps = steps_of(R"(, "pre_quant_opt_config": {"name": "smooth"}, "algo_config": [{"name": "gptq", "damp_percent": 0.1,
+  const auto steps =
+      steps_of(R"(, "pre_quant_opt_config": {"name": "smooth"}, "algo_config": [{"name": "gptq", "damp_percent": 0.1,
     "block_size": 64, "desc_act": false, "inside_layer_modules": ["v_proj", "mlp.up_proj"]}])");
   REQUIRE(bool(steps));
   REQUIRE(steps->size() == 2);
