@@ -110,11 +110,17 @@ std::optional<NodeChange> change_of(const onnx::Model& model, uint32_t n) {
   if (scales.empty()) return std::nullopt;
   if (is_all([](float scale) { return scale >= 1; })) return NodeChange::floor;
   if (is_all([](float scale) { return scale <= 1; })) return NodeChange::ceil;
-  return std::nullopt;
+  return is_all([](float scale) { return scale > 0; }) ? std::optional(NodeChange::both) : std::nullopt;
 }
 
 void append_integer(std::string& out, uint64_t value) {
   for (int byte = 0; byte < 8; ++byte) out += static_cast<char>(value >> (8 * byte) & 0xFF);
+}
+
+void append_real(std::string& out, float value) {
+  char bytes[sizeof(float)];
+  std::memcpy(bytes, &value, sizeof(float));
+  out.append(bytes, sizeof(float));
 }
 
 // AttributeProto: 2 f, 3 i, 8 ints. False: something else.
@@ -167,6 +173,8 @@ Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t op
       const bool is_whole = node.graphs.empty();  // subgraphs may have edits
       if (const auto changed = is_any && is_whole ? change_of(model, n) : std::nullopt) {
         input.change = *changed;
+        if (*changed == NodeChange::both)
+          for (const float scale : scales_of(model, n)) append_real(input.values, scale);
         inputs.push_back(std::move(input));
         continue;
       }

@@ -19,6 +19,7 @@ enum class NodeChange : uint8_t {
   count,    // Split: num_outputs
   floor,    // Resize: a third input between its two, coordinates asymmetric, nearest_mode floor
   ceil,     // the same with nearest_mode ceil
+  both,     // Resize: a node with ceil for the scales below 1, one with floor for the others
 };
 
 /// One change of a node.
@@ -28,7 +29,7 @@ struct AttributeInput {
   uint32_t attribute = 0;  // index into the node's; kNone unless it becomes an input
   uint32_t input = 0;      // which of its inputs
   bool is_real = false;    // a float32 scalar; else int64 [count]
-  std::string values;      // little-endian
+  std::string values;      // little-endian; of `both` the float32 scales
 };
 
 /// The changes after which every node means the same in version `opset`, by ascending node. Errors: format-unsupported,

@@ -1,4 +1,5 @@
 // Field numbers are those of onnx.proto.
+#include <cstring>
 #include <initializer_list>
 #include <span>
 #include <utility>
@@ -56,23 +57,31 @@ void raise_node(OnnxEditor& editor, std::span<const AttributeInput> raised) {
   editor.replace_node(raised[0].node, std::move(pieces));
 }
 
-// The node's message with other inputs and attributes behind its own. `op_type`: its type.
-void change_node(OnnxEditor& editor, uint32_t index, std::string_view op_type,
-                 std::initializer_list<std::string_view> inputs, std::string_view attributes) {
+// The node's message with other inputs and attributes behind its own. `op_type`: its type. `output`: in the place of its
+// own ones, unless it is empty.
+Pieces changed_node(OnnxEditor& editor, uint32_t index, std::string_view op_type,
+                    std::initializer_list<std::string_view> inputs, std::string_view output,
+                    std::string_view attributes) {
   const onnx::Node& node = editor.model.nodes[index];
   std::string head;
   for (const std::string_view input : inputs) protobuf::append_field(head, 1, input);
+  if (!output.empty()) protobuf::append_field(head, 2, output);
   Pieces message;
   message.add(editor.literals, head);
   for (onnx::Fields f(*editor.model.skeleton, editor.model.skeleton->field(node.whole.begin).payload); f.next();) {
     if (f.field.number == 4)
       message.add(editor.literals, text_field(4, op_type));
-    else if (f.field.number != 1)
+    else if (f.field.number != 1 && (f.field.number != 2 || output.empty()))
       message.add(f.field.whole);
   }
   message.add(editor.literals, attributes);
+  return message;
+}
+
+void change_node(OnnxEditor& editor, uint32_t index, std::string_view op_type,
+                 std::initializer_list<std::string_view> inputs, std::string_view attributes) {
   Pieces pieces;
-  editor.append_node(pieces, message);
+  editor.append_node(pieces, changed_node(editor, index, op_type, inputs, "", attributes));
   editor.replace_node(index, std::move(pieces));
 }
 
@@ -86,14 +95,16 @@ void count_outputs(OnnxEditor& editor, uint32_t index) {
   change_node(editor, index, node.op_type, {node.inputs[0]}, text_field(5, inner));
 }
 
-// Upsample, or Resize of version 10: its second input became the third in version 11, behind an optional region.
-void resize(OnnxEditor& editor, uint32_t index, std::string_view nearest) {
-  const onnx::Node& node = editor.model.nodes[index];
-  const std::string region = editor.fresh(node.outputs[0], "_roi");
-  const uint64_t nothing[] = {0};
-  std::string tensor = tensor_head(region, kFloat32, nothing);
-  protobuf::append_field(tensor, kRawData, std::string_view());
+std::string add_reals(OnnxEditor& editor, const onnx::Node& node, std::string_view suffix, std::string_view values) {
+  std::string name = editor.fresh(node.outputs[0], suffix);
+  const uint64_t count[] = {values.size() / sizeof(float)};
+  std::string tensor = tensor_head(name, kFloat32, count);
+  protobuf::append_field(tensor, kRawData, values);
   editor.add_initializer(node.graph, editor.literal(tensor));
+  return name;
+}
+
+std::string resize_attributes(std::string_view nearest) {
   std::string attributes;
   const std::pair<std::string_view, std::string_view> added[] = {{"coordinate_transformation_mode", "asymmetric"},
                                                                  {"nearest_mode", nearest}};
@@ -104,7 +115,41 @@ void resize(OnnxEditor& editor, uint32_t index, std::string_view nearest) {
     protobuf::append_field(inner, 20, uint64_t{kTextAttribute});
     attributes += text_field(5, inner);
   }
-  change_node(editor, index, "Resize", {node.inputs[0], region, node.inputs[1]}, attributes);
+  return attributes;
+}
+
+// Upsample, or Resize of version 10: its second input became the third in version 11, behind an optional region.
+void resize(OnnxEditor& editor, uint32_t index, std::string_view nearest) {
+  const onnx::Node& node = editor.model.nodes[index];
+  const std::string region = add_reals(editor, node, "_roi", "");
+  change_node(editor, index, "Resize", {node.inputs[0], region, node.inputs[1]}, resize_attributes(nearest));
+}
+
+// Resize of version 10 that makes some dimensions smaller and others larger: each dimension is resized separately, and a
+// node of version 11 rounds one way. `scales`: float32.
+void resize_twice(OnnxEditor& editor, uint32_t index, std::string_view scales) {
+  const onnx::Node& node = editor.model.nodes[index];
+  std::string smaller, larger;
+  for (size_t at = 0; at < scales.size(); at += sizeof(float)) {
+    float scale = 1;
+    const float one = 1;
+    std::memcpy(&scale, scales.data() + at, sizeof(float));
+    const auto bytes = [](const float& value) {
+      return std::string_view(reinterpret_cast<const char*>(&value), sizeof(float));
+    };
+    smaller += bytes(scale < 1 ? scale : one);
+    larger += bytes(scale < 1 ? one : scale);
+  }
+  const std::string region = add_reals(editor, node, "_roi", "");
+  const std::string first = add_reals(editor, node, "_smaller", smaller);
+  const std::string second = add_reals(editor, node, "_larger", larger);
+  const std::string between = editor.fresh(node.outputs[0], "_between");
+  Pieces nodes;
+  editor.append_node(nodes, changed_node(editor, index, "Resize", {node.inputs[0], region, first}, between,
+                                         resize_attributes("ceil")));
+  editor.append_node(nodes,
+                     changed_node(editor, index, "Resize", {between, region, second}, "", resize_attributes("floor")));
+  editor.replace_node(index, std::move(nodes));
 }
 
 // Softmax over all dimensions from its axis on, as before version 13.
@@ -154,6 +199,9 @@ Status raise_opset(OnnxEditor& editor, uint32_t opset, DiagnosticList& diagnosti
         break;
       case NodeChange::ceil:
         resize(editor, node, "ceil");
+        break;
+      case NodeChange::both:
+        resize_twice(editor, node, inputs[first].values);
         break;
     }
   }

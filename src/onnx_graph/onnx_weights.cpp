@@ -75,9 +75,16 @@ bool reads_input_major(const onnx::Model& model, const Consumer& consumer) noexc
   return is_input_major != is_transposed;
 }
 
-// FusedMatMul may move the batch, too.
+// Layers that read more than two dimensions as a batch of matrices.
+bool reads_batches(Use use) noexcept {
+  return use == Use::mat_mul || use == Use::fused_mat_mul || use == Use::einsum_in_out || use == Use::einsum_out_in;
+}
+
+// FusedMatMul may move the batch, too. Only batches of matrices may be exchanged in their last two dimensions.
 bool is_layer(const onnx::Model& model, const Consumer& consumer) noexcept {
   if (consumer.use >= Use::quantized) return false;
+  const onnx::View* const view = consumer.view == onnx::kNone ? nullptr : &model.views[consumer.view];
+  if (view != nullptr && view->is_transposed && view->shape.size() > 2 && !reads_batches(consumer.use)) return false;
   return consumer.use != Use::fused_mat_mul || integer_of(model.nodes[consumer.node], "transBatchB") == 0;
 }
 
@@ -141,7 +148,7 @@ List<OnnxModelWeight> list_weights(const onnx::Model& model) {
     weight.layer = layer_of(model, tensor, *first);
     weight.layer_type = layer_type_of(model.nodes[first->node], first->use, weight.shape.size());
     weight.is_input_major = reads_input_major(model, *first);
-    weight.is_batch = weight.shape.size() > 2 && (first->use == Use::mat_mul || first->use == Use::fused_mat_mul);
+    weight.is_batch = weight.shape.size() > 2 && reads_batches(first->use);
     // Before version 4 of the format, initializers also had to be inputs.
     weight.is_input = tensor.input.bytes() > 0 && model.ir_version >= 4;
     if (gather != nullptr) weight.embedding = layer_of(model, tensor, *gather);
@@ -157,6 +164,14 @@ std::string reason_no_weight(const onnx::Model& model, const Tensor& tensor) {
     return text_of("{} reads it as float64; weights of float32, float16 and bfloat16 are quantized", reader);
   if (!onnx::weight_dtype_of(tensor.data_type)) return text_of("{} reads it, and it holds no floats", reader);
   if (tensor.shape.size() < 2) return text_of("{} reads it, and it is no matrix", reader);
+  if (reader == "Einsum")
+    return text_of("{} reads it in an equation that is no product with a matrix or a batch of matrices", reader);
+  if (reader == "Transpose" || reader == "Reshape" || reader == "Squeeze" || reader == "Unsqueeze" ||
+      reader == "Flatten")
+    return text_of(
+        "{} puts its elements into another order, or into a shape that is no constant; fold constants first, with ONNX "
+        "Runtime's quant_pre_process for instance",
+        reader);
   return text_of("{} reads it, whose constants are not quantized", reader);
 }
 
@@ -227,7 +242,8 @@ uint32_t dequantized_view(const onnx::Model& model, const OnnxModelWeight& weigh
     return view != weight.view && model.views[view].is_output;
   });
   uint32_t found = weight.view;
-  if (is_only_reader && !is_given_out) return found;
+  const bool is_exchanged = weight.is_batch && found != onnx::kNone && model.views[found].is_transposed;
+  if (!is_exchanged && is_only_reader && !is_given_out) return found;
   while (found != onnx::kNone) {
     const uint32_t parent = model.views[found].parent;
     const std::vector<uint64_t>& before = parent == onnx::kNone ? tensor.shape : model.views[parent].shape;

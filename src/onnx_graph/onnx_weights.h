@@ -56,8 +56,8 @@ Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& w
 bool takes_form(const onnx::Model& model, const OnnxModelWeight& weight, const onnx::Consumer& consumer, OnnxForm form,
                 OnnxReaders readers, const WeightLayout& layout) noexcept;
 
-/// The view whose node DequantizeLinear replaces: the layer's if nothing else reads the tensor, else the first one with
-/// the layer's shape; kNone: the tensor itself.
+/// The view whose node DequantizeLinear replaces: the layer's if nothing else reads the tensor, else, and for batches that
+/// a Transpose exchanges, the first one with the layer's shape; kNone: the tensor itself.
 uint32_t dequantized_view(const onnx::Model& model, const OnnxModelWeight& weight) noexcept;
 
 /// Whether this node multiplies or convolves with the weight, and its input and output can be quantized separately.

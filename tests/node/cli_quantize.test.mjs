@@ -147,6 +147,7 @@ test('a report is refused before the run where it cannot go', async (t) => {
   const cases = [
     [taken, [], 1, /--force/],
     [join(folder, 'none', 'r.json'), [], 1, /no folder/],
+    [join(folder, `${'r'.repeat(245)}.json`), [], 1, /it cannot be written: ENAMETOOLONG/],
     [join(folder, 'sub'), ['--force'], 2, /folder/],
     [out, ['--force'], 2, /reads or writes/],
     [shard, ['--force'], 2, /reads or writes/],

@@ -88,6 +88,41 @@ test('command line: quantize, plan and inspect; --qdq, --accuracy-level, --exter
   assert.equal(wrong.code, 2);
 });
 
+test('a repository with weights in onnx/ only: by folder, by a list of its files, and where its plan puts them', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t);
+  const source = join(folder, 'source');
+  mkdirSync(join(source, 'onnx'), { recursive: true });
+  const { bytes } = twoLayers({ opset: 13 });
+  const files = { 'config.json': '{"model_type": "llama"}', 'tokenizer.json': '{}', 'onnx/model.onnx': bytes };
+  files['onnx/model_fp16.onnx'] = bytes;
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(source, name), content);
+  const list = Object.entries(files).map(([name, content]) => new File([content], name));
+  for (const given of [source, list]) {
+    const model = await modelFor(t, quantizer, given);
+    assert.deepEqual(
+      model.files.map(({ name }) => name.split('/').at(-1)),
+      ['model.onnx'],
+    );
+    assert.equal(model.config.model_type, 'llama');
+    for (const [config, onnx] of [['int4_wo_32'], ['int8', { externalData: true }]]) {
+      const plan = quantizer.plan(model, config, onnx && { onnx });
+      const target = join(folder, 'target');
+      const report = await quantizer.quantizeModel(model, config, { target, overwrite: true, ...(onnx && { onnx }) });
+      assert.deepEqual(plan.files, report.files.slice(0, plan.files.length));
+      assert.ok(plan.files.every(({ name }) => name.startsWith('onnx/')));
+    }
+  }
+  const file = await modelFor(t, quantizer, join(source, 'onnx', 'model.onnx'));
+  assert.ok(quantizer.plan(file, 'int8').files.every(({ name }) => !name.includes('/')));
+  const two = list.filter(({ name }) => name !== 'onnx/model.onnx');
+  two.push(new File([bytes], 'onnx/encoder.onnx'));
+  await assert.rejects(quantizer.open(two), {
+    code: 'source-invalid',
+    message: /it has .*encoder\.onnx.*; name one of them/,
+  });
+});
+
 test('a folder is laid out as transformers.js has it, dtype beside dtype', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);

@@ -85,11 +85,46 @@ test('a batch of matrices in MatMul is quantized per channel and per tensor', as
   }
 });
 
+test('batches of matrices: exchanged by Transpose, read by Einsum, behind Unsqueeze', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const axis = tensor('axis', 'I64', [1], BigInt64Array.from([0n]));
+  const batch = [4, 16, width]; // [out, in]
+  const cases = [
+    [batch, [node('Transpose', ['w'], ['t'], { perm: [0, 2, 1] }), node('MatMul', ['x', 't'], ['y'])]],
+    [batch, [node('Einsum', ['x', 'w'], ['y'], { equation: 'bij,bkj->bik' })]],
+    [
+      [16, width],
+      [node('Unsqueeze', ['w', 'axis'], ['t']), node('Einsum', ['x', 't'], ['y'], { equation: 'bij,bkj->bik' })],
+    ],
+  ];
+  for (const [shape, nodes] of cases) {
+    const bytes = oneProduct(nodes, { tensors: [weight('w', shape), axis] });
+    const reference = await modelFor(t, quantizer, bytes);
+    for (const [config, scale] of [
+      ['int8', [16]],
+      ['int4_wo_32', [shape.length === 3 ? 4 : 1, 16, width / 32]],
+    ]) {
+      const out = await written(t, quantizer, bytes, config);
+      const again = await modelFor(t, quantizer, out.bytes);
+      assert.deepEqual(named(again.tensors, 'w_scale').shape, scale);
+      assert.equal(named(again.tensors, 'w'), undefined);
+      const row = named((await quantizer.compare(reference, again)).tensors, 'w');
+      assert.equal(row.error.sqnrDb, named(out.report.tensors, 'w').error.sqnrDb);
+    }
+  }
+});
+
 test('nothing quantized is an error that says why; the plan shows it', async (t) => {
   const quantizer = await quantizerFor(t);
   const double = tensor('w', 'F64', [width, width], new Float64Array(width * width).fill(0.5));
   const cases = [
-    [oneProduct([node('Einsum', ['x', 'w'], ['y'])]), /Einsum reads it, whose constants are not quantized/],
+    [oneProduct([node('Einsum', ['x', 'w'], ['y'])]), /Einsum reads it in an equation that is no product/],
+    [
+      oneProduct([node('Transpose', ['w'], ['t']), node('MatMul', ['x', 't'], ['y'])], {
+        tensors: [weight('w', [4, width, width])],
+      }),
+      /Transpose puts its elements into another order, .*fold constants first/,
+    ],
     [oneProduct([node('Relu', ['x'], ['y'])], { tensors: [weight()] }), /no node reads it/],
     [oneProduct([node('MatMul', ['x', 'w'], ['y'])], { inputs: [['w', 'F32', [width, width]]] }), /--constant-inputs/],
     [oneProduct([node('MatMul', ['x', 'w'], ['y'])], { tensors: [double] }), /MatMul reads it as float64/],
@@ -183,12 +218,24 @@ test('Split into equal parts and Resize of version 10 are raised', async (t) => 
   );
   const { report } = await written(t, quantizer, split, 'int4_wo_32', { onnx: { qdq: true } });
   assert.ok(report.diagnostics.some(({ code }) => code === 'opset-raised'));
-  const scales = tensor('scales', 'F32', [2], Float32Array.from([1, 2]));
-  const resize = oneProduct([node('MatMul', ['x', 'w'], ['h']), node('Resize', ['h', 'scales'], ['y'])], {
-    tensors: [weight(), scales],
-    opset: 10,
-  });
-  assert.ok((await written(t, quantizer, resize, 'int8')).report.totals.coverage.quantizedParameters > 0);
+  for (const factors of [
+    [1, 2],
+    [0.5, 1],
+    [0.5, 2],
+  ]) {
+    const scales = tensor('scales', 'F32', [2], Float32Array.from(factors));
+    const resize = oneProduct([node('MatMul', ['x', 'w'], ['h']), node('Resize', ['h', 'scales'], ['y'])], {
+      tensors: [weight(), scales],
+      opset: 10,
+    });
+    const { report, bytes } = await written(t, quantizer, resize, 'int8');
+    assert.ok(report.totals.coverage.quantizedParameters > 0);
+    // One node rounds one way.
+    assert.equal(
+      Buffer.from(bytes).toString('latin1').split('nearest_mode').length - 1,
+      new Set(factors.filter((f) => f !== 1).map((f) => f < 1)).size,
+    );
+  }
 });
 
 test('activations of an unknown layer: each layer is named once', async (t) => {

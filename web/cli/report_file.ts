@@ -37,13 +37,30 @@ export async function checkReportPath(
       where: options.report,
     });
   }
-  if (!(await exists(path))) return;
-  if ((await stat(path)).isDirectory()) throw usageError(`${option} names a folder: ${options.report}`);
-  if (options.force !== true) {
-    throw new CommandError('target-exists', `${options.report} exists already`, {
-      hint: '--force replaces it',
+  if (await exists(path)) {
+    if ((await stat(path)).isDirectory()) throw usageError(`${option} names a folder: ${options.report}`);
+    if (options.force !== true) {
+      throw new CommandError('target-exists', `${options.report} exists already`, {
+        hint: '--force replaces it',
+      });
+    }
+  }
+  await tryToWrite(path, options.report);
+}
+
+/** Makes the temporary file of `writeWhole` and removes it: permissions alone do not tell of read-only mounts and long names. */
+async function tryToWrite(path: string, shown: string): Promise<void> {
+  const temporary = temporaryOf(path);
+  try {
+    await writeFile(temporary, '', { flag: 'wx' });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandError('target-invalid', `it cannot be written: ${reason}`, {
+      where: shown,
+      hint: 'choose another place; nothing has been done yet',
     });
   }
+  await rm(temporary, { force: true });
 }
 
 /** Read beside a single file of weights. */
@@ -67,9 +84,11 @@ export async function writeReport(path: string, report: object): Promise<void> {
   await writeWhole(path, `${jsonText(report)}\n`);
 }
 
+const temporaryOf = (path: string) => `${path}.${process.pid}.part`;
+
 /** The file appears under its name only when complete. */
 export async function writeWhole(path: string, contents: string | Uint8Array): Promise<void> {
-  const temporary = `${path}.${process.pid}.part`;
+  const temporary = temporaryOf(path);
   try {
     await writeFile(temporary, contents, { flag: 'wx' });
     await rename(temporary, path);

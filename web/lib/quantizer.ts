@@ -155,7 +155,9 @@ export class EngineQuantizer implements Quantizer {
     const instance = this.#open();
     check(options, planOptions, 'options');
     const settings = { ...this.#memory.tiles, calibrates: options.calibrated === true };
-    return withPlan(instance, opened(model), textOfConfig(config), options, settings, (_, plan) => plan);
+    const source = opened(model);
+    const choices = { ...options, folder: source.isInOnnxFolder };
+    return withPlan(instance, source, textOfConfig(config), choices, settings, (_, plan) => plan);
   }
 
   async quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report> {

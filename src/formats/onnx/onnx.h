@@ -73,8 +73,8 @@ enum class Use : uint8_t {
   gather,          // Gather: data
   recurrent,       // LSTM, GRU, RNN: W and R
   attention,       // Attention of com.microsoft: weights [in, q + k + v]
-  einsum_in_out,   // Einsum (onnx_einsum.h): a matrix [in, out]
-  einsum_out_in,   // and [out, in]
+  einsum_in_out,   // Einsum (onnx_einsum.h): a matrix or batch [..., in, out]
+  einsum_out_in,   // and [..., out, in]
   quantized,       // any input of a node that quantizes, dequantizes or works on codes
   view,            // a node of Tensor::views
   other,
@@ -97,7 +97,7 @@ struct View {
   std::string_view name;  // of the node's output
   uint32_t data_type = 0;
   std::vector<uint64_t> shape;  // in the order of the elements
-  bool is_transposed = false;   // consumers see the matrix [shape[1], shape[0]]
+  bool is_transposed = false;   // consumers see the last two dimensions exchanged; neither is 1
   bool is_output = false;
 };
 

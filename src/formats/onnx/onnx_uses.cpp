@@ -11,7 +11,7 @@
 namespace wasmquant::onnx {
 namespace {
 
-Use use_of(const Skeleton& skeleton, const Node& node, uint32_t input) noexcept {
+Use use_of(const Skeleton& skeleton, const Node& node, uint32_t input) {
   if (is_quantized_operator(node.domain, node.op_type)) return Use::quantized;
   // Operators with special uses have no subgraphs; a node that has some is kept whole, because edits inside need it.
   if (!node.graphs.empty()) return Use::other;
@@ -149,7 +149,8 @@ class Uses {
     Tensor& tensor = model_.tensors[source.tensor];
     if (!weight_dtype_of(tensor.data_type)) return false;
     std::optional<std::vector<int64_t>> wanted;
-    if (node.op_type == "Reshape" && node.inputs.size() == 2) wanted = shape_in(node.inputs[1], node.graph);
+    const bool has_shape = node.op_type == "Reshape" || node.op_type == "Squeeze" || node.op_type == "Unsqueeze";
+    if (has_shape && node.inputs.size() == 2) wanted = shape_in(node.inputs[1], node.graph);
     const View whole{.data_type = tensor.data_type, .shape = tensor.shape};
     auto view = view_of(*model_.skeleton, node, source.view == kNone ? whole : model_.views[source.view], wanted);
     if (!view) return false;

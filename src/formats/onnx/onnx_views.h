@@ -1,5 +1,5 @@
-// Nodes that pass a weight on: Identity, Cast to another float type, Transpose of a matrix, Reshape. Exporters leave them between
-// a weight and its layer.
+// Nodes that pass a weight on: Identity, Cast to another float type, Transpose of matrices, Reshape, Squeeze, Unsqueeze,
+// Flatten. Exporters leave them between a weight and its layer.
 #pragma once
 #include <optional>
 #include <vector>
@@ -20,8 +20,9 @@ std::string_view text_of(const Skeleton& skeleton, const Attribute& attribute);
 /// The values of a small int64 tensor in the skeleton; nullopt for others.
 std::optional<std::vector<int64_t>> integers_of(const Model& model, const Tensor& tensor);
 
-/// What `node` makes of its first input `of`, with tensor, parent, node and name still to be set. `wanted`: Reshape's second
-/// input. Nullopt for other nodes, and for those that change the order of elements otherwise than by a Transpose of a matrix.
+/// What `node` makes of its first input `of`, with tensor, parent, node and name still to be set. `wanted`: the
+/// constants of Reshape's, Squeeze's or Unsqueeze's second input. Nullopt for other nodes, and for those that change the order
+/// of elements otherwise than by exchanging the last two dimensions.
 std::optional<View> view_of(const Skeleton& skeleton, const Node& node, const View& of,
                             const std::optional<std::vector<int64_t>>& wanted);
 

@@ -167,6 +167,11 @@ TEST_CASE("views: a Gather shares the codes of the head that is tied to it") {
 }
 
 TEST_CASE("views: other shapes and orders are none") {
+  const auto permuted = [](std::vector<uint64_t> axes) {
+    Message perm = Message().text(1, "perm");
+    for (const uint64_t axis : axes) perm.number(8, axis);
+    return node_of("Transpose", {"w"}, {"t"}).message(5, perm);
+  };
   const auto weights_of = [](const Message& node, std::vector<uint64_t> shape) {
     const auto model = read_onnx(model_of(Message()
                                               .message(1, node)
@@ -174,6 +179,7 @@ TEST_CASE("views: other shapes and orders are none") {
                                               .message(5, raw_tensor("w", std::move(shape)))
                                               .message(5, views_integers("shape", {8, -1}))
                                               .message(5, views_integers("wrong", {3, -1}))
+                                              .message(5, views_integers("axis", {2}))
                                               .message(5, views_integers("zeros", {0, 0}))));
     REQUIRE_MESSAGE(model, model.error().message);
     return conversion::list_weights(*model).size();
@@ -184,6 +190,22 @@ TEST_CASE("views: other shapes and orders are none") {
   CHECK(weights_of(node_of("Reshape", {"w", "wrong"}, {"t"}), {4, 16}) == 0);
   CHECK(weights_of(node_of("Reshape", {"w", "x"}, {"t"}), {4, 16}) == 0);
   CHECK(weights_of(node_of("Transpose", {"w"}, {"t"}), {2, 4, 8}) == 0);
+  CHECK(weights_of(permuted({1, 0, 2}), {2, 4, 8}) == 0);
+  CHECK(weights_of(permuted({0, 2, 1}), {2, 4, 8}) == 1);
+  CHECK(weights_of(permuted({0, 2, 2}), {2, 4, 8}) == 0);
+  CHECK(weights_of(permuted({0, 3, 1}), {2, 4, 8}) == 0);
+  CHECK(weights_of(permuted({0, 1}), {2, 4, 8}) == 0);
+  CHECK(weights_of(permuted({1, 0, 2}), {1, 4, 8}) == 1);
+  CHECK(weights_of(permuted({2, 0, 1}), {4, 8, 1}) == 1);
+  CHECK(weights_of(node_of("Flatten", {"w"}, {"t"}), {4, 2, 8}) == 1);
+  CHECK(weights_of(node_of("Flatten", {"w"}, {"t"}).message(5, attribute_of("axis", 9)), {4, 2, 8}) == 0);
+  CHECK(weights_of(node_of("Squeeze", {"w"}, {"t"}), {1, 4, 1, 8}) == 1);
+  CHECK(weights_of(node_of("Squeeze", {"w", "axis"}, {"t"}), {4, 8, 1}) == 1);
+  CHECK(weights_of(node_of("Squeeze", {"w", "axis"}, {"t"}), {4, 8, 2}) == 0);
+  CHECK(weights_of(node_of("Squeeze", {"w", "x"}, {"t"}), {4, 8, 1}) == 0);
+  CHECK(weights_of(node_of("Unsqueeze", {"w", "axis"}, {"t"}), {4, 8}) == 1);
+  CHECK(weights_of(node_of("Unsqueeze", {"w", "shape"}, {"t"}), {4, 8}) == 0);
+  CHECK(weights_of(node_of("Unsqueeze", {"w"}, {"t"}), {4, 8}) == 0);
   CHECK(weights_of(node_of("Cast", {"w"}, {"t"}).message(5, attribute_of("to", 6)), {4, 16}) == 0);
   CHECK(weights_of(node_of("Relu", {"w"}, {"t"}), {4, 16}) == 0);
   const auto why = [](const Message& graph) {
@@ -197,7 +219,15 @@ TEST_CASE("views: other shapes and orders are none") {
   CHECK(why(Message()
                 .message(1, node_of("Identity", {"w"}, {"t"}))
                 .message(1, node_of("Einsum", {"x", "t"}, {"y"}))
-                .message(5, raw_tensor("w", {4, 4}))) == "Einsum reads it, whose constants are not quantized");
+                .message(5, raw_tensor("w", {4, 4}))) ==
+        "Einsum reads it in an equation that is no product with a matrix or a batch of matrices");
+  Message equation = Message().text(1, "equation").text(4, "bi,ihk->bhk");
+  CHECK(why(Message()
+                .message(1, node_of("Einsum", {"x", "w"}, {"y"}).message(5, equation))
+                .message(5, raw_tensor("w", {4, 4, 4}))) ==
+        "Einsum reads it in an equation that is no product with a matrix or a batch of matrices");
+  CHECK(why(Message().message(1, node_of("Transpose", {"w"}, {"t"})).message(5, raw_tensor("w", {2, 3, 4})))
+            .starts_with("Transpose puts its elements into another order"));
   CHECK(why(Message().message(5, raw_tensor("w", {4, 4}))) == "no node reads it");
 }
 
@@ -208,8 +238,11 @@ TEST_CASE("Einsum: operands that are weights of products, and their order") {
   CHECK(einsum_use("bij,kj->bik", 1) == Use::einsum_out_in);
   CHECK(einsum_use("...j, j k -> ...k", 1) == Use::einsum_in_out);
   CHECK(einsum_use("oi,bi->bo", 0) == Use::einsum_out_in);
-  for (const char* other : {"", "bij,jk", "bij,jk,k->bi", "jk->kj", "bij,jj->bi", "bij,bj->bi", "bij,jkl->bikl",
-                            "bij,j->bi", "bij,j...->bi", "bij,jk->bijk", "bij,jk->bi"})
+  CHECK(einsum_use("bij,bjk->bik", 1) == Use::einsum_in_out);
+  CHECK(einsum_use("hbij,hbkj->bhik", 1) == Use::einsum_out_in);
+  for (const char* other :
+       {"", "bij,jk", "bij,jk,k->bi", "jk->kj", "bij,jj->bi", "bij,bj->bi", "bij,jkl->bikl", "bij,j->bi", "ij,bjk->bik",
+        "bij,bjk->ik", "bij,jbk->bik", "bij,j...->bi", "bij,jk->bijk", "bij,jk->bi"})
     CHECK_MESSAGE(einsum_use(other, 1) == Use::other, other);
   CHECK(einsum_use("bij,jk->bik", 2) == Use::other);
 }

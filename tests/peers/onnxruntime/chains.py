@@ -1,6 +1,7 @@
-"""Small graphs whose weights reach their layers through random chains of Identity, Transpose, Cast and Reshape, and what onnxruntime makes of them.
+"""Small graphs whose weights reach their layers through random chains of Identity, Transpose, Cast, Reshape, Squeeze, Unsqueeze and Flatten, and what onnxruntime makes of them.
 
-`python chains.py make FOLDER COUNT SEED` writes NUMBER.onnx; `python chains.py judge FOLDER`, after each NUMBER.onnx was quantized to NUMBER-HOW.onnx,
+`python chains.py make FOLDER COUNT SEED` writes NUMBER.onnx and prints the numbers of those in whose chains
+elements are put into another order; `python chains.py judge FOLDER`, after each NUMBER.onnx was quantized to NUMBER-HOW.onnx,
 prints a line of JSON each: {"name": "NUMBER-HOW", "answer": the worst SQNR of an output in dB, or an error}.
 """
 import glob
@@ -21,7 +22,7 @@ class Graph:
     """Nodes, initializers and inputs in the making; values know their shape and type."""
 
     def __init__(self, rng):
-        self.rng, self.nodes, self.tensors, self.inputs, self.outputs, self.feeds = rng, [], [], [], [], {}
+        self.rng, self.nodes, self.tensors, self.inputs, self.outputs, self.mixed, self.feeds = rng, [], [], [], [], [], {}
 
     def pick(self, *items):
         return items[self.rng.integers(len(items))]
@@ -56,13 +57,15 @@ class Graph:
 
 def chain_to(graph, array, dtype):
     """A value equal to `array` in `dtype`: an initializer that went through up to four nodes; and one read on the way, or None."""
-    steps = [graph.pick("Identity", "Transpose", "Cast", "Reshape") for _ in range(graph.rng.integers(0, 5))]
+    steps = [graph.pick("Identity", "Transpose", "Cast", "Reshape", "Unsqueeze", "Squeeze", "Flatten") for _ in range(graph.rng.integers(0, 5))]
     # Backwards: what each node's input must be.
     stored, stored_dtype, forward = array, dtype, []
     for step in reversed(steps):
-        if step == "Transpose" and stored.ndim == 2:
-            forward.append((step, None))
-            stored = stored.T
+        if step == "Transpose" and stored.ndim >= 2:
+            last = stored.ndim - 1
+            perm = graph.pick([*range(last - 1), last, last - 1], list(range(stored.ndim))[::-1])
+            forward.append((step, perm))
+            stored = stored.transpose(np.argsort(perm))
         elif step == "Cast":
             forward.append((step, stored_dtype))
             stored_dtype = graph.pick("float32", "float16")
@@ -70,6 +73,17 @@ def chain_to(graph, array, dtype):
             forward.append((step, stored.shape))
             flat = graph.pick((-1,), (stored.size,), (1, *stored.shape), (stored.shape[0], -1), stored.shape[::-1], (*stored.shape, 1))
             stored = stored.reshape(flat)
+        elif step == "Unsqueeze" and 1 in stored.shape:
+            axis = stored.shape.index(1)
+            forward.append((step, axis))
+            stored = stored.squeeze(axis)
+        elif step == "Squeeze":
+            axis = int(graph.rng.integers(stored.ndim + 1))
+            forward.append((step, axis))
+            stored = np.expand_dims(stored, axis)
+        elif step == "Flatten" and stored.ndim == 2:
+            forward.append((step, 1))
+            stored = stored.reshape(graph.pick(stored.shape, (*stored.shape, 1)))
         else:
             forward.append(("Identity", None))
     value = graph.constant(np.ascontiguousarray(stored).astype(stored_dtype), "w")
@@ -80,12 +94,40 @@ def chain_to(graph, array, dtype):
         elif step == "Reshape":
             value = graph.reshape(value, what)
         elif step == "Transpose":
-            value = graph.node(step, [value], **graph.pick({}, {"perm": [1, 0]}))
+            is_default = what == list(range(len(what)))[::-1]
+            value = graph.node(step, [value], **(graph.pick({}, {"perm": what}) if is_default else {"perm": what}))
+        elif step in ("Unsqueeze", "Squeeze"):
+            value = graph.node(step, [value, graph.constant(np.array([what], np.int64))])
+        elif step == "Flatten":
+            value = graph.node(step, [value], axis=what)
         else:
             value = graph.node(step, [value])
         values.append((value, what if step == "Cast" else values[-1][1]))
     other = values[graph.rng.integers(len(values))] if graph.rng.random() < 0.25 else None
+    if not keeps_track(stored.shape, forward[::-1]):
+        graph.mixed.append(value)
     return value, other
+
+
+def keeps_track(shape, steps):
+    """Whether each step gives the elements in the stored order, or with the last two of its dimensions exchanged; these then keep their shape. What
+    mixes them otherwise is only seen by folding constants."""
+    numbers = np.arange(np.prod(shape)).reshape(shape)
+    is_ordered = lambda array: np.array_equal(array.ravel(), np.arange(array.size))
+    for step, what in steps:
+        before = numbers
+        numbers = {
+            "Transpose": lambda: numbers.transpose(what),
+            "Reshape": lambda: numbers.reshape(what),
+            "Unsqueeze": lambda: np.expand_dims(numbers, what),
+            "Squeeze": lambda: numbers.squeeze(what),
+            "Flatten": lambda: numbers.reshape(numbers.shape[0], -1),
+        }.get(step, lambda: numbers)()
+        if is_ordered(numbers):
+            continue
+        if numbers.ndim < 2 or not is_ordered(numbers.swapaxes(-1, -2)) or (step != "Transpose" and numbers.shape != before.shape):
+            return False
+    return True
 
 
 def layer(graph, kind, value, dtype, k, n):
@@ -101,8 +143,15 @@ def layer(graph, kind, value, dtype, k, n):
         return graph.node("MatMul", [graph.node("Add", [value, rows]), head]), other
     if kind == "batch":
         batch = np.stack([w, w[::-1]])
-        weights, other = chain_to(graph, batch, dtype)
-        return graph.node("ReduceSum", [graph.node("MatMul", [value, weights]), graph.constant(np.array([0]))], keepdims=0), other
+        way = graph.pick("MatMul", "Einsum", "EinsumT")
+        weights, other = chain_to(graph, batch.swapaxes(-1, -2) if way == "EinsumT" else batch, dtype)
+        if way == "MatMul":
+            product = graph.node("MatMul", [value, weights])
+        else:
+            one = graph.reshape(value, (1, 3, k))
+            values = graph.node("Concat", [one, one], axis=0)
+            product = graph.node("Einsum", [values, weights], equation="bij,bkj->bik" if way == "EinsumT" else "bij,bjk->bik")
+        return graph.node("ReduceSum", [product, graph.constant(np.array([0]))], keepdims=0), other
     if kind == "Conv":
         weights, other = chain_to(graph, w.T.reshape(n, k, 1), dtype)
         out = graph.node("Conv", [graph.reshape(value, (3, k, 1)), weights])
@@ -150,6 +199,8 @@ def make(folder, number, seed):
     model.ir_version = 10
     onnx.save(model, os.path.join(folder, f"{number}.onnx"))
     np.savez(os.path.join(folder, f"{number}.npz"), **graph.feeds)
+    if graph.mixed:
+        print(json.dumps(number))
 
 
 def outputs_of(path, feeds):

@@ -1,4 +1,5 @@
 // Files from a drop, including folders.
+import { weightFilePattern } from 'wasmquant';
 
 function readEntries(reader: FileSystemDirectoryReader): Promise<FileSystemEntry[]> {
   return new Promise((resolve, reject) => reader.readEntries(resolve, reject));
@@ -12,8 +13,8 @@ function readFile(entry: FileSystemFileEntry): Promise<File> {
 const at = (path: string, file: File) =>
   path === '' ? file : new File([file], `${path}${file.name}`, { lastModified: file.lastModified });
 
-/** The files of a folder. A model is one folder, subfolders (onnx, original) are other models; but an ONNX file may have its
- * weights in subfolders. */
+/** The files of a folder. A model is one folder, subfolders (original) are other models; but an ONNX file may have its
+ * weights in subfolders, and repositories for transformers.js have all of theirs in `onnx`. */
 async function filesOfFolder(folder: FileSystemDirectoryEntry, path = ''): Promise<File[]> {
   const reader = folder.createReader();
   const files: File[] = [];
@@ -25,8 +26,11 @@ async function filesOfFolder(folder: FileSystemDirectoryEntry, path = ''): Promi
       else folders.push(entry as FileSystemDirectoryEntry);
     }
   }
-  if (path !== '' || files.some(({ name }) => /\.onnx$/i.test(name)))
-    for (const inner of folders) files.push(...(await filesOfFolder(inner, `${path}${inner.name}/`)));
+  const isWhole = path !== '' || files.some(({ name }) => /\.onnx$/i.test(name));
+  const hasWeights = files.some(({ name }) => weightFilePattern.test(name));
+  for (const inner of folders)
+    if (isWhole || (!hasWeights && inner.name === 'onnx'))
+      files.push(...(await filesOfFolder(inner, `${path}${inner.name}/`)));
   return files;
 }
 

@@ -75,7 +75,8 @@ export interface Plan {
   format: OutputFormat;
   /** Every tensor of the model, in file order. */
   tensors: PlannedTensor[];
-  /** Files that a run writes, with their sizes in bytes. In a folder by path, ONNX files are in `onnx/`. */
+  /** Files that a run writes, with their sizes in bytes. ONNX files are in `onnx/` if the run writes a folder by path; a plan without a run says so for
+   * models that are in such a folder themselves. */
   files: FileSize[];
   /** Sums over all tensors. */
   totals: Totals;

@@ -18,6 +18,8 @@ export interface ModelFiles {
   weights: FileSource[];
   /** The shard that was given and led to the index; else null. */
   shard: string | null;
+  /** Whether the weights are in the folder `onnx` of the model's folder. */
+  isInOnnxFolder: boolean;
   /** Opens a shard listed in the index. Errors: source-invalid naming it. */
   openShard(name: string): Promise<FileSource>;
   /** Text of config.json, or null. */
@@ -203,6 +205,7 @@ async function filesNamed({ folder, model }: Place, names: string[], name: strin
     shardMap,
     weights,
     shard: null,
+    isInOnnxFolder: folder !== model,
     openShard: (name) => opened(folder, name),
     config,
     openBeside: (path) => openIn(folder, path),
@@ -211,18 +214,29 @@ async function filesNamed({ folder, model }: Place, names: string[], name: strin
   };
 }
 
+/** A model whose weights are in `onnx/` of its folder; null if there are none. */
+async function filesInOnnxFolder(model: Folder, name: string | null): Promise<ModelFiles | null> {
+  const folder = await model.folder(onnxFolder);
+  const graphs = folder ? weightsIn(folder) : [];
+  return folder && graphs.length > 0 ? filesNamed({ folder, model }, graphs, name) : null;
+}
+
 /** A folder with weights, or one for transformers.js with weights in `onnx/`. */
 export async function filesOfFolder(folder: Folder): Promise<ModelFiles> {
   const weights = weightsIn(folder);
   if (weights.length > 0) return filesNamed({ folder, model: folder }, weights, folder.where);
-  const inner = folder.names === null ? null : await folder.folder(onnxFolder);
-  const graphs = inner ? weightsIn(inner) : [];
-  if (inner && graphs.length > 0) return filesNamed({ folder: inner, model: folder }, graphs, folder.where);
+  const inner = folder.names === null ? null : await filesInOnnxFolder(folder, folder.where);
+  if (inner) return inner;
   throw failure('source-invalid', folder.where, 'no model in this folder: it has no weight file');
 }
 
-/** Shards, with or without their index and the small files. */
+/** Shards, with or without their index and the small files; or the files of a folder with weights in `onnx/`. */
 export async function filesOfList(folder: Folder): Promise<ModelFiles> {
+  const graphs = (folder.names ?? []).filter((name) => inputFormatOf(name) === 'onnx');
+  if (graphs.length > 0 && graphs.every((name) => name.startsWith(`${onnxFolder}/`))) {
+    const inner = await filesInOnnxFolder(folder, null);
+    if (inner) return inner;
+  }
   return filesNamed({ folder, model: folder }, weightsOfList(folder), null);
 }
 
@@ -265,6 +279,7 @@ export async function filesOfSingle(
     shardMap: null,
     weights: [file],
     shard: null,
+    isInOnnxFolder: false,
     openShard: missing,
     config,
     openBeside: async (path) => (folder ? openIn(folder, path) : null),

@@ -205,6 +205,10 @@ export class OpenedModel implements Model {
   siblingFiles(): Promise<FileSource[]> {
     return this.#files.siblingFiles();
   }
+  /** Whether folder outputs put it into `onnx/`, as its own folder does. */
+  get isInOnnxFolder(): boolean {
+    return this.#files.isInOnnxFolder;
+  }
   get configText(): string {
     return this.#files.config ?? '';
   }
