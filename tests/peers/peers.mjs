@@ -3,7 +3,7 @@
 // that differ, and "refused" those that ours does not take, each for a reason that is listed.
 // Runtimes load what we write; a table of peer, format, preset and model says what came of each. What came of a run is kept in results.json, of
 // which web/docs/peers.md and the table of runtimes in web/docs/formats.md are made.
-//   --seed N: other random cases (1)   --count N: how many of them (400)   --only TEXT: of runtimes, the cases whose name has it
+//   --seed N: other random cases (1)   --count N: how many of them (400)   --only TEXT: of runtimes, the cases whose name has it; of quark, the parts (quark/checks.mjs)
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

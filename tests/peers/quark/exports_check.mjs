@@ -94,15 +94,17 @@ function configOf(folder, name) {
 }
 
 class ExportCheck {
-  bytes = new Row('exports: a model quantized with Quark’s config is, tensor by tensor, the bytes that Quark exports');
-  blocks = new Row('exports: quantization_config says what Quark’s export says');
-  logits = new Row('exports: our files in Quark’s loader give the logits of Quark’s');
-  values = new Row('exports: Quark’s files opened by us have the values that Quark dequantizes');
   /** Written and not yet loaded, by name: {name, theirs, ours}. */
   pairs = new Map();
 
-  constructor(environment, quantizer, folder) {
+  constructor(environment, quantizer, folder, title) {
     Object.assign(this, { environment, quantizer, folder });
+    this.bytes = new Row(
+      `${title}: a model quantized with Quark’s config is, tensor by tensor, the bytes that Quark exports`,
+    );
+    this.blocks = new Row(`${title}: quantization_config says what Quark’s export says`);
+    this.logits = new Row(`${title}: our files in Quark’s loader give the logits of Quark’s`);
+    this.values = new Row(`${title}: Quark’s files opened by us have the values that Quark dequantizes`);
   }
 
   async run(models) {
@@ -209,8 +211,9 @@ class ExportCheck {
 }
 
 /** Names of models in tiny_models.py, and folders. */
-export const exportedModels = [tinyLlama, 'llama:bfloat16', 'llama:float16', 'qwen3_moe', 'mixtral:bfloat16', smolLm];
+export const exportedModels = [tinyLlama, 'llama:bfloat16', 'llama:float16', 'qwen3_moe', 'mixtral:bfloat16'];
+export const largeModels = [smolLm];
 
-/** Rows of the table. */
-export const checkExports = (environment, quantizer, folder, models = exportedModels) =>
-  new ExportCheck(environment, quantizer, folder).run(models);
+/** Rows of the table, whose names begin with `title`. */
+export const checkExports = (environment, quantizer, folder, _, models, title) =>
+  new ExportCheck(environment, quantizer, folder, title).run(models);
