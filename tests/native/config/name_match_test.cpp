@@ -198,6 +198,9 @@ TEST_CASE("what begins and ends a pattern may overlap in no name") {
   CHECK_FALSE(NamePattern("ab*ba").matches("aba"));
   CHECK(NamePattern("ab*ba").matches("abba"));
   CHECK(NamePattern("ab").matches("ab"));
+  CHECK(NamePattern("*.layers.*.mlp.*").matches("model.layers.0.mlp.up_proj"));
+  CHECK_FALSE(NamePattern("*.layers.*.mlp.*").matches("model.mlp.0.layers.up_proj"));
+  CHECK(NamePattern("a[bc]d*").matches("acd"));
   CHECK_FALSE(NamePattern("ab").matches("abab"));
   CHECK(
       NamePattern("?b").matches("\xc3\xa9"

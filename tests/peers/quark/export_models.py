@@ -73,8 +73,10 @@ def write_activations(model, tokens, path):
                 found.setdefault(f"{name}.output", []).append(output.flatten(0, -2))
         return hook
 
+    embedding = model.get_input_embeddings().weight
     for name, module in model.named_modules():
-        if isinstance(module, torch.nn.Linear):
+        # A head that is tied to the embedding has no tensor, and so is no layer of the checkpoint.
+        if isinstance(module, torch.nn.Linear) and module.weight is not embedding:
             hooks.append(module.register_forward_hook(keep(name)))
     for row in tokens.split(1):
         model(row)
