@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/spec/uniform_blocks.h"
 #include "families/conversions.h"
 #include "families/joined_layers.h"
 #include "families/module_path.h"
@@ -140,7 +141,7 @@ Status Awq::check(const List<LayerOutcome>& layers) const {
 json::Value Awq::quantization_config(const Config&, const List<LayerOutcome>& layers,
                                      const families::ModelFamily&) const {
   json::Array kept;
-  uint64_t group = 0;
+  const LayerOutcome* first = nullptr;
   bool has_head = false;
   KeptExperts experts(layers);
   for (const LayerOutcome& layer : layers) {
@@ -153,18 +154,12 @@ json::Value Awq::quantization_config(const Config&, const List<LayerOutcome>& la
       else if (experts.is_new(module))
         kept.emplace_back(module);
     }
-    if (group_of(layer) != 0) group = group_of(layer);
+    if (first == nullptr && group_of(layer) != 0) first = &layer;
   }
-  if (group == 0) return nullptr;
-  json::Value block;
-  block.set("quant_method", "awq");
-  block.set("bits", 4);
-  block.set("group_size", group);
-  block.set("zero_point", true);
-  block.set("version", "gemm");
-  block.set("modules_to_not_convert", std::move(kept));
-  if (has_head) block.set("lm_head", true);  // else loaders keep it
-  return block;
+  if (first == nullptr) return nullptr;
+  config::UniformScheme scheme = config::uniform_scheme(first->weight->front());
+  scheme.symmetric = false;  // the format always has zero points
+  return config::awq_block(scheme, has_head, std::move(kept));
 }
 
 Result<WeightLayout> Gptq::layout(const WeightDescription& weight, const Stages& stages) const {
@@ -245,17 +240,9 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& l
       dynamic.set(text_of("+:{}", exact(layer.layer)), std::move(own));
     }
   }
-  json::Value block;
-  block.set("quant_method", "gptq");
-  block.set("bits", bits);
-  block.set("group_size", group);
-  block.set("desc_act", is_reordered);
-  block.set("sym", !is_version_2(*first));
-  block.set("lm_head", !keeps_head);
-  block.set("checkpoint_format", is_version_2(*first) ? "gptq_v2" : "gptq");
-  block.set("pack_dtype", "int32");
-  if (!dynamic.members().empty()) block.set("dynamic", std::move(dynamic));
-  return block;
+  config::UniformScheme scheme = config::uniform_scheme(first->weight->front());
+  scheme.symmetric = !is_version_2(*first);
+  return config::gptq_block(scheme, is_reordered, !keeps_head, std::move(dynamic));
 }
 
 const CheckpointFormat& awq_format() noexcept {

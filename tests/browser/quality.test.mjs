@@ -156,7 +156,6 @@ test('a text is asked for by every algorithm that needs one, and by no other', a
     ['gptaq', true],
     ['cle', false],
     ['autosmoothquant', true],
-    ['merge_batch_norm', false],
   ]) {
     await writeConfig(page, { global_quant_config: { weight }, exclude: ['lm_head'], algo_config: [{ name }] });
     await asked.waitFor({ state: needsText ? 'visible' : 'detached' });

@@ -123,10 +123,25 @@ def check_loaded(source, found, keys, dtype, expected, weights):
             "change": difference(found, source.keys_and_outputs(dtype)[1])}
 
 
+def computes_in_float32(folder, name, dtype):
+    """Whether the class has this parameter in float32 in a model of 16 bits, as T5 has `wo`: then the loader decodes it so."""
+    cls = class_of(folder)
+    kept = set(cls._keep_in_fp32_modules or ()) if dtype == torch.float16 else set()
+    if dtype in (torch.float16, torch.bfloat16):
+        kept |= set(cls._keep_in_fp32_modules_strict or ())
+    return not kept.isdisjoint(name.split("."))
+
+
 def decoded_of(source, folder):
-    """(all tensors of a compressed-tensors folder as the source has them, decoded; names of the quantized ones)"""
-    decoded, names = stack_experts(*decode(folder), source.tensors, source.is_input_major)
-    return {name: tensor.to(source.tensors[name].dtype) if name in names else tensor for name, tensor in decoded.items()}, names
+    """(all tensors of a compressed-tensors folder as the loader has them, decoded; names of the quantized ones)"""
+    def is_float32(weight):
+        return weight in source.tensors and computes_in_float32(source.folder, weight, source.tensors[weight].dtype)
+
+    decoded, names = stack_experts(*decode(folder, is_float32), source.tensors, source.is_input_major)
+    for name in names:
+        if not is_float32(name):
+            decoded[name] = decoded[name].to(source.tensors[name].dtype)
+    return decoded, names
 
 
 def check_compressed(source, case, decoded, names):
@@ -149,9 +164,9 @@ def check_fake(source, case, decoded):
     state = dict(source.tensors)
     for name in sorted(changed):
         if name in decoded:
-            if not torch.equal(tensors[name], decoded[name]):
+            if not torch.equal(tensors[name], decoded[name].to(tensors[name].dtype)):
                 weights = weights or f"{name} is not what the compressed-tensors folder holds"
-            state[name] = decoded[name]
+            state[name] = tensors[name]
             continue
         is_input_major = source.is_input_major(name)
         weight, found = (tensor.mT.contiguous() if is_input_major else tensor for tensor in (source.tensors[name], tensors[name]))

@@ -107,8 +107,7 @@ def make(out, name):
         model.lm_head.weight = torch.nn.Parameter(0.1 * torch.randn(model.lm_head.weight.shape))
     shake(model)
     inputs = inputs_of(kind or any_type.inputs_for(model))
-    output = model(**inputs)
-    first = next(value for value in output.values() if torch.is_tensor(value) and value.is_floating_point())
+    first = outputs(model, inputs)[0]
     if not (torch.isfinite(first) | (first == -torch.inf)).all():  # detectors by words give minus infinity where there is no word
         raise ValueError("the output is not finite")
     write(model.to(getattr(torch, variant.get("dtype", "float32"))), folder, variant)
@@ -146,5 +145,6 @@ if __name__ == "__main__":
     import any_type
     from family_inputs import inputs_of
     from family_tokenizers import write_tokenizer
+    from model_outputs import outputs
 
     main()

@@ -1,5 +1,10 @@
 """All floating-point outputs of a model, and how far two lists of them are apart."""
 import torch
+from transformers import modeling_outputs
+
+# transformers 5.24.0: the class of Llama 4 with images reads this from the output of its language model, which has none.
+if not hasattr(modeling_outputs.MoeCausalLMOutputWithPast, "image_outputs"):
+    modeling_outputs.MoeCausalLMOutputWithPast.image_outputs = None
 
 UNLIKE = 1e300  # JSON has no infinity
 

@@ -55,8 +55,9 @@ def block_of(folder):
     return read_config(folder).get("quantization_config") or {"format": None, "config_groups": {}}
 
 
-def decode(folder):
-    """Tensors of a compressed-tensors folder, decoded: (all of them by name, names of the decoded ones)."""
+def decode(folder, is_float32=lambda weight: False):
+    """Tensors of a compressed-tensors folder, decoded: (all of them by name, names of the decoded ones). `is_float32`: weights that the loader decodes in
+    float32, whatever the dtype of their scales is."""
     block = block_of(folder)
     stored = read_tensors(folder)
     layers = [name.removesuffix("_scale") for name in stored if name.endswith(".weight_scale")]
@@ -65,6 +66,8 @@ def decode(folder):
         layer = weight.removesuffix(".weight")
         parts = {part: stored[f"{layer}.{part}"] for part in PARTS if f"{layer}.{part}" in stored}
         used.update(f"{layer}.{part}" for part in parts)
+        if is_float32(weight):
+            parts = {part: tensor.float() if part == "weight_scale" else tensor for part, tensor in parts.items()}
         scheme, layout = scheme_of(layer, block)
         values[weight] = BaseCompressor.get_value_from_registry(layout).decompress(parts, scheme)["weight"]
     return {**{name: tensor for name, tensor in stored.items() if name not in used}, **values}, set(layers)

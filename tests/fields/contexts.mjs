@@ -148,6 +148,8 @@ const quark = [
     },
   },
   { ...inFloats, config: { global_quant_config: { weight: { ...int8, dtype: 'int4' } }, exclude: ['conv'] } },
+  { ...inTransformer, config: { global_quant_config: { weight: { dtype: 'int8', qscheme: 'per_tensor' } } } },
+  { model: 'norm', format: 'onnx', runsAlgorithms: true, config: { global_quant_config: { weight: int8 } } },
   { ...calibrated, config: { global_quant_config: { weight: { ...weights[3] } } } },
   {
     ...calibrated,

@@ -223,6 +223,9 @@ export function isDropped({ applied, refused, remark, silent, values }) {
   return values !== undefined && values[0] !== true && silent.length > 1;
 }
 
+/** Whether a value of a row's field is read, and nothing comes of it but a warning. */
+export const isNotApplied = ({ remark }) => remark.some(({ code }) => code === 'not-applied');
+
 /** Calls `use` with a prober whose models are in a folder that ends with it. */
 export async function withProber(use) {
   const folder = mkdtempSync(join(tmpdir(), 'wasmquant-fields-'));

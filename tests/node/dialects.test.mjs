@@ -41,12 +41,18 @@ test('a config says whether its algorithms need tokens', async (t) => {
   const { $defs } = JSON.parse(readFileSync(new URL('../../dist/schema/quark.json', import.meta.url), 'utf8'));
   const names = $defs.Algorithm.anyOf.flatMap(({ properties }) => properties.name.enum);
   const scaling_layers = { first_layer: [], middle_layers: [], last_layer: [] };
-  const without = names.filter((name) => {
+  const refused = ['svdquant', 'autoround', 'twobitscalar'];
+  const configOf = (name) => {
     const algorithm = { name, ...(/^(rotation|quarot)$/.test(name) && { scaling_layers }) };
-    return !quantizer.parseConfig({ ...configs.quark, algo_config: [algorithm] }).needsTokens;
-  });
-  const notApplied = ['svdquant', 'autoround', 'twobitscalar'];
-  assert.deepEqual(without, ['rotation', 'quarot', 'cle', 'merge_batch_norm', ...notApplied]);
+    return { ...configs.quark, algo_config: [algorithm] };
+  };
+  const without = names.filter((name) => !refused.includes(name) && !quantizer.parseConfig(configOf(name)).needsTokens);
+  assert.deepEqual(without, ['rotation', 'quarot', 'cle', 'merge_batch_norm']);
+  for (const name of refused)
+    assert.throws(
+      () => quantizer.parseConfig(configOf(name)),
+      ({ diagnostics: [{ code, where }] }) => code === 'not-implemented' && where === '/algo_config/0',
+    );
   const brevitas = { ...configs.brevitas, algo_config: [{ name: 'GPTQ' }] };
   assert.ok(quantizer.parseConfig(brevitas).needsTokens);
   for (const config of Object.values(configs)) assert.equal(quantizer.parseConfig(config).needsTokens, false);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
-import { isDropped, probeAll } from '../fields/probe.mjs';
+import { isDropped, isNotApplied, probeAll } from '../fields/probe.mjs';
 import { dialects } from '../fields/schema_fields.mjs';
 import { guideOf, labels } from '../fields/table.mjs';
 
@@ -24,10 +24,20 @@ test('every field of every dialect changes the result, or a diagnostic names it'
   }
 });
 
+test('no field of AMD Quark or of Brevitas is read and not applied: what is not done is refused', () => {
+  for (const dialect of ['quark', 'brevitas'])
+    assert.deepEqual(
+      table[dialect].filter(isNotApplied).map(({ path }) => path),
+      [],
+      dialect,
+    );
+});
+
 test('what has no effect at all would be found', () => {
   const row = { applied: [], refused: [], remark: [], silent: [{ value: 1, code: '' }] };
   assert.ok(isDropped(row));
   assert.ok(!isDropped({ ...row, remark: [{ value: 2, code: 'ignored' }] }));
+  assert.ok(isNotApplied({ ...row, applied: [{ value: 1, code: '' }], remark: [{ value: 2, code: 'not-applied' }] }));
   const words = { ...row, applied: [{ value: 'a', code: '' }], values: ['a', 'b', 'c', 'd'] };
   assert.ok(!isDropped({ ...words, silent: [{ value: 'b', code: '' }] }), 'the default of an enumeration');
   assert.ok(isDropped({ ...words, silent: [{ value: 'b' }, { value: 'c' }] }));

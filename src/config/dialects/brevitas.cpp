@@ -230,7 +230,8 @@ class BrevitasParser {
         out_.warning_in("ignored", pointer_to(where, key.name), nullptr, "leave the key out",
                         "{} of a bias: biases are per tensor, symmetric, with the scale of input times weight", name);
     }
-    warn_not_applied(out_, where, "biases stay as they are");
+    out_.error_in("not-implemented", where, nullptr, "remove the key: biases stay as they are",
+                  "no file that is written here has biases with the scale of input times weight");
   }
 
   // Completes the list in place and checks the requirements between its members.
@@ -244,7 +245,6 @@ class BrevitasParser {
       return;
     }
     size_t searches = 0, preprocess = SIZE_MAX;
-    std::string names;
     for (size_t i = 0; i < list.items().size(); ++i) {
       json::Value& item = list.items()[i];
       const std::string place = text_of("{}/{}", where, i);
@@ -270,10 +270,7 @@ class BrevitasParser {
                       before ? "it belongs to algo_config" : "it belongs to pre_quant_opt_config",
                       "{} does not belong in this list", name);
       }
-      if (const char* left_out = not_applied(item)) {
-        if (!names.empty()) names += ", ";
-        names += left_out;
-      }
+      refuse_not_implemented(item, place);
       if (name == "Preprocess" && preprocess == SIZE_MAX) preprocess = i;
       const bool is_search = name == "GPTQ" || name == "GPFQ" || name == "GPFA2Q";
       if (is_search && searches++ != 0)
@@ -296,17 +293,20 @@ class BrevitasParser {
       out_.warning_in(
           "preprocess-order", where, nullptr, "the other steps expect a model that it has gone through",
           preprocess == SIZE_MAX ? "the list has no Preprocess" : "Preprocess is not the first of the list");
-    if (!names.empty())
-      out_.warning_in("not-applied", where, nullptr, nullptr, "not applied in this version: {}", names);
   }
 
-  // The part of an algorithm that has no counterpart here (pipeline/calibration/algorithm_list.h); null: nothing.
-  static const char* not_applied(const json::Value& item) {
+  // What has no counterpart here (pipeline/calibration/algorithm_list.h).
+  void refuse_not_implemented(const json::Value& item, const std::string& place) {
     const std::string& name = item["name"].as_string();
     if (name == "Preprocess" && item["channel_splitting_ratio"].as_number() > 0)
-      return "channel splitting of Preprocess";
-    if (name == "GPFA2Q") return "the accumulator's bound of GPFA2Q, which becomes GPFQ";
-    return name == "CalibrateBatchNorm" ? "CalibrateBatchNorm" : nullptr;
+      out_.error_in("not-implemented", place, "channel_splitting_ratio", "leave the key out",
+                    "channels are not split, because that changes the shapes of the model");
+    else if (name == "GPFA2Q")
+      out_.error_in("not-implemented", place, nullptr, "write GPFQ, which is what Brevitas makes of it since 0.12",
+                    "the accumulator's bound of GPFA2Q is not applied");
+    else if (name == "CalibrateBatchNorm")
+      out_.error_in("not-implemented", place, nullptr, "remove the entry",
+                    "statistics of batch norms are not estimated again");
   }
 
   void check_numbers(const json::Value& item, const std::string& where) {

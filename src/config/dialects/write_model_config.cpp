@@ -2,6 +2,7 @@
 #include "config/dialects/convert.h"
 #include "config/match/name_match.h"
 #include "config/spec/compressed_tensors_arguments.h"
+#include "config/spec/uniform_blocks.h"
 #include "core/message.h"
 
 namespace wasmquant::config {
@@ -127,23 +128,16 @@ class UniformWriter {
     const Entry* global = nullptr;
     for (const Entry& entry : conversion_.entries())
       if (entry.kind == Entry::Kind::global || (global == nullptr && entry.name == "Linear")) global = &entry;
-    json::Value out;
-    if (global != nullptr) scheme(*global, out);
-    if (out.is_null()) return nullptr;
+    const auto standard = global != nullptr ? scheme(*global) : std::nullopt;
+    if (!standard) return nullptr;
     if (global->kind != Entry::Kind::global) {
       covers_more_ = true;
       conversion_.lose(global->where, "{} has one scheme for all classes, not only for {}", name_of(to_), global->name);
     }
-    json::Value standard = out;
-    out.set("quant_method", name_of(to_));
     json::Value dynamic{json::Object{}};
     for (const Entry& entry : conversion_.entries()) {
       if (&entry == global) continue;
-      json::Value own;
-      if (entry.layer.weight.empty())
-        conversion_.lose_activations(entry);
-      else
-        scheme(entry, own);
+      const auto own = scheme(entry);
       if (own == standard) continue;
       if (to_ == Dialect::awq || entry.kind == Entry::Kind::type) {
         covers_more_ = true;
@@ -152,15 +146,11 @@ class UniformWriter {
         continue;
       }
       const std::string name = entry.kind == Entry::Kind::name ? glob_of(entry.name) : entry.name;
-      const bool leaves_all = conversion_.config().exact_names && own.is_null();
+      const bool leaves_all = conversion_.config().exact_names && !own;
       const std::string regex = leaves_all ? excluded_regex(conversion_.config(), entry.name) : regex_of(name);
-      dynamic.set(text_of("{}:{}", own.is_null() ? "-" : "+", regex),
-                  own.is_null() ? json::Value(json::Object{}) : std::move(own));
+      dynamic.set(text_of("{}:{}", own ? "+" : "-", regex), own ? gptq_scheme(*own) : json::Value(json::Object{}));
     }
-    if (to_ == Dialect::gptq)
-      gptq(out, dynamic);
-    else
-      awq(out);
+    json::Value out = to_ == Dialect::gptq ? gptq(*standard, dynamic) : awq(*standard);
     conversion_.lose_carried(to_ == Dialect::gptq ? "algo_config" : "");
     if (covers_more_ && out["group_size"].as_integer() > 0) {
       out.set("indivisible_groups", "fallback");
@@ -175,11 +165,11 @@ class UniformWriter {
   }
 
  private:
-  // {bits, group_size, sym}; nothing if they cannot express it.
-  void scheme(const Entry& entry, json::Value& out) {
+  // Nullopt if the dialect cannot express it, or there is no weight.
+  std::optional<UniformScheme> scheme(const Entry& entry) {
     const std::string where = conversion_.weight_where(entry);
     conversion_.lose_activations(entry);
-    if (entry.layer.weight.empty()) return;
+    if (entry.layer.weight.empty()) return std::nullopt;
     const QuantizationSpec& spec = entry.layer.weight.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
     const bool bits = to_ == Dialect::awq ? dtype.bits == 4
@@ -188,7 +178,7 @@ class UniformWriter {
     if (!dtype.is_integer || !bits || !rows || entry.layer.weight.size() > 1) {
       conversion_.lose(where, "{} has no {} {}", name_of(to_), dtype.name,
                        rows ? "weights" : "with one scale for the tensor");
-      return;
+      return std::nullopt;
     }
     if (dtype.is_signed && !spec.symmetric)
       conversion_.lose(where, "{} stores codes with zero points unsigned: {} becomes u{}", name_of(to_), dtype.name,
@@ -203,13 +193,11 @@ class UniformWriter {
     conversion_.compare_numbers(spec, here, where);
     if (!is_min_max(spec)) conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
     covers_more_ |= spec.scale_format != ScaleFormat::float32 || spec.grid.pads_groups;
-    out.set("bits", static_cast<int64_t>(dtype.bits));
-    out.set("group_size", spec.qscheme == QScheme::per_group ? spec.group_size : int64_t{-1});
-    out.set(to_ == Dialect::awq ? "zero_point" : "sym", to_ == Dialect::awq ? !spec.symmetric : spec.symmetric);
+    return uniform_scheme(spec);
   }
 
   // The first matching expression decides, so those of excluded layers come first.
-  void gptq(json::Value& out, json::Value& layers) {
+  json::Value gptq(const UniformScheme& standard, json::Value& layers) {
     const Config& config = conversion_.config();
     bool lm_head = true;
     json::Value dynamic{json::Object{}};
@@ -236,15 +224,10 @@ class UniformWriter {
       else
         conversion_.lose(text_of("{}/algo_config/{}", config.where, i), "gptq has no {}", name);
     }
-    out.set("desc_act", order);
-    out.set("lm_head", lm_head);
-    // v1 stores zero points minus one, which an asymmetric zero point of 0 underflows.
-    out.set("checkpoint_format", out["sym"].as_bool() ? "gptq" : "gptq_v2");
-    out.set("pack_dtype", "int32");
-    out.set("dynamic", std::move(dynamic));
+    return gptq_block(standard, order.as_bool(), lm_head, std::move(dynamic));
   }
 
-  void awq(json::Value& out) {
+  json::Value awq(const UniformScheme& standard) {
     const Config& config = conversion_.config();
     json::Array kept;
     for (size_t i = 0; i < config.exclude.size(); ++i) {
@@ -264,9 +247,7 @@ class UniformWriter {
     }
     bool lm_head = true;
     for (const std::string& name : config.exclude) lm_head &= name != "lm_head" && name != "*lm_head*";
-    if (lm_head) out.set("lm_head", true);
-    out.set("version", "gemm");
-    out.set("modules_to_not_convert", json::Value(std::move(kept)));
+    return awq_block(standard, lm_head, std::move(kept));
   }
 
   Conversion& conversion_;

@@ -29,11 +29,7 @@ void SpecParser::ignored(const char* key, const std::string& message) {
 
 void SpecParser::unsupported(const char* code, const char* key, const std::string& message, const std::string& hint) {
   holds_ = false;
-  if (dtype_unsupported_) return;
-  if (use_ == TensorUse::weight)
-    in_.error(code, key, message, hint);
-  else
-    in_.warning("not-applied", key, message, "the spec is left out");
+  if (!dtype_unsupported_) in_.error(code, key, message, hint);
 }
 
 std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorUse use,

@@ -22,14 +22,13 @@ class Checker {
   Checker(const json::Value& value, std::string where, const LayerConfig& weights, DiagnosticList& out)
       : value_(value), where_(std::move(where)), weights_(weights), out_(out) {}
 
-  /// The name if that algorithm is not applied; otherwise "".
-  std::string_view check(bool cache_before_rope) {
+  void check(bool cache_before_rope) {
     const json::Value* name = value_.find("name");
     if (name == nullptr || !name->is_string()) {
       const List<std::string_view> names = names_of_all();
       out_.error("key-missing", where_, "an algorithm config is an object with a name",
                  text_of("one of: {}", joined(std::span(names.data(), names.size()))));
-      return {};
+      return;
     }
     const AlgorithmInfo* row = nullptr;
     for (const AlgorithmInfo& each : kAlgorithms)
@@ -37,7 +36,7 @@ class Checker {
     if (row == nullptr) {
       const List<std::string_view> names = names_of_all();
       unknown_word(name->as_string(), pointer_to(where_, "name"), std::span(names.data(), names.size()), out_);
-      return {};
+      return;
     }
     check_fields(row->fields);
     const std::string_view first = word_at(row->names, 0);
@@ -56,7 +55,9 @@ class Checker {
       if (const json::Value& number = value_[key]; number.is_number() && !(number.as_number() >= 0))
         problem(key, "expected a number that is not negative");
     if (row->is_calibrated) check_against_weights();
-    return row->is_applied ? std::string_view() : name->as_string();
+    if (!row->is_applied)
+      out_.error_in("not-implemented", where_, nullptr, "remove the entry, or take gptq or awq", "there is no {q} here",
+                    name->as_string());
   }
 
  private:
@@ -133,8 +134,8 @@ class Checker {
     if (given("online_r1_rotation") && !r1) problem("online_r1_rotation", "r1 is off");
     if (given("online_config") && !r1 && !r4) problem("online_config", "only r1 and r4 can be online");
     if (given("optimized_rotation_path"))
-      out_.warning_in("not-applied", where_, "optimized_rotation_path", "remove the key",
-                      "rotations that were trained elsewhere are not read");
+      out_.error_in("not-implemented", where_, "optimized_rotation_path", "remove the key",
+                    "rotations that were trained elsewhere are not read");
     if (on("trainable") && r3) problem("trainable", "r3 cannot be trained");
     if (on("train_smooth") && !on("trainable")) problem("train_smooth", "needs trainable");
     if (on("train_smooth") && !given("smooth_positions")) problem("train_smooth", "needs smooth_positions");
@@ -169,17 +170,11 @@ class Checker {
 void check_algorithms(const ObjectReader& in, const char* key, const LayerConfig& weights, bool cache_before_rope) {
   const json::Value* value = in.find(key);
   if (value == nullptr) return;
-  std::string names;
   const auto check = [&](const json::Value& item, const std::string& where) {
-    const std::string_view name = Checker(item, where, weights, in.out()).check(cache_before_rope);
-    if (name.empty()) return;
-    if (!names.empty()) names += ", ";
-    names += name;
+    Checker(item, where, weights, in.out()).check(cache_before_rope);
   };
   if (value->is_object()) check(*value, in.at(key));
   for (size_t i = 0; i < value->items().size(); ++i) check(value->items()[i], text_of("{}/{}", in.at(key), i));
-  if (!names.empty())
-    in.warning("not-applied", key, text_of("this version does not know these: {}", names), "remove the key");
 }
 
 }  // namespace wasmquant::config

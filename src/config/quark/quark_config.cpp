@@ -126,8 +126,8 @@ void read_shared_scales(const ObjectReader& in, Config& config) {
 }
 
 void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache) {
-  const auto warn = [&](const char* key, std::string_view what) {
-    in.warning("not-applied", key, text_of("not applied: {}", what), "remove the key");
+  const auto refuse = [&](const char* key, std::string_view what) {
+    in.error("not-implemented", key, text_of("{}", what), "remove the key");
   };
   if (const json::Value* value = in.find("kv_cache_quant_config"); value != nullptr) {
     for (const auto& [name, layer] : value->members()) {
@@ -141,20 +141,18 @@ void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache
       cache.emplace_back(name, std::move(parsed));
     }
   }
-  DiagnosticList softmax_problems;  // its "not applied" remarks would repeat the one below
-  if (const json::Value* softmax = in.find("softmax_quant_spec")) {
-    if (softmax->is_object()) parse_spec(*softmax, in.at("softmax_quant_spec"), TensorUse::output, softmax_problems);
-    warn("softmax_quant_spec", "attention probabilities are not quantized");
-  }
-  for (const Diagnostic& problem : softmax_problems.items())
-    if (problem.severity == Severity::error) in.out().add(problem);
+
+  if (const json::Value* softmax = in.find("softmax_quant_spec"); softmax != nullptr && !softmax->is_null())
+    refuse("softmax_quant_spec",
+           "attention probabilities are quantized by the program that runs the model, and no file that is written here "
+           "says so");
 
   if (const json::Value* group = in.find("kv_cache_group")) check_names(*group, in.at("kv_cache_group"), in.out());
   if (const json::Value* scale = in.find("min_kv_scale"); scale != nullptr && !(scale->as_number() >= 0))
     in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
   if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
-    in.warning("not-applied", "keep_prequantized_layers",
-               "layers that are quantized already are always kept as they are", "remove the key");
+    refuse("keep_prequantized_layers",
+           "false asks to quantize again what is quantized already: its layers are always kept as they are");
 }
 
 void read_export(const ObjectReader& in, Config& config) {

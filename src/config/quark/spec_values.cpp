@@ -116,7 +116,10 @@ void SpecParser::read_training() {
   const bool is_tqt = spec_.observer == ObserverId::TQTObserver || spec_.observer == ObserverId::TQTKLJObserver;
   const json::Value& method = (*training)["threshold_init_meth"];
   if (!is_tqt || method.is_null())
-    return in_.warning("not-applied", "qat_spec", "training-aware quantization is not applied to a weight file");
+    return in_.error("not-implemented", "qat_spec",
+                     "nothing is trained here: of a qat_spec only threshold_init_meth is read, with observer_cls "
+                     "TQTObserver",
+                     "remove the key");
   switch (index_in(python_name(method.as_string()), "_3sd|_3SD|_kl_j|_KL_J|_LL_J")) {
     case -1:
       return in_.error("value-unknown", "qat_spec", "threshold_init_meth is neither _3sd nor _kl_j");

@@ -9,13 +9,13 @@ namespace wasmquant {
 namespace {
 
 // Weight files other than ONNX do not tell which layer follows a batch norm.
-void warn_of_norms(const Config& config, List<Diagnostic>& diagnostics) {
+Status refuse_norms(const Config& config) {
   const List<AskedAlgorithm> asked = asked_algorithms(config);
   const AskedAlgorithm* const merge = find_merge(asked);
-  if (merge != nullptr && !merge->is_implied)
-    diagnostics.push_back({Severity::warning, "not-applied", merge->where,
-                           "batch norms are folded in ONNX models alone: weight files do not say what follows what",
-                           ""});
+  if (merge == nullptr || merge->is_implied) return {};
+  return error_at(ErrorCode::not_implemented, merge->where,
+                  "batch norms are folded in ONNX models only: weight files do not say what follows what. Remove the "
+                  "entry");
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
   if (options.experts == ExpertChoice::exclude && format.checkpoint == nullptr)
     return error_at(ErrorCode::format_unsupported, "excludeExperts",
                     "{} files have no experts that could be left as one: exclude their layers by name", format.name);
-  if (!source.has_graph) warn_of_norms(config, diagnostics);
+  if (!source.has_graph) TRY_VOID(refuse_norms(config));
   if (format.takes_recipes && !is_recipe)
     return error_at(
         ErrorCode::format_unsupported, "format",

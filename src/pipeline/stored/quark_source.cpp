@@ -12,8 +12,12 @@ namespace {
 constexpr std::string_view kQuark = "quark";
 constexpr uint64_t kCodesPerWord = 8;  // of 4 bits
 
+// What made the file, or is done where it runs: it says nothing of the weights, and may be what this version cannot do.
+constexpr const char* kNotOfWeights[] = {"algo_config", "pre_quant_opt_config", "softmax_quant_spec",
+                                         "keep_prequantized_layers"};
+
 // Which layers have codes is seen in the tensors, so that an exclusion that this version cannot match does no harm.
-json::Value without_unusable_exclusions(const json::Value& block) {
+json::Value of_weights(const json::Value& block) {
   json::Array usable;
   for (const json::Value& entry : block["exclude"].items()) {
     std::string problem;
@@ -22,6 +26,8 @@ json::Value without_unusable_exclusions(const json::Value& block) {
   }
   json::Value own = block;
   if (!block["exclude"].is_null()) own.set("exclude", std::move(usable));
+  for (const char* key : kNotOfWeights)
+    if (!block[key].is_null()) own.set(key, json::Value());
   return own;
 }
 
@@ -110,7 +116,7 @@ class QuarkSource final : public SourceFormat {
 }  // namespace
 
 Result<std::unique_ptr<SourceFormat>> quark_source(const json::Value& block) {
-  TRY(parsed, config::parse_text(json::write(without_unusable_exclusions(block)), kQuark));
+  TRY(parsed, config::parse_text(json::write(of_weights(block)), kQuark));
   const auto refuse_bias = [&](const LayerConfig& layer) -> Status {
     const bool has_codes = !layer.bias.empty() && !info_of(layer.bias.front().dtype).is_plain_cast();
     const bool is_real =

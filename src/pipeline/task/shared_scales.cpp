@@ -133,7 +133,7 @@ Result<std::optional<Diagnostic>> share_scales(const List<LayerTask>& weights, c
               remark = warning_of(weights[members.front()], weights[members[1]]);
         });
   if (!remark && groups && !groups->empty() && !is_any)
-    remark = {Severity::note, "not-applied", text_of("{}/shared_scale_groups", where),
+    remark = {Severity::note, "no-effect", text_of("{}/shared_scale_groups", where),
               "no two weights of these groups share a scale: none of them has one for the whole tensor", ""};
   return remark;
 }

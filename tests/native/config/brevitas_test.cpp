@@ -97,19 +97,19 @@ TEST_CASE("brevitas: rules of a config") {
       {brevitas(""), "warning nothing-quantized "},
       {brevitas(wi), "note needs-calibration /global_quant_config"},
       {brevitas(wi + R"(,"bias":{"bit_width":32})"),
-       "warning not-applied /global_quant_config/bias\nnote needs-calibration /global_quant_config"},
+       "error not-implemented /global_quant_config/bias\nnote needs-calibration /global_quant_config"},
       {brevitas(w + R"(,"bias":{"bit_width":32})"),
-       "error key-missing " + kG + "/bias\nwarning not-applied " + kG + "/bias"},
+       "error key-missing " + kG + "/bias\nerror not-implemented " + kG + "/bias"},
       {brevitas(wi + R"(,"bias":{"bit_width":12})"),
-       "error value-invalid " + kG + "/bias/bit_width\nwarning not-applied " + kG + "/bias" + inputs},
+       "error value-invalid " + kG + "/bias/bit_width\nerror not-implemented " + kG + "/bias" + inputs},
       {brevitas(wi + R"(,"bias":{"quant_type":"float_quant"})"),
-       "error value-invalid " + kG + "/bias/quant_type\nwarning not-applied " + kG + "/bias" + inputs},
+       "error value-invalid " + kG + "/bias/quant_type\nerror not-implemented " + kG + "/bias" + inputs},
       {brevitas(
            wi +
            R"(,"bias":{"qscheme":"per_channel","symmetric":false,"scale_type":"pof2","param_type":"mse","mantissa_bit_width":3})"),
-       "warning ignored " + kG + "/bias/qscheme\nwarning ignored " + kG + "/bias/symmetric\nwarning ignored " + kG +
-           "/bias/scale_type\nwarning ignored " + kG + "/bias/param_type\nwarning ignored " + kG +
-           "/bias/mantissa_bit_width\nwarning not-applied " + kG + "/bias" + inputs},
+       "error not-implemented " + kG + "/bias\nwarning ignored " + kG + "/bias/qscheme\nwarning ignored " + kG +
+           "/bias/symmetric\nwarning ignored " + kG + "/bias/scale_type\nwarning ignored " + kG +
+           "/bias/param_type\nwarning ignored " + kG + "/bias/mantissa_bit_width" + inputs},
       {brevitas(w + R"(,"input_tensors":{"qscheme":"per_channel"})"),
        "warning ignored " + kG + "/input_tensors/qscheme" + inputs},
       {brevitas(w, R"(,"pre_quant_opt_config":[],"backend":"fx")"), "error value-invalid /backend"},
@@ -117,7 +117,7 @@ TEST_CASE("brevitas: rules of a config") {
       {brevitas(w, R"(,"pre_quant_opt_config":[],"brevitas_version":"0.9")"), "error value-unknown /brevitas_version"},
       {brevitas(w, pre + R"([{"name":"Preprocess","trace_model":false}])"), "note no-effect /pre_quant_opt_config/0"},
       {brevitas(w, pre + R"([{"name":"Preprocess","channel_splitting_ratio":0.1}])"),
-       "warning not-applied /pre_quant_opt_config"},
+       "error not-implemented /pre_quant_opt_config/0/channel_splitting_ratio"},
       {brevitas(w, pre + R"([{"name":"ActivationEqualization"}])"),
        "warning preprocess-order /pre_quant_opt_config\nnote equalization-folded /pre_quant_opt_config/0"},
       {brevitas(w, pre + R"([{"name":"ActivationEqualization"},{"name":"Preprocess"}])"),
@@ -133,9 +133,9 @@ TEST_CASE("brevitas: rules of a config") {
       {brevitas(w, algo + R"([{"name":"GPTQ"},{"name":"GPTQ"}])"), "error value-invalid /algo_config/1"},
       {brevitas(w, algo + R"([{"name":"GPFQ"}])"), "error key-missing /algo_config/0"},
       {brevitas(wi, algo + R"([{"name":"GPFA2Q","accumulator_bit_width":14}])"),
-       "warning not-applied /algo_config\nnote needs-calibration /global_quant_config"},
+       "error not-implemented /algo_config/0\nnote needs-calibration /global_quant_config"},
       {brevitas(w, algo + R"([{"name":"CalibrateBatchNorm"},{"name":"BiasCorrection"}])"),
-       "warning not-applied /algo_config"},
+       "error not-implemented /algo_config/0"},
       {brevitas(w, algo + R"([{"name":"GPTQQ"}])"), "error value-unknown /algo_config/0/name"},
       {brevitas(w, algo + R"([{}, 3])"), "error value-unknown /algo_config/0/name\nerror type-invalid /algo_config/1"},
       {brevitas(w, R"(,"pre_quant_opt_config":[],"exclude":["re:("])"), "error pattern-invalid /exclude/0"},

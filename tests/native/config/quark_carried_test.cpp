@@ -14,7 +14,7 @@ std::string quark_carried_errors_of(const std::string& algorithm, const std::str
   std::string text;
   for (const wasmquant::Diagnostic& d : wasmquant::config::check(
            R"({"global_quant_config":{"weight":)" + weight + R"(},"algo_config":[)" + algorithm + "]" + rest + "}")) {
-    if (d.code == "not-applied" || d.code == "no-effect") continue;
+    if (d.code == "no-effect") continue;
     text += (text.empty() ? "" : "\n") + d.code + " " +
             (d.where.starts_with("/algo_config/0") ? "{}" + d.where.substr(14) : d.where);
   }
@@ -68,9 +68,13 @@ TEST_CASE("algorithm configs, with old and new fields") {
       {"{\"name\":\"rotation\",\"train_smooth\":true," + kLayers + "}",
        "value-invalid {}/train_smooth\nvalue-invalid {}/train_smooth"},
       {"{\"name\":\"rotation\",\"trainable\":true,\"train_smooth\":true,\"smooth_positions\":[]," + kLayers + "}", ""},
-      {R"({"name":"svdquant","svd_rank":16,"use_gptq":true,"gptq_percdamp":0.01})", ""},
-      {R"({"name":"autoround","iters":200,"lr":0.005,"enable_minmax_tuning":true,"batch_size":8})", ""},
-      {R"({"name":"twobitscalar","bits":2,"group_size":64,"calib_batches":null,"enable_incoherence":true})", ""},
+      {R"({"name":"svdquant","svd_rank":16,"use_gptq":true,"gptq_percdamp":0.01})", "not-implemented {}"},
+      {R"({"name":"autoround","iters":200,"lr":0.005,"enable_minmax_tuning":true,"batch_size":8})",
+       "not-implemented {}"},
+      {R"({"name":"twobitscalar","bits":2,"group_size":64,"calib_batches":null,"enable_incoherence":true})",
+       "not-implemented {}"},
+      {"{\"name\":\"rotation\",\"optimized_rotation_path\":\"r.safetensors\"," + kLayers + "}",
+       "not-implemented {}/optimized_rotation_path"},
       {"{\"name\":\"quarot\",\"random\":false,\"optimized_rotation_path\":null," + kLayers + "}", ""},
       {R"({"name":"gpfq","act_order":true,"inside_layer_modules":["down_proj"]})", ""},
       {R"({"name":"gpfq","desc_act":true})", "key-unknown {}/desc_act"},
@@ -79,7 +83,7 @@ TEST_CASE("algorithm configs, with old and new fields") {
       {R"({"name":"activationequalization","is_layerwise":false,"alpha":0.5})", ""},
       {R"({"name":"biascorrection","alpha":1})", "key-unknown {}/alpha"},
       {"{\"name\":\"rotation\",\"random_r1\":true,\"seed\":3," + kLayers + "}", ""},
-      {R"({"name":"svdquant","svd_rank":1.5})", "type-invalid {}/svd_rank"},
+      {R"({"name":"svdquant","svd_rank":1.5})", "not-implemented {}\ntype-invalid {}/svd_rank"},
       {R"({"name":"AWQ"})", "value-unknown {}/name"},
       {R"([])", "key-missing {}"},
   };
@@ -91,7 +95,7 @@ TEST_CASE("algorithm configs, with old and new fields") {
   CHECK(quark_carried_errors_of(R"({"name":"gptq","group_size":128,"bit":4})", grouped) ==
         "contradiction {}/group_size");
   CHECK(quark_carried_errors_of(R"({"name":"gptq","group_size":64})", grouped) == "");
-  CHECK(quark_carried_errors_of(R"({"name":"twobitscalar","group_size":128})", grouped) == "");
+  CHECK(quark_carried_errors_of(R"({"name":"twobitscalar","group_size":128})", grouped) == "not-implemented {}");
 }
 
 TEST_CASE("kv cache, softmax, shared scales, rotation before the cache") {
@@ -103,8 +107,9 @@ TEST_CASE("kv cache, softmax, shared scales, rotation before the cache") {
       {R"(,"shared_scale_groups":[["q_proj","k_proj"],["gate","up"]])", ""},
       {R"(,"shared_scale_groups":["q_proj",[2]])",
        "type-invalid /shared_scale_groups/0\ntype-invalid /shared_scale_groups/1/0"},
-      {R"(,"softmax_quant_spec":{"dtype":"fp8_e4m3"},"quant_mode":"fx_graph_mode")", ""},
-      {R"(,"softmax_quant_spec":{"dtype":"fp9"})", "value-unknown /softmax_quant_spec/dtype"},
+      {R"(,"softmax_quant_spec":null,"quant_mode":"fx_graph_mode")", ""},
+      {R"(,"softmax_quant_spec":{"dtype":"fp8_e4m3"})", "not-implemented /softmax_quant_spec"},
+      {R"(,"keep_prequantized_layers":false)", "not-implemented /keep_prequantized_layers"},
       {R"(,"quant_mode":"fx")", "value-unknown /quant_mode"},
       {R"(,"layer_quant_config":{"a":{"weight":{"dtype":"int8"},"target_device":"tpu"}})",
        "value-unknown /layer_quant_config/a/target_device"},

@@ -287,7 +287,7 @@ TEST_CASE("batch norms: what cannot be done is told") {
   diagnostics.clear();
   REQUIRE(bool(make_plan(plain.read(), onnx_folding_config_of(kOnnxFoldingInt8, ""), {}, diagnostics)));
   REQUIRE(diagnostics.size() == 1);
-  CHECK(diagnostics[0].code == "not-applied");
+  CHECK(diagnostics[0].code == "no-effect");
   // Nor is it said where it only comes along.
   diagnostics.clear();
   REQUIRE(bool(make_plan(plain.read(), R"({"dialect": "brevitas", "global_quant_config": {"weight": {}},

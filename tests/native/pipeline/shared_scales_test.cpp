@@ -188,7 +188,7 @@ TEST_CASE("shared scales: groups of the config share scales per tensor too, as i
   }
   const Made none = scales_of(model, config_of(R"({"dtype":"int8","qscheme":"per_channel","ch_axis":0})", groups),
                               "quark", "weight_scale");
-  CHECK(none.says("not-applied"));
+  CHECK(none.says("no-effect"));
   PlanOptions options;
   options.format = "quark";
   List<Diagnostic> diagnostics;

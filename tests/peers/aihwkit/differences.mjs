@@ -44,7 +44,8 @@ export const refusals = [
     id: 'cross entropy per channel',
     text: 'aihwkit takes cross_entropy with per_channel and golden_section, and fails as soon as it meets a matrix',
     explains: ({ where, message }) =>
-      where.endsWith('/per_channel') && message.startsWith('cross_entropy has one loss'),
+      where.endsWith('/per_channel') &&
+      message.startsWith('cross_entropy by golden_section has a range for each channel'),
   },
   {
     id: 'one bit',

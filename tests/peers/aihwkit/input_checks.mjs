@@ -5,7 +5,7 @@ import { parsed } from '../../node/written_model.mjs';
 import { CaseRow } from '../case_row.mjs';
 import { errorsOf, readTensors } from '../tensor_files.mjs';
 
-/** Brent's method ends where sums of float32 let it: another end is as good if the loss is. */
+/** Brent's method ends where sums of float32 let it: another end is as good if the loss is, or if it is where aihwkit ends with columns in another order. */
 const lossTolerance = 1.01;
 
 /** Sum of squared errors of x and y. */
@@ -53,7 +53,10 @@ function difference({ header, data }, expected, batches, layer, { config, estima
     const seen = entry?.range_opt_method === 'grid' ? batches : batches.slice(-1);
     const ours = lossOf(seen, estimator, { scale, zeroPoint, symmetric });
     const best = lossOf(seen, estimator, { scale: theirs, zeroPoint: zero, symmetric });
-    if (ours <= best * lossTolerance + 1e-12) {
+    const others = expected.get(`${layer} other scales`)?.data ?? [];
+    const zeros = expected.get(`${layer} other zero_points`)?.data ?? [];
+    const ends = [...others].map((end, i) => lossOf(seen, estimator, { scale: end, zeroPoint: zeros[i], symmetric }));
+    if (ours <= Math.max(best, ...ends) * lossTolerance + 1e-12) {
       row.searches = (row.searches ?? 0) + 1;
       return undefined;
     }
@@ -99,6 +102,6 @@ export async function checkInputs({ environment, quantizer, folder, options: { s
     );
     row.add(name, failures.filter(Boolean));
   }
-  row.note = `${compared} inputs compared, ${row.searches ?? 0} of them other ends of searches, with a loss within 1 %`;
+  row.note = `${compared} inputs compared, ${row.searches ?? 0} of them other ends of searches: with a loss within 1 % of aihwkit's, or of its own with the columns in another order`;
   return row;
 }

@@ -25,5 +25,5 @@ const cases = [
 
 /** Rows of the table of `npm run test:peers`. */
 export async function checkAutoRound(environment, quantizer, folder, { only }) {
-  return [await checkRuntime(environment, quantizer, folder, { cases, only })];
+  return checkRuntime(environment, quantizer, folder, { cases, only });
 }

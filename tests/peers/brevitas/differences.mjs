@@ -37,6 +37,26 @@ export const refusals = [
       code === 'value-invalid' && where.endsWith('/bit_width') && message.includes(', a sign, '),
   },
   {
+    id: 'biases',
+    text: 'Brevitas quantizes a bias with the scale of input times weight while the model runs; no file that is written here holds that',
+    explains: ({ code, where }) => code === 'not-implemented' && where === '/global_quant_config/bias',
+  },
+  {
+    id: 'batch norms estimated again',
+    text: 'CalibrateBatchNorm runs the quantized model to find new statistics of its batch norms; that is not done here',
+    explains: ({ code, message }) => code === 'not-implemented' && message.startsWith('statistics of batch norms'),
+  },
+  {
+    id: 'channel splitting',
+    text: 'channel_splitting_ratio makes layers wider, which is not done here',
+    explains: ({ code, where }) => code === 'not-implemented' && where.endsWith('/channel_splitting_ratio'),
+  },
+  {
+    id: 'GPFA2Q',
+    text: 'GPFA2Q bounds an accumulator; Brevitas has had only GPFQ since 0.12, which is the name to write',
+    explains: ({ code, message }) => code === 'not-implemented' && message.includes('bound of GPFA2Q'),
+  },
+  {
     id: 'one bit',
     text: 'integers of one bit: Brevitas takes them for inputs and outputs, and makes NaN of weights',
     explains: ({ code, where, message }) =>

@@ -21,6 +21,16 @@ const ways = {
 };
 const script = 'chains.py';
 
+/** A model whose only weights cannot be quantized is refused as a whole: nothing of it would change. */
+const refusals = [
+  {
+    id: 'nothing quantized',
+    text: 'every weight of the model is one that stays as it is: its reader is none that quantizes, or has no groups',
+    explains: ({ code, message }) =>
+      code === 'nothing-quantized' || (code === 'format-unsupported' && message.includes('is for matrices only')),
+  },
+];
+
 /** A row of the table of `npm run test:peers`. */
 export async function checkChains(environment, quantizer, folder, { seed, count }) {
   const row = new CaseRow('weights behind Identity, Transpose, Cast, Reshape');
@@ -34,7 +44,7 @@ export async function checkChains(environment, quantizer, folder, { seed, count 
         const target = join(models, `${number}-${way}.onnx`);
         await quantizer.quantizeModel(model, config, { target, onnx });
       } catch (error) {
-        row.failures.push(`${number}-${way}: ${error.message}`);
+        row.refuse(`${number}-${way}`, refusals, error, error.message);
       } finally {
         await model.close();
       }

@@ -17,7 +17,7 @@ const built = { model: 'tiny-llama', dtype: 'float16', how: 'by its builder' };
 const groupsDiffer = 'RuntimeError: The size of tensor a';
 // It reads zero points of version 2 as those of version 1, and codes of int4 as unsigned ones (of dense layers; it has another way for experts).
 const differ = 'logits differ';
-const gptqRefusals = { int4_wo_128: groupsDiffer, uint4_wo_64: differ };
+const gptqRefusals = { uint4_wo_64: differ };
 const quarkRefusals = { uint4_wo_128: groupsDiffer, int4_wo_64: differ, int8: 'ValueError: Unexpected dtype: int8.' };
 
 const cases = [
@@ -41,6 +41,12 @@ const cases = [
     presets: ['int4_wo_32'],
     options: { onnx: { externalData: true } },
     how: 'external data',
+  }),
+  ...casesOf({
+    ...onnx,
+    model: 'tiny-llama',
+    isWrong: true,
+    presets: ['int8_dynamic', 'int8_per_tensor', 'int4_wo_32', 'uint4_wo_64'],
   }),
   ...casesOf({ ...built, format: 'awq', presets: ['uint4_wo_64'] }),
   ...casesOf({
@@ -66,7 +72,7 @@ const cases = [
 /** Rows of the table of `npm run test:peers`. */
 export async function checkOnnxruntime(environment, quantizer, folder, { only, seed, count }) {
   const writer = new OnnxWriter(environment, quantizer, folder);
-  const row = await checkRuntime(environment, quantizer, folder, { cases, only, writer });
+  const [row, ...others] = await checkRuntime(environment, quantizer, folder, { cases, only, writer });
   row.note = `tokens, and checkpoints by its builder: onnxruntime-genai ${environment.versionOf('onnxruntime-genai')}`;
-  return [row, await checkChains(environment, quantizer, folder, { seed, count })];
+  return [row, ...others, await checkChains(environment, quantizer, folder, { seed, count })];
 }

@@ -30,9 +30,9 @@ function transposed(values, [rows, columns]) {
 
 /**
  * Writes `tensor` of a float32 file as its spec makes it. MatMul has its weights [in, out], and so axes of a spec count; but those of
- * MatMulNBits, whose codes are [out, groups, bytes], count in [out, in].
+ * MatMulNBits, whose codes are [out, groups, bytes], count in [out, in]. `isWrong`: the first scale of the matrix is doubled.
  */
-function rewrite(quantizer, folder, { name, dtype, shape, file, begin, end }, { spec, outputs }) {
+function rewrite(quantizer, folder, { name, dtype, shape, file, begin, end }, { spec, outputs }, isWrong) {
   if (dtype !== 'F32' || shape.length !== 2)
     throw new Error(`${name} is ${dtype} of ${shape.length} axes, not a float32 matrix`);
   const descriptor = openSync(join(folder, file), 'r+');
@@ -47,10 +47,19 @@ function rewrite(quantizer, folder, { name, dtype, shape, file, begin, end }, { 
       outputs[0].shape.length === 3
         ? transposed(decoded(transposed(values, shape), reversed), reversed)
         : decoded(values, shape);
+    if (isWrong) doubleScale(dequantized, shape, spec);
     writeSync(descriptor, new Uint8Array(dequantized.buffer, dequantized.byteOffset), 0, bytes.length, begin);
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Doubles what the scale of the first output, and of its first group, covers in `values` [in, out]. */
+function doubleScale(values, [inputs, outputs], { qscheme, group_size: group }) {
+  const columns = qscheme === 'per_tensor' ? outputs : 1;
+  const rows = qscheme === 'per_group' ? Math.min(group, inputs) : inputs;
+  for (let row = 0; row < rows; ++row)
+    for (let column = 0; column < columns; ++column) values[row * outputs + column] *= 2;
 }
 
 export class OnnxWriter extends Writer {
@@ -74,9 +83,8 @@ export class OnnxWriter extends Writer {
     return target;
   }
 
-  /** As the base does; an ONNX model is compared by its codes, so that zero points take no wider bound. */
   async write(model, entry) {
-    const { preset, format, options } = entry;
+    const { preset, format, options, isWrong } = entry;
     if (format !== 'onnx') return super.write(model, entry);
     const source = await this.#floatModel(model);
     const opened = await this.quantizer.open(source);
@@ -92,14 +100,15 @@ export class OnnxWriter extends Writer {
       const reference = `${folder}-reference`;
       this.#references.set(folder, reference);
       cpSync(source, reference, { recursive: true });
+      const wrong = isWrong && quantized.find(({ name }) => /down_proj/.test(name));
       for (const planned of quantized) {
         const tensor = opened.tensors.find(({ name }) => name === planned.name);
-        rewrite(this.quantizer, reference, tensor, planned);
+        rewrite(this.quantizer, reference, tensor, planned, planned === wrong);
       }
       const { config } = this.quantizer.presets().find((found) => found.name === preset);
       const { input_tensors: input } = config.global_quant_config ?? {};
       const inputs = input?.is_dynamic ? 'uint8' : null; // DynamicQuantizeLinear
-      return { folder, reference, inputs };
+      return { folder, reference, inputs, inputGroup: null };
     } finally {
       await opened.close();
     }

@@ -9,7 +9,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import onnxruntime_genai
+import torch
 from make_onnx import build
+from moved_outputs import DRAWS, factors
 
 GENERATED = 5
 # Else what is fused with DequantizeLinear multiplies inputs of eight bits.
@@ -33,9 +35,31 @@ def with_rounded_inputs(path):
     onnx.save(model, path)
 
 
-def logits_of(folder, tokens):
+def write_moved(path, dtype, seed):
+    """The model at `path` with each output of its MatMul nodes off by roundings; returns the path of the copy beside it."""
+    model = onnx.load(path, load_external_data=False)
+    weights = {tensor.name: tensor for tensor in model.graph.initializer}
+    generator = torch.Generator().manual_seed(seed)
+    nodes = []
+    for node in model.graph.node:
+        nodes.append(node)
+        if node.op_type != "MatMul" or node.input[1] not in weights:
+            continue
+        made, moved = node.output[0], f"{node.output[0]}_moved"
+        values = factors(weights[node.input[1]].dims[-1], dtype, generator).numpy().astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(values, f"{moved}_factors"))
+        node.output[0] = moved
+        nodes.append(onnx.helper.make_node("Mul", [moved, f"{moved}_factors"], [made]))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    target = os.path.join(os.path.dirname(path), "moved.onnx")
+    onnx.save(model, target)
+    return target
+
+
+def logits_of(folder, tokens, name="model.onnx"):
     """Outputs of all positions of a prompt, without a past."""
-    path = os.path.join(folder, "model.onnx")
+    path = os.path.join(folder, name)
     options = onnxruntime.SessionOptions()
     for key, value in ACCURACY.items():
         options.add_session_config_entry(key, value)
@@ -79,7 +103,15 @@ def run(folder, case, is_reference):
             folder, path = made, os.path.join(made, "model.onnx")
         if is_reference and case["inputs"]:
             with_rounded_inputs(path)
-        return logits_of(folder, case["tokens"]), None if case["isEncoder"] else tokens_of(folder, case["tokens"])
+        answer = logits_of(folder, case["tokens"]), None if case["isEncoder"] else tokens_of(folder, case["tokens"])
+        if not is_reference:
+            return answer
+        # What the runtime computes in is float32, whatever the dtype of a checkpoint.
+        draws = []
+        for seed in range(DRAWS):
+            name = os.path.basename(write_moved(path, "float32", seed))
+            draws.append(logits_of(folder, case["tokens"], name))
+        return *answer, draws
     finally:
         if made:
             shutil.rmtree(made, ignore_errors=True)

@@ -1,22 +1,15 @@
-// How far logits may be from those of the same runtime with our dequantized weights, as a share of the largest logit: one bound for each dtype in
-// which a runtime computes.
+// How far logits may be from those of the same runtime with our dequantized weights, as a share of the largest logit.
+//
+// Where the loader decodes weights into the tensors that the reference has, both runs are the same operations on the same numbers: bound 0
+// (`isExact`).
+//
+// Elsewhere kernels sum in other orders and round at other places. A product that is rounded is the exact product of a matrix whose rows are off
+// by a rounding, so the reference runs again with each output of its layers moved by up to two roundings, by draws (MOVES of loaded_cases.py); `sway`
+// is the farthest that a logit moved. It is the model's own: how roundings grow in it, and how often a value beside a limit between two codes of
+// quantized inputs falls to the other side.
 
-/** u: half a unit in the last place of 1. */
-const roundoff = { float32: 2 ** -24, float16: 2 ** -11, bfloat16: 2 ** -8 };
+/** Products are about half of what is rounded in a layer, and the farthest of few draws is less than the farthest of all: twice each. */
+const swayFactor = 4;
 
-// Both runs multiply the same weights, but kernels sum in other orders and dequantize at other places, so that values of the residual stream
-// differ by some roundings. About ten of a layer add up like a random walk: sqrt(10 * 30 layers) = 17 roundings, and the largest of
-// some thousand logits is at four standard deviations.
-const roundings = 64;
-
-// Where the runtime rounds the inputs of layers to 8 bits as they come, a value beside a limit between two codes falls to either side of it in the
-// two runs, by a step of up to 2^-7 of the largest (int8) or 2^-4 of itself (e4m3). Where a scale is that of all tokens (uint8), a token's largest
-// value may be a quarter of the largest of all.
-const inputSteps = { int8: 2 ** -7, uint8: 2 ** -5, fp8_e4m3: 2 ** -4 };
-
-// Of a value halfway between two codes, formats with zero points round x/s + z, the simulation round(x/s) + z, as their tools do: once in some
-// million weights a code is off by one.
-const halfwayStep = 2 ** -12;
-
-export const boundOf = ({ dtype, inputs, hasZeroPoints }) =>
-  roundings * roundoff[dtype] + (inputs ? inputSteps[inputs] : 0) + (hasZeroPoints ? halfwayStep : 0);
+/** NaN if a runtime was not asked for what it needs. */
+export const boundOf = ({ isExact, sway, size }) => (isExact ? 0 : (swayFactor * sway) / size);

@@ -2,9 +2,11 @@
 
     python run.py CASES      a case (JSON) a line; prints an outcome (JSON) a line, in the same order
 
-A case: {"name", "folder": what we wrote, "reference": our dequantized weights, "dtype", "inputs": dtype to which a runtime rounds the inputs of each layer
-as they come or null, "inputGroup": length of groups of a token with a scale each or null, "quantized": names of layers, "tokens": prompt, "isEncoder"}. An outcome: {"name", "error"} or {"name",
+A case: {"name", "folder": what we wrote, "reference": our dequantized weights, "dtype", "inputs": dtype to which a runtime rounds the inputs of the layers
+"quantized" as they come or null, "inputGroup": how many share a scale or null, "tokens": prompt, "isEncoder", "isExact": see bounds.mjs}. An
+outcome: {"name", "error"} or {"name",
     difference   largest difference of a logit to those of the same runtime with the reference
+    sway         the farthest that a logit of the reference moves when outputs of its layers are off by roundings; null where the case is exact
     size         largest absolute logit of the reference
     tokens, referenceTokens    five tokens, each the most probable, after the prompt; null for encoders}
 """
@@ -30,20 +32,23 @@ def _text_of(error):
 
 
 def answer(run):
-    """Answers all cases. run(folder, case, is_reference) gives (logits as a float array [positions, classes], tokens or None)."""
+    """Answers all cases. run(folder, case, is_reference) gives (logits as a float array [positions, classes], tokens or None), and of a reference
+    the logits of moved_outputs.moved."""
     references = {}
     with open(sys.argv[1], encoding="utf-8") as file:
         cases = [json.loads(line) for line in file]
     for case in cases:
-        key = (case["reference"], case["dtype"], case["inputs"], case["inputGroup"], tuple(case["quantized"]))
+        case.setdefault("isExact", False)
+        key = (case["reference"], case["dtype"], case["inputs"], case["inputGroup"], tuple(case["quantized"]), case["isExact"])
         try:
             logits, tokens = run(case["folder"], case, False)
             if key not in references:
                 references[key] = run(case["reference"], case, True)
-            expected, expected_tokens = references[key]
+            expected, expected_tokens, draws = references[key]
             if logits.shape != expected.shape:
                 raise ValueError(f"logits have shape {logits.shape}, the reference {expected.shape}")
             _answer({"name": case["name"], "difference": float(abs(logits - expected).max()), "size": float(abs(expected).max()),
+                     "sway": max(float(abs(draw - expected).max()) for draw in draws) if draws else None,
                      "tokens": tokens, "referenceTokens": expected_tokens})
         except Exception as error:  # whatever a runtime raises is its outcome
             _answer({"name": case["name"], "error": _text_of(error)})

@@ -1,17 +1,21 @@
 // Runtimes load what we write: a case is a model, a preset, a format and the dtype in which the runtime computes. The logits are those of the
 // same runtime with our dequantized weights (a fake-quantized folder) within the bounds of bounds.mjs, and so are five tokens; or the
-// runtime refuses the file, or computes something else, with the text that the case lists.
+// runtime refuses the file, or computes something else, with the text that the case lists. Cases with `isWrong` have a reference with one
+// wrong scale, which the bound must show.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { say } from '../../setup/command.mjs';
+import { CaseRow } from '../case_row.mjs';
 import { runtimeModel } from '../models/models.mjs';
 import { boundOf } from './bounds.mjs';
+import { withWrongScale } from './wrong_scale.mjs';
 
 /** Scales of these formats are float16, whatever dtype the weights have. */
 const formatsOfFloat16Scales = ['awq', 'gptq'];
 
 /** Cases that differ in their presets. `refusals`: {preset: a part of what is wrong}; `how`: an option of its loader;
- * `algorithm`: {title, config}, an entry of algo_config, calibrated on the model's own tokens; `weight`: members of the preset's spec that differ: instead of the preset's. */
+ * `algorithm`: {title, config}, an entry of algo_config, calibrated on the model's own tokens; `weight`: members of the preset's spec that differ: instead of the preset's;
+ * `isExact`: the loader decodes to the reference's own numbers; `isWrong`: the reference has one wrong scale. */
 export function casesOf({ presets, refusals = {}, ...rest }) {
   return presets.map((preset) => ({ ...rest, preset, refusal: refusals[preset] }));
 }
@@ -23,8 +27,10 @@ const modelOf = ({ model, options = {} }) =>
     .map((option) => expertText[option])
     .join('');
 const presetOf = ({ preset, weight }) => (weight ? `${preset} as ${Object.values(weight).join(' ')}` : preset);
-const nameOf = ({ format, dtype, how, algorithm, ...entry }) =>
-  [format, presetOf(entry), modelOf(entry), dtype, algorithm?.title, how].filter(Boolean).join(' ');
+const nameOf = ({ format, dtype, how, algorithm, isWrong, ...entry }) =>
+  [format, presetOf(entry), modelOf(entry), dtype, algorithm?.title, how, isWrong && 'one wrong scale']
+    .filter(Boolean)
+    .join(' ');
 
 /** What is wrong with an outcome; undefined when all is as it must be. */
 function problemOf({ error, share, bound, tokens, referenceTokens, areTokensEqual }) {
@@ -73,6 +79,17 @@ class RuntimeRow {
   }
 }
 
+/** Adds a case whose reference has one wrong scale. */
+function addWrong(row, entry, outcome) {
+  const share = outcome.difference / outcome.size;
+  const bound = boundOf({ ...entry, ...outcome });
+  const failures = [];
+  if (outcome.error) failures.push(outcome.error);
+  else if (!(share > bound)) failures.push(`logits differ by ${share}, and the bound is ${bound}`);
+  else row.seen.push(`${entry.preset} ${entry.dtype}: ${share.toExponential(1)}, bound ${bound.toExponential(1)}`);
+  row.add(nameOf(entry), failures);
+}
+
 /** Writes folders of quantized models, each once. */
 export class Writer {
   #opened = new Map();
@@ -100,7 +117,7 @@ export class Writer {
   }
 
   /** {folder, reference}: the model in the format, and the same layers' dequantized weights. */
-  async write(model, { preset, format, options, algorithm, weight: differing }) {
+  async write(model, { preset, format, options, algorithm, weight: differing, isWrong }) {
     const { config: plain } = this.quantizer.presets().find(({ name }) => name === preset);
     const { global_quant_config: whole } = plain;
     const layers = { ...whole, weight: { ...whole.weight, ...differing } };
@@ -111,24 +128,35 @@ export class Writer {
     const quantized = new Set(layersOf((action) => action === 'quantize'));
     // Copied, or cast to the dtype in which the loader computes.
     const kept = layersOf((action) => action !== 'quantize').filter((layer) => !quantized.has(layer));
+    const { weight } = config.global_quant_config;
+    // Which code a value halfway between two gets: x/s + z is rounded; AMD Quark, and a plain simulation, round x/s.
+    const isShifted = weight.symmetric === false && format !== 'quark';
+    const order = isShifted ? { grid: { ...weight.grid, zero_point_order: 'before_rounding' } } : {};
     const scales = formatsOfFloat16Scales.includes(format) ? { scale_type: 'float16' } : {};
-    const { weight, input_tensors: input } = config.global_quant_config;
-    // Formats with one group size for all layers may have smaller groups than the preset.
-    const specs = report.tensors.filter(({ action, spec }) => action === 'quantize' && spec.group_size > 0);
-    const groups = specs.map(({ layer, spec }) => [
-      layer,
-      { weight: { ...weight, ...scales, group_size: spec.group_size } },
-    ]);
+    const spec = { ...weight, ...scales, ...order };
+    // Groups that do not fit are others in one format than in another.
+    const groups = Object.fromEntries(
+      report.tensors
+        .filter(({ spec: planned }) => planned?.group_size > 0 && weight.qscheme === 'per_group')
+        .map(({ layer, spec: planned }) => [layer, { weight: { ...spec, group_size: planned.group_size } }]),
+    );
     const simulated = {
       ...config,
-      global_quant_config: { weight: { ...weight, ...scales } },
-      layer_quant_config: Object.fromEntries(weight.qscheme === 'per_group' ? groups : []),
+      global_quant_config: { weight: spec },
+      layer_quant_config: groups,
       exclude: [...new Set([...config.exclude, ...kept])],
     };
-    const { target: reference } = await this.#write(model, simulated, { ...calibrated, format: 'fake-quantized' });
-    const inputGroup = input?.qscheme === 'per_group' ? input.group_size : null;
-    const hasZeroPoints = weight.symmetric === false;
-    return { folder, reference, inputs: input?.dtype ?? null, inputGroup, quantized: [...quantized], hasZeroPoints };
+    const { target: right } = await this.#write(model, simulated, { ...calibrated, format: 'fake-quantized' });
+    const lengths = { per_tensor: 0, per_channel: Infinity };
+    const reference = isWrong ? withWrongScale(right, lengths[weight.qscheme] ?? weight.group_size) : right;
+    const { input_tensors: input } = config.global_quant_config;
+    return {
+      folder,
+      reference,
+      inputs: input?.dtype ?? null,
+      inputGroup: input?.qscheme === 'per_group' ? input.group_size : null,
+      quantized: [...quantized],
+    };
   }
 
   async close() {
@@ -157,9 +185,13 @@ async function outcomesOf(environment, folder, entries) {
   return outcomes;
 }
 
-/** The row of a runtime. `only`: a part of the names of the cases that are run; `writer`: of what is loaded. */
+/** The rows of a runtime. `only`: a part of the names of the cases that are run; `writer`: of what is loaded. */
 export async function checkRuntime(environment, quantizer, folder, { cases, only = '', writer: given }) {
   const row = new RuntimeRow();
+  const wrong = Object.assign(new CaseRow('bounds: one wrong scale in the reference is beyond the bound'), {
+    seen: [],
+  });
+  const add = (entry, outcome) => (entry.isWrong ? addWrong(wrong, entry, outcome) : row.add(entry, outcome));
   const writer = given ?? new Writer(quantizer, folder);
   const entries = [];
   for (const entry of cases.filter((one) => nameOf(one).includes(only))) {
@@ -168,13 +200,23 @@ export async function checkRuntime(environment, quantizer, folder, { cases, only
     const name = nameOf(entry);
     try {
       const written = await writer.write(model, entry);
-      entries.push({ ...entry, ...written, name, dtype, tokens: model.tokens, isEncoder: model.isEncoder });
+      entries.push({
+        inputGroup: null,
+        quantized: [],
+        ...entry,
+        ...written,
+        name,
+        dtype,
+        tokens: model.tokens,
+        isEncoder: model.isEncoder,
+      });
     } catch (error) {
-      row.add(entry, { error: `not written: ${error.message}` });
+      add(entry, { error: `not written: ${error.message}` });
     }
   }
   await writer.close();
   const outcomes = await outcomesOf(environment, folder, entries);
-  for (const entry of entries) row.add(entry, outcomes.get(entry.name) ?? { error: 'run.py did not answer' });
-  return row;
+  for (const entry of entries) add(entry, outcomes.get(entry.name) ?? { error: 'run.py did not answer' });
+  wrong.note = wrong.seen.join('; ') || undefined;
+  return wrong.passed + wrong.failures.length > 0 ? [row, wrong] : [row];
 }

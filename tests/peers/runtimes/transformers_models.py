@@ -1,12 +1,16 @@
 """Models as transformers loads and runs them, for the runtimes that are quantizers of transformers."""
 import torch
+from moved_outputs import moved
 from transformers import AutoModel, AutoModelForCausalLM
 
-# Rounds a layer's inputs as runtimes do: a scale a token or group of a token, the largest value is the largest code.
+# The largest value of a token, or of a group of it, is the largest code.
 LARGEST = {"int8": 127.5, "fp8_e4m3": 448.0}
 
 
-def rounded_by_token(values, dtype):
+def rounded(values, dtype, group):
+    """`group`: values of a token that share a scale; None: all."""
+    if group is not None:
+        return rounded(values.unflatten(-1, (-1, group)), dtype, None).flatten(-2)
     scale = values.abs().amax(-1, keepdim=True) / LARGEST[dtype]
     scale = torch.where(scale == 0, torch.ones_like(scale), scale)
     codes = values / scale
@@ -14,17 +18,16 @@ def rounded_by_token(values, dtype):
     return codes * scale
 
 
-def round_inputs(model, dtype, group, layers):
-    """Rounds the inputs of these linear layers as the block of a written config says. Groups that do not fill the inputs of a layer: it has none."""
+def round_inputs(model, case):
+    """Rounds the inputs of the layers that are quantized as the block of a written config says. Groups that do not fill a layer's inputs: it has none."""
     def round_first(module, args):
-        if group is None:
-            return (rounded_by_token(args[0], dtype), *args[1:])
-        if module.in_features % group:
+        group = case["inputGroup"]
+        if group is not None and module.in_features % group:
             return args
-        return (rounded_by_token(args[0].unflatten(-1, (-1, group)), dtype).flatten(-2), *args[1:])
+        return (rounded(args[0], case["inputs"], group), *args[1:])
 
     for name, module in model.named_modules():
-        if isinstance(module, torch.nn.Linear) and any(layer.endswith(name) for layer in layers):
+        if isinstance(module, torch.nn.Linear) and any(layer.endswith(name) for layer in case["quantized"]):
             module.register_forward_pre_hook(round_first)
 
 
@@ -53,6 +56,10 @@ def compute(model, case):
 
 def run(folder, case, is_reference, **options):
     model = load(folder, case, **options)
-    if is_reference and case["inputs"]:
-        round_inputs(model, case["inputs"], case["inputGroup"], case["quantized"])
-    return compute(model, case)
+    if not is_reference:
+        return compute(model, case)
+    if case["inputs"]:
+        round_inputs(model, case)
+    answer = compute(model, case)
+    linear = [module for module in model.modules() if isinstance(module, torch.nn.Linear)]
+    return *answer, moved(linear, case, lambda: compute(model, case)[0])

@@ -60,9 +60,11 @@ const cases = [
   ...casesOf({ ...tinyMoe, format: 'gptq', presets: ['int4_wo_64'], refusals: expertRefusals }),
   ...casesOf({ ...tinyMoe, format: 'quark', presets: ['ptpc_fp8', 'mxfp4'], refusals: quarkExpertRefusals }),
   ...casesOf({ ...smollm2, ...compressed, presets: ['int4_wo_64'] }),
+  ...casesOf({ ...tinyLlama, ...compressed, isWrong: true, presets: ['int4_wo_64'] }),
+  ...casesOf({ ...inBfloat16, ...compressed, isWrong: true, presets: ['int8_dynamic', 'ptpc_fp8', 'nvfp4'] }),
 ];
 
 /** Rows of the table of `npm run test:peers`. */
 export async function checkVllm(environment, quantizer, folder, { only }) {
-  return [await checkRuntime(environment, quantizer, folder, { cases, only })];
+  return checkRuntime(environment, quantizer, folder, { cases, only });
 }

@@ -8,6 +8,7 @@ os.environ.update(VLLM_LOGGING_LEVEL="ERROR", VLLM_CPU_KVCACHE_SPACE="1", VLLM_N
                   VLLM_CPU_OMP_THREADS_BIND="nobind")
 
 import torch
+from moved_outputs import moved
 from vllm import LLM, SamplingParams
 from vllm.distributed import cleanup_dist_env_and_memory
 from vllm.model_executor.layers.linear import LinearBase
@@ -49,14 +50,18 @@ def rounded_by_token(values, dtype):
     return (codes * scale).to(values.dtype)
 
 
+def linear_layers(llm):
+    model = llm.llm_engine.model_executor.driver_worker.model_runner.model
+    return [module for module in model.modules() if isinstance(module, LinearBase)]
+
+
 def round_inputs(llm, dtype):
     """Rounds the inputs of every linear layer of the reference as the block of a written config says."""
     def round_first(_, args):
         return (rounded_by_token(args[0], dtype), *args[1:])
 
-    model = llm.llm_engine.model_executor.driver_worker.model_runner.model
-    for module in model.modules():
-        if isinstance(module, LinearBase) and module.quant_method.__class__.__name__ == "UnquantizedLinearMethod":
+    for module in linear_layers(llm):
+        if module.quant_method.__class__.__name__ == "UnquantizedLinearMethod":
             module.register_forward_pre_hook(round_first)
 
 
@@ -74,6 +79,13 @@ class ListedLogits:
         return torch.tensor([abs(value) for values in self.positions for value in values.values()])
 
 
+def compute(llm, case):
+    sampling = SamplingParams(temperature=0, max_tokens=5, ignore_eos=True, prompt_logprobs=LISTED, detokenize=False)
+    made = llm.generate([{"prompt_token_ids": case["tokens"]}], sampling, use_tqdm=False)[0]
+    positions = [{token: entry.logprob for token, entry in values.items()} for values in made.prompt_logprobs if values]
+    return ListedLogits(positions), list(made.outputs[0].token_ids)
+
+
 def run(folder, case, is_reference):
     llm = None
     try:
@@ -81,15 +93,14 @@ def run(folder, case, is_reference):
                   enable_prefix_caching=False)
         if is_reference and case["inputs"]:
             round_inputs(llm, case["inputs"])
-        sampling = SamplingParams(temperature=0, max_tokens=5, ignore_eos=True, prompt_logprobs=LISTED, detokenize=False)
-        made = llm.generate([{"prompt_token_ids": case["tokens"]}], sampling, use_tqdm=False)[0]
+        logits, tokens = compute(llm, case)
+        draws = moved(linear_layers(llm), case, lambda: compute(llm, case)[0]) if is_reference else None
     finally:
         del llm
         gc.collect()
         # Process groups outlive a model that is refused, and those of a dense model have none for experts.
         cleanup_dist_env_and_memory()
-    positions = [{token: entry.logprob for token, entry in values.items()} for values in made.prompt_logprobs if values]
-    return ListedLogits(positions), list(made.outputs[0].token_ids)
+    return (logits, tokens, draws) if is_reference else (logits, tokens)
 
 
 answer(run)

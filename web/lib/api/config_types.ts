@@ -70,14 +70,14 @@ export interface QuarkConfig extends CommonConfig {
   kv_cache_group?: string[] | null;
   /** Accepted for Quark; not applied. */
   min_kv_scale?: number | null;
-  /** Accepted for Quark; not applied. */
+  /** True: keys are cached behind the rotary embedding, for which files of quark have no scales. */
   kv_cache_post_rope?: boolean | null;
   /**
    * Endings of the names of layers of one module that share the scale of the whole tensor: the second scale of NVFP4,
    * and scales per tensor. Left out: second scales are shared by the layers that vLLM joins. `[]`: none are.
    */
   shared_scale_groups?: string[][] | null;
-  /** Accepted for Quark; not applied. */
+  /** Accepted for Quark; a spec is refused: attention probabilities are quantized where the model runs. */
   softmax_quant_spec?: Stages | null;
   /** Accepted for Quark; no effect. */
   quant_mode?: 'eager_mode' | 'fx_graph_mode' | null;
@@ -89,9 +89,9 @@ export interface QuarkConfig extends CommonConfig {
   version?: string | null;
   /** Accepted for Quark; no effect. */
   log_severity_level?: number | null;
-  /** Accepted for Quark; not applied. */
+  /** Experts share the largest static input scale of their projection. */
   sync_moe_expert_input_amax?: boolean | null;
-  /** Accepted for Quark; not applied. */
+  /** Accepted for Quark; false is refused: what is quantized already keeps its codes. */
   keep_prequantized_layers?: boolean | null;
   /** `field`: each field from the first entry that has it (default); `replace`: the whole first entry, as Quark's code.
    */
