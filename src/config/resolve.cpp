@@ -134,7 +134,9 @@ std::span<const std::pair<std::string_view, uint32_t>> Resolver::named(const Ind
   return std::span(index).subspan(begin, end - begin);
 }
 
+// A layer is asked for several times in a row, with all patterns each time.
 int64_t Resolver::find_exclude(std::string_view layer, Usage* usage) const {
+  if (usage == nullptr && last_excluded_ && last_excluded_->first == layer) return last_excluded_->second;
   int64_t first = -1;
   const auto hit = [&](uint32_t entry) {
     if (first < 0 || entry < first) first = entry;
@@ -150,6 +152,7 @@ int64_t Resolver::find_exclude(std::string_view layer, Usage* usage) const {
     for (const auto& [name, entry] : named(exclude_names_, "")) hit(entry);
   for (const Glob& glob : exclude_globs_)
     if (glob.pattern.matches(layer)) hit(glob.entry);
+  last_excluded_.emplace(layer, first);
   return first;
 }
 

@@ -17,6 +17,7 @@
 #include "config/spec/spec.h"
 #include "core/diagnostic.h"
 #include "core/list.h"
+#include "core/result.h"
 #include "families/default_exclusions.h"
 
 namespace wasmquant {
@@ -36,6 +37,10 @@ enum class Rule : uint8_t {
 
 /// Kebab-case, as JavaScript sees it.
 std::string_view name_of(Rule rule) noexcept;
+
+/// Whether the patterns of a config can be compared with the names of so many tensors in about a minute; names without
+/// wildcards are looked up, and do not count. Errors: config-invalid with the numbers.
+Status check_patterns(const Config& config, uint64_t tensors);
 
 /// Why a tensor got its spec, or none.
 struct Reason {
@@ -147,6 +152,7 @@ class Resolver {
   List<Glob> exclude_globs_, layer_globs_, type_globs_;  // type_globs_: also exact names
   List<NamePattern> cache_globs_;                        // of config_.kv_cache, also exact names
   Usage usage_;
+  mutable std::optional<std::pair<std::string, int64_t>> last_excluded_;  // the layer of the last find_exclude()
   List<std::string> quantizable_layers_;
 };
 

@@ -9,6 +9,27 @@ namespace wasmquant {
 
 using config::pointer_to;
 
+Status check_patterns(const Config& config, uint64_t tensors) {
+  // A regular expression takes as long as some thirty globs.
+  constexpr uint64_t kRegexGlobs = 32, kMost = uint64_t{1} << 29;
+  uint64_t patterns = 0, globs = 0;
+  const auto add = [&](std::string_view text) {
+    if (!is_glob(text)) return;
+    ++patterns;
+    globs += is_regex(text) ? kRegexGlobs : 1;
+  };
+  for (const std::string& entry : config.exclude) add(entry);
+  for (const auto& [entry, layer] : config.layer) add(entry);
+  for (const auto& [entry, layer] : config.kv_cache) add(entry);
+  for (const auto& [entry, type] : config.layer_types) add(entry);
+  if (globs == 0 || tensors <= kMost / globs) return {};
+  return error_at(
+      ErrorCode::config_invalid, config.where,
+      "{} patterns would be compared with the names of {} tensors; the product may be {}, and {} for regular "
+      "expressions. Join patterns, or list names without wildcards, which are looked up",
+      patterns, tensors, kMost, kMost / kRegexGlobs);
+}
+
 void Resolver::count(std::string_view layer, std::string_view layer_type, bool candidate) {
   find_exclude(layer, &usage_);
   count_input(layer, false);

@@ -8,6 +8,8 @@ import { modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
 import { noise, safetensors } from './written_model.mjs';
 
 const cases = 150;
+/** Rounding to float16 changes a value by at most 2^-11 of it; a bound of any error beside it would depend on the weights. */
+const float16Db = 20 * Math.log10(2 ** 11);
 let state = 20_261;
 const below = (count) => {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -86,6 +88,11 @@ async function readBack(quantizer, t, folder, { spec, format, shapes }) {
   const again = join(folder, 'again');
   const plain = { global_quant_config: { weight: { dtype: 'float16' } } };
   await quantizer.quantizeModel(output, plain, { target: again, format: 'fake-quantized' });
+  const copies = await quantizer.compare(output, await modelFor(t, quantizer, again));
+  for (const { name } of report.tensors) {
+    const copy = copies.tensors.find((each) => each.name === name)?.error;
+    assert.ok(copy?.sqnrDb >= float16Db, `${name}: ${copy?.sqnrDb} dB between the file and the values made of it`);
+  }
   return true;
 }
 

@@ -54,9 +54,18 @@ function noticeOf(path) {
   const stored = join(root, 'web/licences', `${name.replace('/', '-')}.txt`);
   if (texts.length === 0 && !existsSync(stored))
     throw new Error(`${name} ${version} (${license}) comes without a licence text; add ${stored}`);
-  const text =
-    texts.length > 0 ? texts.map((file) => readFileSync(join(folder, file), 'utf8')) : [readFileSync(stored, 'utf8')];
-  return [`${name} ${version} (${license})`, text.join('\n').trim()];
+  const heading = `${name} ${version} (${license})`;
+  if (texts.length > 0)
+    return [
+      heading,
+      texts
+        .map((file) => readFileSync(join(folder, file), 'utf8'))
+        .join('\n')
+        .trim(),
+    ];
+  const origin = `The package comes without a licence text. Its package.json names the licence: ${license}. What follows is the
+text of that licence, with the copyright holder that the package's files name.`;
+  return [heading, `${origin}\n\n${readFileSync(stored, 'utf8').trim()}`];
 }
 
 const compiledNotices = () =>

@@ -33,7 +33,8 @@ const kLeastProse = 24;
 
 /** Cuts to `width` characters, the last an ellipsis. */
 export function cut(text: string, width: number): string {
-  const characters = [...text];
+  // No more than can be shown: metadata may have 100 MB.
+  const characters = [...text.slice(0, 2 * (width + 1))];
   return characters.length <= width ? text : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
 }
 

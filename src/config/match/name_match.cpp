@@ -53,6 +53,7 @@ NamePattern::NamePattern(std::string_view pattern) {
       ++i;
     }
   }
+  find_ends();
 }
 
 // Adds the set whose `[` is at `open`; returns the index after its `]`, or 0 if it is not closed. As in Python, a
@@ -90,8 +91,17 @@ bool NamePattern::accepts(const Token& token, uint32_t code_point) const noexcep
   return inside == (token.kind == Kind::set);
 }
 
+void NamePattern::find_ends() {
+  const auto is_ascii = [](const Token& token) { return token.kind == Kind::literal && token.value < 0x80; };
+  size_t begin = 0, end = tokens_.size();
+  while (begin < tokens_.size() && is_ascii(tokens_[begin])) head_ += static_cast<char>(tokens_[begin++].value);
+  while (end > begin && is_ascii(tokens_[end - 1])) --end;
+  for (size_t i = end; i < tokens_.size(); ++i) tail_ += static_cast<char>(tokens_[i].value);
+}
+
 bool NamePattern::matches(std::string_view name) const {
   if (is_regex_) return regex_.matches(name);
+  if (!name.starts_with(head_) || !name.ends_with(tail_)) return false;
   constexpr size_t kNone = SIZE_MAX;
   size_t token = 0, at = 0;
   size_t run = kNone, run_end = 0;  // the last `*` met and the end of what it covers so far

@@ -32,12 +32,14 @@ class NamePattern {
   };
 
   size_t parse_set(const List<uint32_t>& text, size_t open);
+  void find_ends();
   bool accepts(const Token& token, uint32_t code_point) const noexcept;
 
   Regex regex_;
   bool is_regex_ = false;
   List<Token> tokens_;
   List<std::pair<uint32_t, uint32_t>> ranges_;  // inclusive
+  std::string head_, tail_;                     // ASCII with which every match begins and ends: most names fail here
 };
 
 /// Whether the text is more than a plain name: a glob or a regular expression.

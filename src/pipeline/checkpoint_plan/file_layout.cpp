@@ -73,7 +73,7 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
       if (alignment_class(each->component.bytes) == alignment) slots.push_back({nullptr, 0, each});
   }
 
-  size_t text_bytes = 0;
+  size_t text_bytes = known.size();  // they follow the header
   for (const PlacedComponent& slot : slots) {
     const Component& component = slot.described();
     const size_t layer_bytes = component.follows_layer ? slot.tensor->weight.layer.size() : 0;
@@ -86,7 +86,8 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
     TRY_VOID(writer.add(slot.name(), component.dtype, component.shape));
   }
   TRY(header, writer.finish());
-  file.prefix = std::move(header.bytes) + known;
+  file.prefix = std::move(header.bytes);
+  file.prefix += known;
   if (!known_tensors.empty()) file.literals.push_back({0, 0, file.prefix.size()});
   for (size_t i = 0; i < slots.size(); ++i) {
     const PlacedComponent& slot = slots[i];

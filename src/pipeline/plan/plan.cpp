@@ -38,6 +38,7 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
   const bool prefers_recipe = asked != nullptr ? asked->takes_recipes : source.has_ggml_names;
   TRY(parsed, config::parse_for_format(config_text, prefers_recipe, &diagnostics));
   const Config& config = parsed.config;
+  TRY_VOID(check_patterns(config, model.tensors().size()));
   warn_of_wrapped_names(model, diagnostics);
   const bool is_recipe = config.dialect == Dialect::gguf;
   if (source.has_graph && is_recipe)

@@ -9,16 +9,17 @@
 #include "core/message.h"
 #include "core/result.h"
 #include "pipeline/task/packed_fields.h"
+#include "pipeline/task/packed_tasks.h"
 
 namespace wasmquant {
 
 class PackStream {
  public:
-  /// Appends to `out`. `specs`: list of specs written by number; null: specs are written inline.
-  PackStream(std::string& out, List<QuantizationSpec>* specs) : out_(&out), specs_(specs) {}
-  /// Reads bytes [at, end) of `in`; specs as written. After the first problem all values are 0.
-  PackStream(std::string_view in, size_t at, size_t end, List<QuantizationSpec>* specs)
-      : in_(in), at_(at), end_(end), specs_(specs) {}
+  /// Appends to `out`. `tables`: gets the specs and layouts, which are written by number; null: they are written inline.
+  PackStream(std::string& out, PackTables* tables) : out_(&out), tables_(tables) {}
+  /// Reads bytes [at, end) of `in`; specs and layouts as written. After the first problem all values are 0.
+  PackStream(std::string_view in, size_t at, size_t end, PackTables* tables)
+      : in_(in), at_(at), end_(end), tables_(tables) {}
 
   /// Writes the value, or reads it.
   template <class T>
@@ -40,13 +41,16 @@ class PackStream {
     } else if constexpr (std::is_same_v<T, std::shared_ptr<const TensorTask>>) {
       joined(value);
     } else if constexpr (requires { value.edit([](auto&) {}); }) {
+      if constexpr (std::is_same_v<T, SharedValue<WeightLayout>>)
+        if (tables_ != nullptr)
+          return numbered(value, tables_->layouts, "a layout has a number that is not in the list");
       value.edit([&](auto& own) { pack(own); });
     } else if constexpr (requires { value.begin(); }) {
       value.resize(count(value.size(), 1));
       for (auto& item : value) pack(item);
     } else {
       if constexpr (std::is_same_v<T, QuantizationSpec>)
-        if (specs_ != nullptr) return spec(value);
+        if (tables_ != nullptr) return numbered(value, tables_->specs, "a spec has a number that is not in the list");
       std::apply([&](auto&... field) { (pack(field), ...); }, fields_of(value));
     }
   }
@@ -67,6 +71,8 @@ class PackStream {
   }
 
  private:
+  static constexpr size_t kSought = 64;
+
   void source(std::shared_ptr<const StoredWeight>& source) {
     bool is_given = source != nullptr;
     pack(is_given);
@@ -84,12 +90,19 @@ class PackStream {
     other = std::move(task);
     is_joined_ = false;
   }
-  void spec(QuantizationSpec& spec) {
-    auto place = static_cast<uint64_t>(std::find(specs_->begin(), specs_->end(), spec) - specs_->begin());
-    if (out_ && place == specs_->size()) specs_->push_back(spec);
-    place = number(place);
-    if (place >= specs_->size()) return fail("a spec has a number that is not in the list");
-    if (!out_) spec = (*specs_)[static_cast<size_t>(place)];
+  // Equal values are sought among the last few: in a whole model with calibration, layouts may be many.
+  template <class T>
+  void numbered(T& value, List<T>& table, const char* problem) {
+    size_t place = table.size();
+    for (size_t back = 1; out_ && back <= std::min(table.size(), kSought); ++back)
+      if (table[table.size() - back] == value) {
+        place = table.size() - back;
+        break;
+      }
+    if (out_ && place == table.size()) table.push_back(value);
+    const uint64_t read = number(place);
+    if (read >= table.size()) return fail(problem);
+    if (!out_) value = table[static_cast<size_t>(read)];
   }
   uint64_t number(uint64_t value) {
     if (out_) {
@@ -134,7 +147,7 @@ class PackStream {
   std::string* out_ = nullptr;
   std::string_view in_;
   size_t at_ = 0, end_ = 0, failed_at_ = 0;
-  List<QuantizationSpec>* specs_;
+  PackTables* tables_;
   const char* problem_ = nullptr;
   bool is_nested_ = false, is_joined_ = false;
 };

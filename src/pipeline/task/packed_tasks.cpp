@@ -8,7 +8,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr std::string_view kHead = "wqtk\1";  // the last byte is the version
+constexpr std::string_view kHead = "wqtk\2";  // the last byte is the version
 
 const char* problem_of(const WeightLayout& layout) noexcept {
   uint64_t elements = 1, matrix = 0, counted = 0;
@@ -94,18 +94,21 @@ const char* problem_of(const TensorTask& task) noexcept {
 
 void TaskPacker::add(TensorTask task) {
   std::string fields;
-  PackStream(fields, &specs_).pack(task);
+  PackStream(fields, &tables_).pack(task);
   PackStream(tasks_, nullptr).pack(fields);
   ++count_;
 }
 
 std::string TaskPacker::bytes() {
+  std::string layouts;
+  PackStream(layouts, nullptr).count(tables_.layouts.size(), 1);
+  for (WeightLayout layout : tables_.layouts) PackStream(layouts, &tables_).pack(layout);
   std::string head(kHead);
-  PackStream out(head, nullptr);
-  out.pack(specs_);
-  out.pack(count_);
+  PackStream(head, nullptr).pack(tables_.specs);
+  head += layouts;
+  PackStream(head, nullptr).pack(count_);
   tasks_.insert(0, head);
-  specs_ = {};
+  tables_ = {};
   count_ = 0;
   return std::exchange(tasks_, {});
 }
@@ -116,8 +119,14 @@ Result<PackedTasks> PackedTasks::open(std::string bytes) {
   if (!tasks.bytes_.starts_with(kHead))
     return error_at(ErrorCode::argument_invalid, "byte 0",
                     "is not the beginning of tasks that this version packs; use module and worker of one version");
-  PackStream in(tasks.bytes_, kHead.size(), tasks.bytes_.size(), nullptr);
-  in.pack(tasks.specs_);
+  PackStream specs(tasks.bytes_, kHead.size(), tasks.bytes_.size(), nullptr);
+  specs.pack(tasks.tables_.specs);
+  PackStream in(tasks.bytes_, specs.at(), tasks.bytes_.size(), &tasks.tables_);
+  for (size_t left = in.count(0, 1); left > 0; --left) {
+    WeightLayout layout;
+    in.pack(layout);
+    tasks.tables_.layouts.push_back(std::move(layout));
+  }
   for (size_t left = in.count(0, 1); left > 0; --left) {
     tasks.begins_.push_back(in.at());
     in.skip(in.count(0, 1));
@@ -131,7 +140,7 @@ Result<TensorTask> PackedTasks::at(size_t number) const {
     return error_at(ErrorCode::argument_invalid, text_of("task {}", number), "does not exist; there are {}", size());
   PackStream head(bytes_, begins_[number], bytes_.size(), nullptr);
   const size_t size = head.count(0, 1);
-  PackStream in(bytes_, head.at(), head.at() + size, &specs_);
+  PackStream in(bytes_, head.at(), head.at() + size, &tables_);
   TensorTask task;
   in.pack(task);
   TRY_VOID(in.finish(text_of("task {}", number)));

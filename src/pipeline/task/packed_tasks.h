@@ -1,6 +1,7 @@
 // Tasks as bytes: packed once with the plan, sent to each worker once, and read there by number.
 //   "wqtk", version (1 byte)
-//   specs: count, then each     quantization specs; tasks name them by number
+//   specs: count, then each     quantization specs; layouts name them by number
+//   layouts: count, then each   layouts of weights; tasks name them by number
 //   tasks: count, then each: its length in bytes, then its fields (packed_fields.h)
 // Integers are LEB128, least significant group first, negative ones as their 64 bits; floats are 4 or 8 bytes,
 // little-endian; strings and lists start with their length. Readers check lengths, enums, shapes and sizes.
@@ -15,6 +16,12 @@
 
 namespace wasmquant {
 
+/// Values that many tasks have in common; tasks name them by number.
+struct PackTables {
+  List<QuantizationSpec> specs;
+  List<SharedValue<WeightLayout>> layouts;
+};
+
 /// Collects tasks and packs them.
 class TaskPacker {
  public:
@@ -23,7 +30,7 @@ class TaskPacker {
   std::string bytes();
 
  private:
-  List<QuantizationSpec> specs_;
+  PackTables tables_;
   std::string tasks_;
   uint64_t count_ = 0;
 };
@@ -40,8 +47,8 @@ class PackedTasks {
 
  private:
   std::string bytes_;
-  mutable List<QuantizationSpec> specs_;  // mutable for PackStream, which only reads them
-  List<size_t> begins_;                   // of tasks, in bytes_
+  mutable PackTables tables_;  // mutable for PackStream, which only reads them
+  List<size_t> begins_;        // of tasks, in bytes_
 };
 
 /// Everything that decides a task's output bytes: equal for tasks that differ only in their tiles.

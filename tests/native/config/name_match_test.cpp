@@ -194,6 +194,17 @@ TEST_CASE("many stars do not explode") {
   CHECK_FALSE(NamePattern(std::string(20000, '[')).matches(name));
 }
 
+TEST_CASE("what begins and ends a pattern may overlap in no name") {
+  CHECK_FALSE(NamePattern("ab*ba").matches("aba"));
+  CHECK(NamePattern("ab*ba").matches("abba"));
+  CHECK(NamePattern("ab").matches("ab"));
+  CHECK_FALSE(NamePattern("ab").matches("abab"));
+  CHECK(
+      NamePattern("?b").matches("\xc3\xa9"
+                                "b"));
+  CHECK(NamePattern("*\xc3\xa9").matches("caf\xc3\xa9"));
+}
+
 TEST_CASE("bytes that are not UTF-8 match themselves") {
   CHECK(NamePattern("a\xff*").matches("a\xff\xfe"));
   CHECK(NamePattern("a?").matches("a\xc3"));

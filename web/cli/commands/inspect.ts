@@ -41,9 +41,10 @@ function dtypesText(tensors: TensorInfo[]): string {
 
 function metadataLines(metadata: Record<string, string>): string[] {
   const entries = Object.entries(metadata);
-  const lines = entries
-    .slice(0, kMetadataShown)
-    .map(([key, value]) => `  ${cut(printable(`${key}: ${value}`), kMetadataWidth)}`);
+  const lines = entries.slice(0, kMetadataShown).map(([key, value]) => {
+    const text = `${cut(key, kMetadataWidth)}: ${cut(value, kMetadataWidth)}`;
+    return `  ${cut(printable(text), kMetadataWidth)}`;
+  });
   const hidden = entries.length - lines.length;
   return hidden > 0 ? [...lines, `  and ${hidden} more; --json lists all`] : lines;
 }
