@@ -19,7 +19,7 @@ namespace {
   R"({"dtype":")" dtype R"(","qscheme":"per_group","ch_axis":-1,"group_size":)" size R"(,"symmetric":)" symmetric "}"
 // Symmetric integers of at most 4 bits, where the extreme of each scale is worth a code (ScaleSign). With 8 bits it is
 // worth half of 1/255, and runtimes that multiply integers keep the positive scales that they were written for.
-#define WASMQUANT_SIGNED_GROUP(dtype, size)                                            \
+#define WASMQUANT_SIGNED_GROUP(dtype, size)                                          \
   R"({"dtype":")" dtype R"(","qscheme":"per_group","ch_axis":-1,"group_size":)" size \
   R"(,"symmetric":true,"scale_sign":"signed"})"
 #define WASMQUANT_SIGNED_CHANNEL(dtype) \
