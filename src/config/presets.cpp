@@ -17,6 +17,13 @@ namespace {
 
 #define WASMQUANT_GROUP(dtype, size, symmetric) \
   R"({"dtype":")" dtype R"(","qscheme":"per_group","ch_axis":-1,"group_size":)" size R"(,"symmetric":)" symmetric "}"
+// Symmetric integers of at most 4 bits, where the extreme of each scale is worth a code (ScaleSign). With 8 bits it is
+// worth half of 1/255, and runtimes that multiply integers keep the positive scales that they were written for.
+#define WASMQUANT_SIGNED_GROUP(dtype, size)                                          \
+  R"({"dtype":")" dtype R"(","qscheme":"per_group","ch_axis":-1,"group_size":)" size \
+  R"(,"symmetric":true,"scale_sign":"signed"})"
+#define WASMQUANT_SIGNED_CHANNEL(dtype) \
+  R"({"dtype":")" dtype R"(","qscheme":"per_channel","ch_axis":0,"symmetric":true,"scale_sign":"signed"})"
 #define WASMQUANT_CHANNEL(dtype, symmetric) \
   R"({"dtype":")" dtype R"(","qscheme":"per_channel","ch_axis":0,"symmetric":)" symmetric "}"
 #define WASMQUANT_MX(element) \
@@ -52,16 +59,16 @@ constexpr Preset kPresets[] = {
      "Weights as int8; the runtime rounds each token's activations to 8 bits as they come.",
      WASMQUANT_CHANNEL("int8", "true"), WASMQUANT_TOKEN("int8")},
     {"int4_wo_32", "4-bit integers, groups of 32",
-     "The most precise symmetric 4-bit preset; its scales take the most space.", WASMQUANT_GROUP("int4", "32", "true")},
+     "The most precise symmetric 4-bit preset; its scales take the most space.", WASMQUANT_SIGNED_GROUP("int4", "32")},
     {"int4_wo_64", "4-bit integers, groups of 64", "Between int4_wo_32 and int4_wo_128 in size and precision.",
-     WASMQUANT_GROUP("int4", "64", "true")},
+     WASMQUANT_SIGNED_GROUP("int4", "64")},
     {"int4_wo_128", "4-bit integers, groups of 128",
-     "The usual choice for large language models: about an eighth of float32.", WASMQUANT_GROUP("int4", "128", "true")},
+     "The usual choice for large language models: about an eighth of float32.", WASMQUANT_SIGNED_GROUP("int4", "128")},
     {"int4_wo_per_channel", "4-bit integers, one scale per output channel",
-     "The smallest 4-bit files, with a clearly visible error in most models.", WASMQUANT_CHANNEL("int4", "true")},
+     "The smallest 4-bit files, with a clearly visible error in most models.", WASMQUANT_SIGNED_CHANNEL("int4")},
     {"int4_wa_64", "4-bit weights and activations, groups of 64",
      "Weights as int4_wo_64; the runtime rounds activations to 4 bits as they come. The quark format says so.",
-     WASMQUANT_GROUP("int4", "64", "true"),
+     WASMQUANT_SIGNED_GROUP("int4", "64"),
      R"({"dtype":"int4","qscheme":"per_group","ch_axis":-1,"group_size":64,"symmetric":true,"is_dynamic":true})"},
     {"uint4_wo_32", "4-bit unsigned integers with zero points, groups of 32",
      "Follows lopsided weights; the most precise 4-bit preset.", WASMQUANT_GROUP("uint4", "32", "false")},
@@ -151,6 +158,8 @@ constexpr Preset kPresets[] = {
 
 #undef WASMQUANT_GROUP
 #undef WASMQUANT_CHANNEL
+#undef WASMQUANT_SIGNED_GROUP
+#undef WASMQUANT_SIGNED_CHANNEL
 #undef WASMQUANT_MX
 #undef WASMQUANT_TOKEN
 #undef WASMQUANT_MX_INPUT

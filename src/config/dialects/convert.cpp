@@ -231,7 +231,6 @@ void Conversion::compare_numbers(const QuantizationSpec& have, const Quantizatio
   };
   differ(a.divisor != b.divisor, "divisor of the scale");
   differ(a.narrow != b.narrow, "number of codes");
-  differ(have.scale_sign != get.scale_sign, "sign of the scale");
   differ(have.symmetric && a.sign_by_data != b.sign_by_data, "signedness by the data");
   differ(a.divides != b.divides, "division by the scale");
   differ(!have.symmetric && a.zero_point_order != b.zero_point_order, "place of the zero point");
@@ -282,6 +281,7 @@ void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& w
   if (spec.scale_type != ScaleType::float_ && spec.grid.threshold_rounding == ThresholdRounding::none)
     lose(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
   if (spec.zero_point_type == ZeroPointType::float32) lose(where, "{} has whole zero points only", to);
+  if (spec.scale_sign != ScaleSign::positive) lose(where, "{} does not say that scales have a sign", to);
   if (spec.scale_format != ScaleFormat::float32 && to_ != Dialect::compressed_tensors)
     lose(where, "{} has no {} scales", to, word_of(spec.scale_format, kScaleFormats));
   if (info_of(spec.dtype).is_integer && spec.symmetric && !info_of(spec.dtype).is_signed)

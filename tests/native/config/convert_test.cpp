@@ -110,11 +110,15 @@ TEST_CASE("presets go to compressed-tensors and back with the same plan") {
     ++count;
   }
   CHECK(count >= 16);
-  CHECK(cannot == "int4_fp8 mxfp4_mxfp6_e2m3 ");  // two stages; fp6 inputs
+  CHECK(cannot ==
+        "int4_wo_32 int4_wo_64 int4_wo_128 int4_wo_per_channel int4_wa_64 "  // signed scales
+        "int4_fp8 mxfp4_mxfp6_e2m3 ");                                       // two stages; fp6 inputs
 }
 
 TEST_CASE("presets go to GPTQ and AWQ where these can say them") {
-  CHECK(places(convert(std::string(config::preset_named("int4_wo_128")->config_text()), "gptq")) == "");
+  const auto signed_scales = convert(std::string(config::preset_named("int4_wo_128")->config_text()), "gptq");
+  CHECK(places(signed_scales) == "/global_quant_config/weight");
+  CHECK(signed_scales.losses.front().message == "gptq does not say that scales have a sign");
   CHECK(places(convert(std::string(config::preset_named("uint4_wo_128")->config_text()), "awq")) == "");
   CHECK(places(convert(std::string(config::preset_named("int4_wo_128")->config_text()), "awq")) ==
         "/global_quant_config/weight");

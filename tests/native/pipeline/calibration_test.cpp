@@ -268,12 +268,12 @@ TEST_CASE("calibration: classes of Brevitas become the same steps") {
   CHECK((*all)[2].gptq.desc_act);
   CHECK((*all)[3].method == CalibrationMethod::bias_correction);
   CHECK((*all)[3].where == "/algo_config/1");
-  const auto old = steps_of(R"("pre_quant_opt_config": [{"name": "Preprocess", "equalize_iterations": 0}],
-    "algo_config": [{"name": "GPFA2Q"}])");
-  REQUIRE(bool(old));
-  REQUIRE(old->size() == 1);
-  CHECK((*old)[0].method == CalibrationMethod::gpfq);
-  CHECK_FALSE((*old)[0].gptq.desc_act);
+  const auto one = steps_of(R"("pre_quant_opt_config": [{"name": "Preprocess", "equalize_iterations": 0}],
+    "algo_config": [{"name": "GPFQ"}])");
+  REQUIRE(bool(one));
+  REQUIRE(one->size() == 1);
+  CHECK((*one)[0].method == CalibrationMethod::gpfq);
+  CHECK_FALSE((*one)[0].gptq.desc_act);
   // The default that nobody wrote.
   const auto none = steps_of(R"("algo_config": [])");
   REQUIRE(bool(none));

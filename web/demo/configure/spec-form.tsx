@@ -49,7 +49,13 @@ function withValue(spec: QuantizationSpec, key: Key, value: Value): Quantization
   const { [key]: _, ...rest } = spec;
   const wanted = completed(value === null ? (rest as QuantizationSpec) : { ...spec, [key]: value });
   if (fits(wanted)) return wanted;
-  const fallbacks: (keyof QuantizationSpec)[] = ['observer_cls', 'scale_format', 'symmetric', 'round_method'];
+  const fallbacks: (keyof QuantizationSpec)[] = [
+    'scale_sign',
+    'observer_cls',
+    'scale_format',
+    'symmetric',
+    'round_method',
+  ];
   const kept = Object.entries(wanted);
   for (let dropped = 1; dropped <= fallbacks.length; ++dropped) {
     const without = fallbacks.slice(0, dropped).filter((name) => name !== key);

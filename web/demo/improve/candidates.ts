@@ -28,11 +28,19 @@ export function candidatesFor(row: PlannedTensor, isRecipe: boolean): Candidate[
   if (isRecipe) return forRecipe(row);
   const found: Candidate[] = [];
   const bits = bitsOf(spec.dtype);
-  const { group_size: group, symmetric } = spec;
+  const { group_size: group, symmetric, scale_sign } = spec;
   const isInteger = /^u?int/.test(spec.dtype);
   if (isInteger && bits <= 4) {
     if (spec.qscheme !== 'per_group' || (group ?? 0) > 32) {
-      const finer = { dtype: spec.dtype, qscheme: 'per_group', group_size: 32, ch_axis: -1, symmetric } as const;
+      const signs = scale_sign && { scale_sign };
+      const finer = {
+        dtype: spec.dtype,
+        qscheme: 'per_group',
+        group_size: 32,
+        ch_axis: -1,
+        symmetric,
+        ...signs,
+      } as const;
       found.push(specOf(layer, `${spec.dtype} in groups of 32`, finer));
     }
   }

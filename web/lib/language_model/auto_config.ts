@@ -21,12 +21,14 @@ const groups = (dtype: 'int3' | 'int4', group_size: number): QuantizationSpec =>
   group_size,
   ch_axis: -1,
   symmetric: true,
+  scale_sign: 'signed',
 });
 const channels = (dtype: 'int4' | 'int8'): QuantizationSpec => ({
   dtype,
   qscheme: 'per_channel',
   ch_axis: 0,
   symmetric: true,
+  ...(dtype === 'int4' && { scale_sign: 'signed' }),
 });
 /** By size; not every format has int3. */
 const autoCandidates: readonly QuantizationSpec[] = [
