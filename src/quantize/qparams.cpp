@@ -55,7 +55,7 @@ float store_scale(float scale, ScaleType type, Arithmetic arithmetic) noexcept {
   if (scale < 0) return -store_scale(-scale, type, arithmetic);
   switch (type) {
     case ScaleType::float16:
-      if (arithmetic != Arithmetic::float16 && scale > 0 && scale < 0x1p-14f) return half_scale_of(scale);
+      if (arithmetic != Arithmetic::float16 && scale > 0x1p-25f && scale < 0x1p-14f) return half_scale_of(scale);
       return through_16_bits(Dtype::float16, scale);
     case ScaleType::bfloat16:
       return through_16_bits(Dtype::bfloat16, scale);

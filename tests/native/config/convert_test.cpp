@@ -121,7 +121,7 @@ TEST_CASE("presets go to GPTQ and AWQ where these can say them") {
   CHECK(signed_scales.losses.front().message == "gptq does not say that scales have a sign");
   CHECK(places(convert(std::string(config::preset_named("uint4_wo_128")->config_text()), "awq")) == "");
   CHECK(places(convert(std::string(config::preset_named("int4_wo_128")->config_text()), "awq")) ==
-        "/global_quant_config/weight");
+        "/global_quant_config/weight /global_quant_config/weight");
   CHECK_FALSE(static_cast<bool>(config::convert_text(config::preset_named("fp8")->config_text(), "gptq")));
   CHECK_FALSE(static_cast<bool>(config::convert_text("int8", "fp8")));
   CHECK_FALSE(static_cast<bool>(config::convert_text("int8", "nonsense")));

@@ -83,7 +83,7 @@ TEST_CASE("algorithm configs, with old and new fields") {
       {R"({"name":"activationequalization","is_layerwise":false,"alpha":0.5})", ""},
       {R"({"name":"biascorrection","alpha":1})", "key-unknown {}/alpha"},
       {"{\"name\":\"rotation\",\"random_r1\":true,\"seed\":3," + kLayers + "}", ""},
-      {R"({"name":"svdquant","svd_rank":1.5})", "not-implemented {}\ntype-invalid {}/svd_rank"},
+      {R"({"name":"svdquant","svd_rank":1.5})", "type-invalid {}/svd_rank\nnot-implemented {}"},
       {R"({"name":"AWQ"})", "value-unknown {}/name"},
       {R"([])", "key-missing {}"},
   };
