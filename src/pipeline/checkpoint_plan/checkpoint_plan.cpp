@@ -316,7 +316,8 @@ class CheckpointPlanner final : public OutputPlanner {
   bool needs_bfloat16(const ModelTensor& tensor) const {
     if (tensor.stored.dtype != StorageDtype::F32 && tensor.stored.dtype != StorageDtype::F16) return false;
     const Stages& weight = config_.global.weight;
-    return !weight.empty() && format_.loads_as_bfloat16(weight) && families::is_converted(family_, tensor.layer);
+    return !weight.empty() && format_.loads_as_bfloat16(weight) &&
+           (families::is_converted(family_, tensor.layer) || conversions_.find(tensor.layer) != nullptr);
   }
 
   // Decodes values whose bytes cannot be copied: codes of another format, parts of transposed tensors.
