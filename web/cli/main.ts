@@ -39,7 +39,11 @@ function listen(worker: Worker): void {
       worker.postMessage(name);
       deaf = setTimeout(() => {
         const { code, message } = codeOf(name);
-        say(code, message);
+        say(
+          code,
+          message,
+          'the run was busy and could not clean up: a .partial folder may be left, which --resume continues',
+        );
         process.exit(exitCodes[name]);
       }, kHearsMs);
     });
