@@ -394,3 +394,18 @@ TEST_CASE("default exclusions give way to rules that name a layer, and leave cas
   const Config plain = resolve_config_of(R"({"global_quant_config": {"weight": {"dtype": "int8"}}})");
   CHECK(rule_of(plain, "l.0.mlp.gate.weight") == "global");
 }
+
+TEST_CASE("patterns times tensors have a limit; names without wildcards count nothing") {
+  const auto fits = [](std::string_view exclude, uint64_t tensors) {
+    const Config config = resolve_config_of("{\"global_quant_config\":{\"weight\":{\"dtype\":\"int8\"}},\"exclude\":[" +
+                                            std::string(exclude) + "]}");
+    const Status status = check_patterns(config, tensors);
+    return bool(status) || status.error().code != ErrorCode::config_invalid;
+  };
+  constexpr uint64_t kMost = uint64_t{1} << 29;
+  CHECK(fits(R"("a*", "*b")", kMost / 2));
+  CHECK_FALSE(fits(R"("a*", "*b")", kMost / 2 + 1));
+  CHECK(fits(R"("re:a.*")", kMost / 32));
+  CHECK_FALSE(fits(R"("re:a.*")", kMost / 32 + 1));
+  CHECK(fits(R"("lm_head")", uint64_t{1} << 40));
+}
