@@ -56,7 +56,13 @@ test('the form offers what the library accepts, and writes the config', async ()
   assert.equal((await json(page)).global_quant_config.weight.group_size, 32);
   await page.getByLabel('One scale').selectOption('per channel');
   const { weight } = (await json(page)).global_quant_config;
-  assert.deepEqual(weight, { dtype: 'int4', qscheme: 'per_channel', ch_axis: 0, symmetric: true });
+  assert.deepEqual(weight, {
+    dtype: 'int4',
+    qscheme: 'per_channel',
+    ch_axis: 0,
+    symmetric: true,
+    scale_sign: 'signed',
+  });
   await page.getByLabel('Dtype', { exact: true }).selectOption('fp8_e4m3');
   // Floats have no zero points to choose.
   assert.ok(!(await options('Zero points').catch(() => [])).includes('yes (asymmetric)'));

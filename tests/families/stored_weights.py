@@ -24,6 +24,7 @@ ROUNDING = {
     "fp8_per_channel": dict(num_bits=8, type="float", strategy="channel"),
     "mxfp4": dict(num_bits=4, type="float", strategy="group", group_size=32, scale_dtype=torch.uint8, zp_dtype=torch.uint8),
 }
+SIGNED = {"int4_wo_32"}  # scales may be negative
 
 
 def read_config(folder):
@@ -100,6 +101,10 @@ def round_to_nearest(weight, preset):
     fits = rows.shape[1] % size == 0
     groups = rows.reshape(rows.shape[0], -1, size if fits else rows.shape[1])
     scale, zero_point = calculate_qparams(groups.amin(-1), groups.amax(-1), args)
+    if preset in SIGNED:  # the value of largest magnitude is the lowest code
+        lowest, highest = groups.amin(-1), groups.amax(-1)
+        scale = torch.where(highest > -lowest, highest, lowest) / -(2 ** (args.num_bits - 1))
+        scale = torch.where(scale == 0, torch.finfo(torch.float32).eps, scale)
     scale = scale.to(stored_scale_dtype(weight)).float()
     # Rows that are not a multiple of groups have one scale.
     applied = args if fits else args.model_copy(update={"group_size": rows.shape[1]})

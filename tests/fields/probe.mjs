@@ -142,9 +142,11 @@ export class Prober {
     const after = await this.run(context, withField.config);
     // What is refused as a whole is refused in each of its fields.
     const whole = before.error?.where;
+    // An algorithm may also be refused for its place among others.
+    const isUnknown = before.diagnostics.some(({ code, where }) => code === 'not-implemented' && where === whole);
     if (
       whole &&
-      !path.some(isAlgorithm) &&
+      (isUnknown || !path.some(isAlgorithm)) &&
       withField.pointer &&
       (whole === withField.pointer || withField.pointer.startsWith(`${whole}/`))
     )
