@@ -109,7 +109,7 @@ def round_to_nearest(weight, preset):
     # Rows that are not a multiple of groups have one scale.
     applied = args if fits else args.model_copy(update={"group_size": rows.shape[1]})
     values = fake_quantize(rows, scale, zero_point, applied).reshape(weight.shape)
-    return values, scale.repeat_interleave(groups.shape[-1], 1).reshape(weight.shape)
+    return values, scale.abs().repeat_interleave(groups.shape[-1], 1).reshape(weight.shape)
 
 
 def differs_from_rounding(found, weight, preset):
