@@ -63,6 +63,9 @@ function judge(found) {
 /** Of a written folder: right, or left when nothing in it is quantized. */
 function verdictOf(run, found) {
   const problem = judge(found);
+  // Written because a rule or a flag asked for it, with the warning that transformers cannot load it.
+  if (problem?.verdict === 'failed' && run.stdout.includes('transformers cannot load this file (loader-limit)'))
+    return { verdict: 'refused', text: `warned: ${problem.text}` };
   if (problem) return problem;
   if (run.report.totals.quantized === 0) return { verdict: 'left', text: reasonsLeft(run.report)[0] ?? '' };
   if (!(found.change > 0)) return { verdict: 'wrong', text: 'the outputs are those of the source' };
