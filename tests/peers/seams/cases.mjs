@@ -205,6 +205,7 @@ export class SeamCase {
       keepsOthers: wanted.isNearest,
       casts: /float16/.test(JSON.stringify(wanted.config)),
       noiseRatio: noiseRatioOf(wanted, shape.dtype),
+      dtype: shape.dtype,
       expectsQuantized:
         !['bf16', 'f16'].includes(wanted.config) && report.tensors.some(({ action }) => action === 'quantize'),
     };

@@ -63,6 +63,9 @@ def largest_errors(source, spec):
     return largest * (half / top_value * 1.02 + slack) + tiny
 
 
-def least_signal_to_noise(format):
-    """dB between a format's weights and the fake-quantized ones: awq and gptq round scales to 11 bits and weights that lie on ties fall to either side."""
-    return 40.0 if format in ("awq", "gptq", "gguf") else 60.0
+def least_signal_to_noise(format, dtype):
+    """dB between a format's weights and the fake-quantized ones: awq and gptq round scales to 11 bits and weights that lie on ties fall to either side;
+    fake-quantized weights of a bfloat16 model are rounded to 8 bits, by up to 2^-9 of a value."""
+    if format in ("awq", "gptq", "gguf"):
+        return 40.0
+    return 53.0 if dtype == "BF16" else 60.0

@@ -83,7 +83,7 @@ def judge_weight(case, name, source, found, rounded, reread):
             if told is not None and abs(told - noise) > 2e-3 * noise + 1e-7 * mean_square(source):
                 yield f"{name}: {kind} mse {told:.6g}, found {noise:.6g}"
     if rounded is not None and rounded.shape == found.shape:
-        allowed = least_signal_to_noise(case["format"])
+        allowed = least_signal_to_noise(case["format"], case.get("dtype"))
         apart = mean_square(found - rounded)
         expected = mean_square(rounded - source)
         if apart > max(0.25 * expected, 10 ** (-allowed / 10) * mean_square(rounded)) and noise > case["noiseRatio"] * expected:
