@@ -44,8 +44,8 @@ struct KnownTensor {
 /// unknown number of channels (0).
 std::optional<ActivationStorage> activation_storage(const Stages& stages, uint64_t channels);
 
-/// `<layer>.input_scale` and `<layer>.input_zero_point`, or `output_`, `k_` and `v_` for the other roles. `found`: {"scale": [...], "zeroPoint":
-/// [...]}, with as many elements as the storage has.
+/// `<layer>.input_scale` and `<layer>.input_zero_point`, or `output_`, `k_` and `v_` for the other roles. `found`:
+/// {"scale": [...], "zeroPoint": [...]}, with as many elements as the storage has.
 List<KnownTensor> activation_tensors(const std::string& layer, ActivationRole role, const json::Value& found,
                                      const ActivationStorage& storage);
 

@@ -143,6 +143,7 @@ class CheckpointFormat {
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
   /// Whether loaders can rotate inputs at run time (R4).
   virtual bool holds_online_rotation() const noexcept { return false; }
+  /// Where its files hold scales of a calibrated key-value cache, which its config block then describes.
   virtual CacheStorage cache_storage() const noexcept { return CacheStorage::none; }
   /// What its config block says of a key-value cache with these stages; null if it cannot say it. CacheStorage::attention.
   virtual json::Value cache_scheme(const Stages& /*stages*/) const { return {}; }

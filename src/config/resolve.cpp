@@ -184,6 +184,11 @@ const std::pair<std::string, LayerConfig>* Resolver::cache_entry(std::string_vie
   return nullptr;
 }
 
+bool Resolver::is_cached(std::string_view layer) const {
+  const auto* const cached = cache_entry(layer);
+  return cached != nullptr && !cached->second.output_tensors.empty();
+}
+
 List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::string_view layer_type) const {
   List<Candidate> found;
   const auto add = [&](Rule rule, const LayerConfig& config, std::string_view name) {

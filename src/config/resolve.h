@@ -84,6 +84,8 @@ class Resolver {
   /// `inferred`. Valid while the config lives.
   std::string_view type_of(std::string_view layer, std::string_view inferred) const;
   bool excludes(std::string_view layer) const;
+  /// Whether an entry of kv_cache_quant_config gives the layer's outputs.
+  bool is_cached(std::string_view layer) const;
   /// All four fields for a layer that is not excluded, by the config's resolution; inputs also from input_quantizers.
   LayerConfig layer_config(std::string_view layer, std::string_view layer_type) const;
 

@@ -58,7 +58,7 @@ def block_of(folder):
 
 def decode(folder, is_float32=lambda weight: False):
     """Tensors of a compressed-tensors folder, decoded: (all of them by name, names of the decoded ones). `is_float32`: weights that the loader decodes in
-    float32, whatever the dtype of their scales is."""
+    float32, even where their scales have 16 bits."""
     block = block_of(folder)
     stored = read_tensors(folder)
     layers = [name.removesuffix("_scale") for name in stored if name.endswith(".weight_scale")]

@@ -148,6 +148,18 @@ test('a cache is calibrated on tokens: keys after RoPE in compressed-tensors, ou
   }
 });
 
+test('outputs that only have the spec of the cache are not taken for it', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 0 });
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const tokens = { data: Int32Array.from({ length: 64 }, (_, i) => i), shape: [1, 64] };
+  const output = { output_tensors: { dtype: 'fp8_e4m3', qscheme: 'per_tensor' } };
+  const config = { ...configOf(output), kv_cache_quant_config: { '*k_proj': output, '*v_proj': output } };
+  for (const format of ['compressed-tensors', 'quark'])
+    await assert.rejects(quantized(quantizer, model, config, { tokens }, format), {
+      message: /give activations for the outputs of model\.layers\.0\.(mlp|self_attn\.[qo]_proj)/,
+    });
+});
+
 test('caches that files cannot describe are refused, each with its reason', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 0 });
   const model = await modelFor(t, quantizer, tinyLlama);

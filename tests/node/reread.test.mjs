@@ -8,7 +8,7 @@ import { modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
 import { noise, safetensors } from './written_model.mjs';
 
 const cases = 150;
-/** Rounding to float16 changes a value by at most 2^-11 of it; a bound of any error beside it would depend on the weights. */
+/** Rounding to float16 changes a value by at most 2^-11 of it; a bound that allows for other errors would depend on the weights. */
 const float16Db = 20 * Math.log10(2 ** 11);
 let state = 20_261;
 const below = (count) => {

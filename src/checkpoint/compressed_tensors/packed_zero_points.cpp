@@ -7,7 +7,7 @@
 namespace wasmquant {
 namespace {
 
-// The first layer with packed zero points; null if there is none. The loader decompresses experts by themselves.
+// The first layer with packed zero points; null if there is none. Experts do not count: the loader decompresses them in its own way.
 const LayerOutcome* packed_layer(const List<LayerOutcome>& layers) {
   for (const LayerOutcome& layer : layers)
     if (!keeps_weight(layer) && !families::is_single_expert(layer.layer) &&

@@ -125,9 +125,9 @@ void read_shared_scales(const ObjectReader& in, Config& config) {
   config.shared_scale_groups = std::move(read);
 }
 
-void warn_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache) {
+void read_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache) {
   const auto refuse = [&](const char* key, std::string_view what) {
-    in.error("not-implemented", key, text_of("{}", what), "remove the key");
+    in.error("not-implemented", key, std::string(what), "remove the key");
   };
   if (const json::Value* value = in.find("kv_cache_quant_config"); value != nullptr) {
     for (const auto& [name, layer] : value->members()) {
@@ -214,7 +214,7 @@ Config parse_quark(const json::Value& value, const std::string& where, Diagnosti
       level != nullptr && (level->as_integer() < 0 || level->as_integer() > 4))
     out.error_in("value-invalid", in.at("log_severity_level"), nullptr, nullptr, "expected 0 to 4");
   read_shared_scales(in, config);
-  warn_carried(in, config.resolution, config.kv_cache);
+  read_carried(in, config.resolution, config.kv_cache);
   const bool keeps_rope = in.find("kv_cache_post_rope") == nullptr || !in.find("kv_cache_post_rope")->as_bool();
   const json::Value* cache = in.find("kv_cache_quant_config");
   check_algorithms(in, "pre_quant_opt_config", config.global, false);

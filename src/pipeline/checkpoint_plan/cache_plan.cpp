@@ -33,10 +33,6 @@ CachePlan::CachePlan(const ModelIndex& model, const Config& config, const Checkp
 
 bool CachePlan::is_of_outputs() const noexcept { return format_.cache_storage() == CacheStorage::outputs; }
 
-bool CachePlan::covers(const Stages& outputs) const noexcept {
-  return is_asked() && !is_of_outputs() && !config_.kv_cache.empty() && outputs == asked_;
-}
-
 Status CachePlan::check() const {
   if (!is_asked()) return {};
   const auto refuse = [&](std::string_view why) {
@@ -67,11 +63,10 @@ Status CachePlan::check() const {
   return {};
 }
 
-void CachePlan::add(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
-                    List<ActivationRequest>& requests) {
+void CachePlan::add(PlannedTensor& planned, LayerOutcome& outcome, bool is_cached, List<ActivationRequest>& requests) {
   const WeightDescription& weight = planned.weight;
   if (is_of_outputs()) {
-    if (config.output_tensors.empty() || !(config.output_tensors == asked_)) return;
+    if (!is_cached) return;
     ++found_;
     outcome.caches_outputs = true;
     if (outcome.outputs.empty() && left_.empty()) left_ = weight.layer;

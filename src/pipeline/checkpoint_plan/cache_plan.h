@@ -23,11 +23,12 @@ class CachePlan {
   bool is_of_outputs() const noexcept;
   /// Whether scales are to be calibrated.
   bool is_asked() const noexcept { return !where_.empty(); }
-  /// Whether the outputs that a layer's config gives are those of the cache, and stored as such.
-  bool covers(const Stages& outputs) const noexcept;
+  /// Whether the outputs that an entry of the cache gives a layer are stored as keys or values of its attention.
+  bool moves_outputs() const noexcept { return is_asked() && !is_of_outputs(); }
   /// Requests keys for the k_proj of an attention and values for its v_proj; adds the tensors found to the activations of
-  /// `planned`. Others are passed over. `config`: the layer's. Where outputs are the cache, `outcome` learns it.
-  void add(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config, List<ActivationRequest>& requests);
+  /// `planned`. Others are passed over. `is_cached`: an entry of the cache gives the layer outputs. Where these are the cache,
+  /// `outcome` learns it.
+  void add(PlannedTensor& planned, LayerOutcome& outcome, bool is_cached, List<ActivationRequest>& requests);
   /// Call after the last tensor. Error: format-unsupported, if a cache is to be calibrated, and no attention, or not each,
   /// gets scales.
   Status check_found() const;

@@ -371,8 +371,7 @@ class CheckpointPlanner final : public OutputPlanner {
       const bool has_activations = !config.input_tensors.empty() || !config.output_tensors.empty();
       if (config.weight.empty() && has_activations) activations_alone_.add(weight.layer);
     }
-    if (cache_.is_asked())
-      cache_.add(planned, outcome, resolver_.layer_config(weight.layer, weight.layer_type), plan_.requests);
+    if (cache_.is_asked()) cache_.add(planned, outcome, resolver_.is_cached(weight.layer), plan_.requests);
     outcomes_.push_back(std::move(outcome));
   }
 
@@ -393,7 +392,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
   void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
     LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
-    if (cache_.covers(config.output_tensors)) config.output_tensors = Stages();
+    if (cache_.moves_outputs() && resolver_.is_cached(planned.weight.layer)) config.output_tensors = Stages();
     const LeftActivations made = plan_activations(planned, outcome, config, format_, options_, plan_.requests);
     for (const Error& error : made.errors) fail(planned, error);
     inputs_left_out_ |= made.inputs_left_out;

@@ -36,7 +36,7 @@ def with_rounded_inputs(path):
 
 
 def write_moved(path, dtype, seed):
-    """The model at `path` with each output of its MatMul nodes off by roundings; returns the path of the copy beside it."""
+    """The model at `path` with each output of its MatMul nodes off by roundings; returns the path of the copy, in the same folder."""
     model = onnx.load(path, load_external_data=False)
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
     generator = torch.Generator().manual_seed(seed)
@@ -106,7 +106,7 @@ def run(folder, case, is_reference):
         answer = logits_of(folder, case["tokens"]), None if case["isEncoder"] else tokens_of(folder, case["tokens"])
         if not is_reference:
             return answer
-        # What the runtime computes in is float32, whatever the dtype of a checkpoint.
+        # The runtime computes in float32, even where a checkpoint has 16 bits.
         draws = []
         for seed in range(DRAWS):
             name = os.path.basename(write_moved(path, "float32", seed))

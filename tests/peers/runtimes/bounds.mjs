@@ -5,7 +5,7 @@
 //
 // Elsewhere kernels sum in other orders and round at other places. A product that is rounded is the exact product of a matrix whose rows are off
 // by a rounding, so the reference runs again with each output of its layers moved by up to two roundings, by draws (MOVES of loaded_cases.py); `sway`
-// is the farthest that a logit moved. It is the model's own: how roundings grow in it, and how often a value beside a limit between two codes of
+// is the farthest that a logit moved. It is the model's own: how roundings grow in it, and how often a value next to a limit between two codes of
 // quantized inputs falls to the other side.
 
 /** Products are about half of what is rounded in a layer, and the farthest of few draws is less than the farthest of all: twice each. */
