@@ -25,9 +25,9 @@ export interface ModelFiles {
   /** Text of config.json, or null. */
   config: string | null;
   /** Opens a file by its path from the weights' folder; null if there is none, or only one source was given. */
-  openBeside(path: string): Promise<FileSource | null>;
+  openSibling(path: string): Promise<FileSource | null>;
   /** Reads a file by its path from the model's folder; null if there is none, or the folder cannot be listed. */
-  beside(path: string): Promise<Uint8Array | null>;
+  readSibling(path: string): Promise<Uint8Array | null>;
   /** Opens the small files, for folder outputs. */
   siblingFiles(): Promise<FileSource[]>;
 }
@@ -97,7 +97,7 @@ async function textBeside(folder: Folder | null, name: string): Promise<string |
 /** Vocabulary files take some 20 MB; larger files are something else. */
 export const maxSiblingBytes = 64 * 1024 * 1024;
 
-async function bytesBeside(folder: Folder | null, path: string): Promise<Uint8Array | null> {
+async function siblingBytes(folder: Folder | null, path: string): Promise<Uint8Array | null> {
   if (!folder?.names) return null;
   const file = await openIn(folder, path);
   if (!file || file.size > maxSiblingBytes) return null;
@@ -208,8 +208,8 @@ async function filesNamed({ folder, model }: Place, names: string[], name: strin
     isInOnnxFolder: folder !== model,
     openShard: (name) => opened(folder, name),
     config,
-    openBeside: (path) => openIn(folder, path),
-    beside: (path) => bytesBeside(model, path),
+    openSibling: (path) => openIn(folder, path),
+    readSibling: (path) => siblingBytes(model, path),
     siblingFiles: () => openSiblingFiles(model),
   };
 }
@@ -282,8 +282,8 @@ export async function filesOfSingle(
     isInOnnxFolder: false,
     openShard: missing,
     config,
-    openBeside: async (path) => (folder ? openIn(folder, path) : null),
-    beside: (path) => bytesBeside(model, path),
+    openSibling: async (path) => (folder ? openIn(folder, path) : null),
+    readSibling: (path) => siblingBytes(model, path),
     siblingFiles: async () => (model && config !== null ? openSiblingFiles(model) : []),
   };
 }

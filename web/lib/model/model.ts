@@ -141,7 +141,7 @@ export class OpenedModel implements Model {
       };
       for (const source of weights) await read(source);
       for (const name of instance.call<string[]>(() => index.missingParts())) {
-        const part = await files.openBeside(name);
+        const part = await files.openSibling(name);
         if (!part) break; // `finish` names it
         await read(part);
       }
@@ -182,7 +182,7 @@ export class OpenedModel implements Model {
       );
     if (this.#files.config !== null) add('config.json', new TextEncoder().encode(this.#files.config));
     for (const name of siblingFiles) {
-      const bytes = await this.#files.beside(name);
+      const bytes = await this.#files.readSibling(name);
       if (bytes) add(name, bytes);
     }
   }
