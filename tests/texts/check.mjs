@@ -5,13 +5,13 @@ import { root } from '../setup/command.mjs';
 import { filesBelow } from '../setup/source_files.mjs';
 import { exceptions, phrases } from './phrases.mjs';
 
-const kinds = /\.(cpp|h|def|ts|tsx|mjs|js|html|css|json)$/;
+const kinds = /\.(cpp|h|def|ts|tsx|mjs|js|html|css|md|json)$/;
 const generated = /^web\/lib\/generated\/|^web\/licences\/|^web\/docs\/(peers|fields)\.md$/;
 
 function textFiles(folders) {
   const named = folders.length > 0 ? folders : ['src', 'bindings', 'web'];
   const files = named.flatMap((folder) => filesBelow(folder, kinds));
-  if (folders.length === 0) files.push('package.json');
+  if (folders.length === 0) files.push('README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'package.json');
   return files.filter((file) => !generated.test(file));
 }
 
