@@ -102,7 +102,7 @@ export class OpenedModel implements Model {
     }
     this.metadata = Object.fromEntries(metadata);
     this.config = files.config === null ? null : readConfig(instance, files.config);
-    this.diagnostics = diagnostics;
+    this.diagnostics = [...files.diagnostics, ...diagnostics];
     this.#inlineTensors = inlineTensors.flatMap((tensor) => {
       const info = this.tensors[tensor];
       const file = numbers[tensor];
