@@ -34,7 +34,7 @@ class BoundForwardPass : Counted {
   List<double> losses_;
 };
 
-/// A model's predictions beside a reference's: two passes of the same tokens, run up to the head.
+/// A model's predictions and a reference's: two passes of the same tokens, run up to the head.
 class BoundDivergence : Counted {
  public:
   BoundDivergence(const BoundForwardPass& reference, const BoundForwardPass& model);

@@ -1,4 +1,4 @@
-/** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte; with `--against`, how far it is from another. */
+/** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte; with `--against`, the KLD to another model. */
 import { type Command, Option } from 'commander';
 import { createQuantizer, type Divergence, type Evaluation } from '../../lib/node.js';
 import { durationText, plural } from '../../present/units.js';
@@ -121,9 +121,7 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
 export function addEvaluate(program: Command, run: Run): void {
   const command = program
     .command('evaluate')
-    .description(
-      'perplexity and bits per byte of a Llama-architecture model, quantized or not, alone or beside another',
-    )
+    .description('perplexity and bits per byte of a Llama-architecture model, quantized or not, and its KLD to another')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)

@@ -21,7 +21,7 @@ export interface BoundForwardPass {
   delete(): void;
 }
 
-/** A model's predictions beside a reference's: two passes of the same tokens, whose heads are loaded tile by tile. */
+/** A model's predictions and a reference's: two passes of the same tokens, whose heads are loaded tile by tile. */
 export interface BoundDivergence {
   /** JSON `{reference, model}`: whether to load the next tile of its head; or the constructor's error. */
   behind(): string;

@@ -1,4 +1,4 @@
-// Perplexity and bits per byte, alone or beside a reference. Losses are added in sequence order, so the split among workers
+// Perplexity and bits per byte, and the divergence from a reference. Losses are added in sequence order, so the split among workers
 // does not matter.
 
 import { check } from '../api/arguments.js';
