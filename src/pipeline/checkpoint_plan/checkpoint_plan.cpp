@@ -102,8 +102,11 @@ class CheckpointPlanner final : public OutputPlanner {
       planned.reason = Reason{Rule::excluded, "", std::string(experts_left_)};
     }
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
-    if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
-    TRY_VOID(describe_groups(planned, resolved.weight));
+    // Stored orders are those of a layer's matrix; its bias has one axis.
+    if (layer_name_of(stored.name).role != TensorRole::bias) {
+      if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
+      TRY_VOID(describe_groups(planned, resolved.weight));
+    }
     if (!resolved.weight.empty() && task.source_bytes != 0) TRY_VOID(lay_out(tensor, planned, resolved.weight));
     if (!task.layout->components.empty()) leave_with_others(planned);
     if (!task.layout->components.empty())
