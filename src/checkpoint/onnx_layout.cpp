@@ -1,3 +1,4 @@
+// A builder that checks a spec against an operator and adds its components: codes, scales, zero points.
 #include "checkpoint/onnx_layout.h"
 
 #include <bit>

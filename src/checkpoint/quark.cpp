@@ -1,3 +1,4 @@
+// Which specs the format can store, the layout of codes, scales and zero points, and the config block.
 #include "checkpoint/quark.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The layouts of both formats and their quantization_config, with the modules that stay unquantized.
 #include "checkpoint/transposed_words.h"
 
 #include <algorithm>

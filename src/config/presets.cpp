@@ -1,3 +1,4 @@
+// The rows of all presets, and the texts of their configs.
 #include "config/presets.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The state that all observers share: batches, pieces that arrive in any order, and merging.
 #include "observers/observer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A rewriter that edits the graph weight by weight and keeps the bytes of everything else.
 #include "onnx_graph/onnx_rewrite.h"
 
 #include <algorithm>

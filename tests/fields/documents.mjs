@@ -115,7 +115,7 @@ export const documents = [
       ['desc_act', 'True', algorithm('gptq', 'desc_act'), ''],
       [
         'static_groups',
-        'False in the documentation, True in Quark 0.13',
+        'False; True in Quark 0.13',
         algorithm('gptq', 'static_groups'),
         'left out: true, as in Quark 0.13; false with `desc_act` is act-order with `g_idx`',
       ],

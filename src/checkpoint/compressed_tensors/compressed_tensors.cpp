@@ -1,3 +1,4 @@
+// Which specs the format can store, the layout of a weight, and the quantization_config of the written layers.
 #include "checkpoint/compressed_tensors/compressed_tensors.h"
 
 #include <algorithm>

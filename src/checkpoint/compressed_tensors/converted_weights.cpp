@@ -1,3 +1,4 @@
+// Experts that the loader merges and layers that it splits: what it cannot load, and the release that can.
 #include "checkpoint/compressed_tensors/converted_weights.h"
 
 #include "checkpoint/compressed_tensors/compressors.h"

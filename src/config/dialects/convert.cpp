@@ -1,3 +1,4 @@
+// A config of any dialect written in Quark's keys, and the comparisons that find what the target cannot express.
 #include "config/dialects/convert.h"
 
 #include "config/dialects/write.h"

@@ -1,3 +1,4 @@
+// The rows of fields of each algorithm, and the checks between them and against the weight spec.
 #include "config/quark/quark_algorithms.h"
 
 #include <algorithm>

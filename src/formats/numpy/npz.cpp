@@ -1,3 +1,4 @@
+// A reader that asks for the end of the archive, the directory, then the header of each entry.
 #include "formats/numpy/npz.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A writer that recognises the kind of tokenizer and sets its keys.
 #include "gguf_conversion/tokenizer/tokenizer.h"
 
 #include <string>

@@ -1,3 +1,4 @@
+// Scales of keys and values: what is kept, what is requested, and the remark about it.
 #include "pipeline/checkpoint_plan/cache_plan.h"
 
 #include "core/message.h"

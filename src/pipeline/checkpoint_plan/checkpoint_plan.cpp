@@ -1,3 +1,5 @@
+// Plans a checkpoint in safetensors: the spec and layout of each tensor, then rules between layers that loaders have,
+// then files.
 #include "checkpoint/joined_schemes.h"
 #include "config/match/layer_type.h"
 #include "config/resolve.h"

@@ -1,3 +1,4 @@
+// Sorts components by class, writes headers, and sets the place of each component.
 #include "pipeline/checkpoint_plan/file_layout.h"
 
 #include <algorithm>

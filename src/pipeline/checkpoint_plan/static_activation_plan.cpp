@@ -1,3 +1,4 @@
+// A planner for one layer, and scales that the experts of a block share.
 #include "pipeline/checkpoint_plan/static_activation_plan.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// Plans a GGUF file: the type of each tensor by recipe, patterns and shape, importance, then the files.
 #include "config/dialects/gguf_config.h"
 #include "config/match/layer_type.h"
 #include "config/match/name_match.h"

@@ -1,3 +1,4 @@
+// Plans an ONNX model: the form of each weight, activations, folded norms, then the rewritten graph.
 #include "core/message.h"
 #include "onnx_graph/onnx_rewrite.h"
 #include "pipeline/plan/onnx_activations.h"

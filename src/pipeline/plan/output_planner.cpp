@@ -1,3 +1,4 @@
+// The order of steps, errors with their places, and the remarks that all formats make.
 #include "pipeline/plan/output_planner.h"
 
 #include <algorithm>

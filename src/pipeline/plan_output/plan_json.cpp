@@ -1,3 +1,4 @@
+// Rows of the plan with shared shapes, specs and outputs, and the totals.
 #include "pipeline/plan_output/plan_json.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Groups of layers by name and by config, and the weights that are read to observe a shared scale.
 #include "pipeline/task/shared_scales.h"
 
 #include <algorithm>
