@@ -12,13 +12,15 @@ namespace {
 constexpr std::string_view kRecipes[] = {"q8_0", "q6_k", "q5_k_m", "q4_k_m", "q3_k_m", "q2_k"};
 constexpr std::string_view kPresets[] = {"int8", "int4_wo_32", "int4_wo_128"};
 
-// "24.1 MB": decimal units, rounded down to a tenth.
+// "24.10 MB", in decimal units.
 std::string size_text(uint64_t bytes) {
   constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
   size_t unit = 0;
-  uint64_t tenths = bytes * 10;
-  for (; tenths >= 10'000 && unit + 1 < std::size(kUnits); tenths /= 1000) ++unit;
-  return unit == 0 ? text_of("{} B", bytes) : text_of("{}.{} {}", tenths / 10, tenths % 10, kUnits[unit]);
+  uint64_t size = 1;
+  for (; bytes / size >= 1000 && unit + 1 < std::size(kUnits); size *= 1000) ++unit;
+  if (unit == 0) return text_of("{} B", bytes);
+  const uint64_t rest = (bytes % size * 100 + size / 2) / size, whole = bytes / size + rest / 100;
+  return text_of("{}.{}{} {}", whole, rest / 10 % 10, rest % 10, kUnits[unit]);
 }
 
 }  // namespace
