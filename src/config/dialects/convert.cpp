@@ -366,7 +366,7 @@ Converted convert(const Config& config, Dialect to) {
       written = write_compressed_tensors(conversion);
       break;
     default:
-      written = write_uniform(conversion, to);
+      written = write_gptq_awq(conversion, to);
   }
   if (to != Dialect::quark && !written.is_null()) carry_own_keys(config, conversion, to, written);
   return {std::move(written), conversion.losses().take()};

@@ -80,7 +80,7 @@ json::Value write_aihwkit(Conversion& conversion);
 json::Value write_brevitas(Conversion& conversion);
 json::Value write_compressed_tensors(Conversion& conversion);
 /// gptq or awq
-json::Value write_uniform(Conversion& conversion, Dialect to);
+json::Value write_gptq_awq(Conversion& conversion, Dialect to);
 /// A glob of this library as a regular expression that matches whole names.
 std::string regex_of(std::string_view pattern);
 /// A pattern that matches exactly this name.

@@ -120,9 +120,9 @@ class GroupWriter {
   json::Array ignore_;
 };
 
-class UniformWriter {
+class GptqAwqWriter {
  public:
-  UniformWriter(Conversion& conversion, Dialect to) : conversion_(conversion), to_(to) {}
+  GptqAwqWriter(Conversion& conversion, Dialect to) : conversion_(conversion), to_(to) {}
 
   json::Value write() {
     const Entry* global = nullptr;
@@ -258,6 +258,6 @@ class UniformWriter {
 }  // namespace
 
 json::Value write_compressed_tensors(Conversion& conversion) { return GroupWriter(conversion).write(); }
-json::Value write_uniform(Conversion& conversion, Dialect to) { return UniformWriter(conversion, to).write(); }
+json::Value write_gptq_awq(Conversion& conversion, Dialect to) { return GptqAwqWriter(conversion, to).write(); }
 
 }  // namespace wasmquant::config

@@ -314,7 +314,7 @@ class CheckpointPlanner final : public OutputPlanner {
     planned.task.layout = WeightLayout();
     planned.reason = Reason{Rule::not_quantizable, "", std::string(reason)};
     leave(planned, error_at(ErrorCode::format_unsupported, planned.task.name, "{}", reason));
-    left_with_others_.add(planned.task.name);
+    omitted_with_others_.add(planned.task.name);
   }
 
   // transformers casts tensors next to bfloat16 weights to bfloat16, except those it converts.
@@ -382,7 +382,8 @@ class CheckpointPlanner final : public OutputPlanner {
 
   // Warns only for configs that ask for it explicitly; presets must load.
   void check_loader(const PlannedTensor& planned, const LayerOutcome& layer) {
-    if (unloadable_ || !format_.hides_weight(layer) || !families::needs_plain_weight(family_, layer.layer)) return;
+    if (unloadable_ || !format_.packs_weight_tensor(layer) || !families::needs_plain_weight(family_, layer.layer))
+      return;
     unloadable_ = true;
     const std::string message = text_of(
         "transformers cannot load packed weights of this family ({}): its class reads a tensor named \"weight\" "
@@ -398,7 +399,7 @@ class CheckpointPlanner final : public OutputPlanner {
   void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
     LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
     if (cache_.moves_outputs() && resolver_.is_cached(planned.weight.layer)) config.output_tensors = Stages();
-    const LeftActivations made = plan_activations(planned, outcome, config, format_, options_, plan_.requests);
+    const OmittedActivations made = plan_activations(planned, outcome, config, format_, options_, plan_.requests);
     for (const Error& error : made.errors) fail(planned, error);
     inputs_left_out_ |= made.inputs_left_out;
     if (made.input_groups_left_out) input_groups_left_out_.add(outcome.layer);
@@ -490,11 +491,11 @@ class CheckpointPlanner final : public OutputPlanner {
   }
 
   void report_joined_layers() {
-    if (left_with_others_.count == 0) return;
-    note("joined-layers", left_with_others_.first,
+    if (omitted_with_others_.count == 0) return;
+    note("joined-layers", omitted_with_others_.first,
          text_of("is the first of {} tensors left because vLLM joins their layers with some that the format cannot "
                  "hold",
-                 left_with_others_.count));
+                 omitted_with_others_.count));
   }
 
   // The runtime must apply the other half of R4.
@@ -552,8 +553,8 @@ class CheckpointPlanner final : public OutputPlanner {
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   int64_t smaller_group_ = 0;
-  Tally static_left_out_, input_groups_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_,
-      regrouped_;
+  CountWithExample static_left_out_, input_groups_left_out_, activations_alone_, widened_, omitted_with_others_,
+      routers_, biases_, regrouped_;
 };
 
 // The first tensor of several experts; null if there is none.

@@ -288,7 +288,7 @@ class GgufPlanner final : public OutputPlanner {
   GgufImportance importance_;
   conversion::Conversion converted_;
   std::optional<UntiedHead> head_;
-  Tally fallbacks_;  // tensors whose rows are not a multiple of the block
+  CountWithExample fallbacks_;  // tensors whose rows are not a multiple of the block
   std::string first_fallback_;
   int64_t fallback_bytes_ = 0;
 };

@@ -250,7 +250,7 @@ class OnnxPlanner final : public OutputPlanner {
   OnnxActivations activations_;
   List<OnnxReaders> readers_;  // of each tensor's codes
   bool inputs_left_out_ = false, inputs_differ_ = false;
-  Tally static_left_out_;
+  CountWithExample static_left_out_;
 };
 
 }  // namespace

@@ -155,7 +155,7 @@ void OutputPlanner::finish(PlannedTensor& planned, Status chosen) {
 void OutputPlanner::count(PlannedTensor& planned) {
   if (planned.weight.source == StorageDtype::F64 && !planned.task.is_copy) doubles_.add(planned.task.name);
   for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
-  for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
+  for (const ConstantTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
   if (planned.name.empty()) plan_.bytes_before += planned.task.source_bytes;  // else its source is already counted
   plan_.bytes_after += planned.bytes_after;
   if (!is_quantized(planned)) return;

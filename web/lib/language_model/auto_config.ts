@@ -13,7 +13,7 @@ import { plannedWork } from '../plan/prepared_run.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { type Materials, runOne, type Workshop } from '../pool/workshop.js';
 import type { SensitivityWork } from '../worker/jobs.js';
-import { spend } from './bit_budget.js';
+import { allocateBits } from './bit_budget.js';
 
 const groups = (dtype: 'int3' | 'int4', group_size: number): QuantizationSpec => ({
   dtype,
@@ -210,7 +210,7 @@ function choose(
   const own = (chosen: (layer: AutoLayer) => number) =>
     layers.reduce((sum, layer) => sum + (layer.choices[chosen(layer)]?.bytes ?? 0), 0);
   // Bytes outside of these layers are constant.
-  const cheapest = spend(layers, { bytes: 0 });
+  const cheapest = allocateBits(layers, { bytes: 0 });
   layers.forEach((layer, i) => {
     layer.chosen = cheapest[i] ?? 0;
   });
@@ -226,7 +226,7 @@ function choose(
     const detail = `${budget.value} is too little: the smallest candidates need ${least}`;
     throw failure('argument-invalid', budget.key, detail);
   }
-  const chosen = spend(layers, limit);
+  const chosen = allocateBits(layers, limit);
   layers.forEach((layer, i) => {
     layer.chosen = chosen[i] ?? 0;
   });
