@@ -183,7 +183,7 @@ class AihwkitParser {
       if (name != text_of("Quant{}", known)) continue;
       if (by_class && known != type)
         out_.error("value-invalid", pointer_to(where, "quantized_module"),
-                   text_of("{} takes the place of {}, not of {}", name, known, type), text_of("Quant{} does", type));
+                   text_of("{} replaces {}, not {}", name, known, type), text_of("Quant{} does", type));
       return known;
     }
     if (!by_class || name != text_of("Quant{}", type))

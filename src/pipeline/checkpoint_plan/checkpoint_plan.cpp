@@ -209,11 +209,11 @@ class CheckpointPlanner final : public OutputPlanner {
       const Rule rule = planned.reason->rule;
       if (experts && !experts_left_.empty() && (rule == Rule::layer_name || rule == Rule::layer_glob))
         return error_at(ErrorCode::format_unsupported, planned.task.name,
-                        "{}. Take the rule for them from the config, or write fake-quantized or gguf", experts_left_);
+                        "{}. Remove the rule for them from the config, or write fake-quantized or gguf", experts_left_);
       stages = Stages();
       planned.reason =
           Reason{Rule::not_quantizable, "",
-                 !experts                ? "the axes of these experts cannot be told from shapes and config.json"
+                 !experts                ? "shapes and config.json do not say which axis of these experts is which"
                  : experts_left_.empty() ? text_of("{} does not hold the experts of this family", format_.name())
                                          : std::string(experts_left_)};
       return {};
@@ -248,7 +248,7 @@ class CheckpointPlanner final : public OutputPlanner {
         layout = std::move(problem);
       else if (!std::exchange(has_warned_of_blocks_, true))
         warn("joined-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
-             "take blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
+             "use blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
     }
     if (layout) {
       layout->source_transposed = tensor.is_input_major;
@@ -415,7 +415,7 @@ class CheckpointPlanner final : public OutputPlanner {
     if (inputs_left_out_)
       warn("not-applied", text_of("{}/input_tensors", config_.where),
            text_of("{} cannot describe these dynamic inputs: the runtime will not quantize them", format_.name()),
-           "write quark, or take int8 or fp8_e4m3 per tensor or per token");
+           "write quark, or use int8 or fp8_e4m3 per tensor or per token");
     if (input_groups_left_out_.count != 0)
       diagnostics_.push_back(
           {has_fallback() ? Severity::note : Severity::warning, "group-fallback", input_groups_left_out_.first,
@@ -589,7 +589,7 @@ Result<Experts> choose_experts(const ModelIndex& model, const families::ModelFam
   if (options.experts == ExpertChoice::include)
     return error_at(
         ErrorCode::format_unsupported, stacked->stored.name,
-        "{}: quantized, they would be loaded as noise. Take --include-experts away, or write fake-quantized or "
+        "{}: quantized, they would be loaded as noise. Remove --include-experts, or write fake-quantized or "
         "gguf",
         limit);
   experts.leave(std::move(limit));

@@ -115,7 +115,7 @@ Result<std::optional<Diagnostic>> share_scales(const List<LayerTask>& weights, c
           if (groups && !problem)
             problem = error_at(ErrorCode::spec_invalid, first.name,
                                "cannot share the scale of the tensor with {}: that needs a min-max observer, "
-                               "and symmetric scales of scales. Change the spec, or take the layer out of "
+                               "and symmetric scales of scales. Change the spec, or remove the layer from "
                                "shared_scale_groups",
                                weights[members[1]].task->name);
           return;
