@@ -14,7 +14,7 @@ namespace wasmquant::config {
 /// A converted config and its losses.
 struct Converted {
   json::Value config;
-  List<Diagnostic> losses;  // warnings with code "lost", located in the source config
+  List<Diagnostic> losses;  // warnings with code "option-lost", located in the source config
 };
 
 /// To its own dialect: the config with defaults filled in and current key names.

@@ -247,7 +247,7 @@ class CheckpointPlanner final : public OutputPlanner {
       if (config_.default_exclusions && planned.reason->rule == Rule::global)
         layout = std::move(problem);
       else if (!std::exchange(has_warned_of_blocks_, true))
-        warn("joined-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
+        warn("fused-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
              "use blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
     }
     if (layout) {
@@ -463,7 +463,7 @@ class CheckpointPlanner final : public OutputPlanner {
     if (auto remark = cache_.remark()) diagnostics_.push_back(std::move(*remark));
     report_requantized();
     if (widened_.count != 0)
-      note("dtype-widened", widened_.first,
+      note("dtype-promoted", widened_.first,
            text_of("is the first of {} tensors in floats of 8 or 4 bits: their new values are written as BF16, rounded "
                    "to it",
                    widened_.count));
@@ -492,7 +492,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
   void report_joined_layers() {
     if (omitted_with_others_.count == 0) return;
-    note("joined-layers", omitted_with_others_.first,
+    note("fused-layers", omitted_with_others_.first,
          text_of("is the first of {} tensors left because vLLM joins their layers with some that the format cannot "
                  "hold",
                  omitted_with_others_.count));

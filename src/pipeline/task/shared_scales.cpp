@@ -88,7 +88,7 @@ void for_each_group(const List<LayerTask>& weights, const NameOf& group_of_weigh
 
 Diagnostic warning_of(const LayerTask& first, const LayerTask& second) {
   return {
-      Severity::warning, "joined-layers", first.task->name,
+      Severity::warning, "fused-layers", first.task->name,
       text_of("vLLM will read this file wrong: it joins this layer with {}, keeps the larger of their second scales "
               "for both, and each has its own",
               second.layer),
