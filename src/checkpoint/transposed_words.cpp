@@ -176,7 +176,7 @@ Result<WeightLayout> Gptq::layout(const WeightDescription& weight, const Stages&
     return error_at(
         ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
         "gptq holds {} symmetric: loaders of version 1 add 1 to stored zero points, and 0 - 1 does not fit. "
-        "Make the spec symmetric, or take u{} for version 2",
+        "Make the spec symmetric, or use u{} for version 2",
         dtype.name, dtype.name);
   layout.codes = CodeStorage::columns_words;
   layout.bits = dtype.bits;

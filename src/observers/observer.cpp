@@ -26,7 +26,7 @@ bool Observer::replaces() const noexcept {
 Status Observer::weigh(std::span<const float> importance) {
   const ObserverMethod method = info_of(spec_.observer).method;
   if (!batches_.empty() || (method != ObserverMethod::per_scale_mse && method != ObserverMethod::half_quadratic))
-    return error_at(ErrorCode::state_invalid, "", "{} takes no importance of input channels{}",
+    return error_at(ErrorCode::state_invalid, "", "{} does not accept the importance of input channels{}",
                     info_of(spec_.observer).name, batches_.empty() ? "" : " after its first data");
   for (size_t i = 0; i < importance.size(); ++i)
     if (!(importance[i] >= 0 && importance[i] <= std::numeric_limits<float>::max()))

@@ -200,7 +200,7 @@ export const documents = [
         'ActivationEqualization.is_layerwise',
         'True',
         before('ActivationEqualization', 'is_layerwise'),
-        'what makes the input takes the scales up',
+        'the scales are folded into the layer that produces the input',
       ],
       ['ActivationEqualization.alpha', '0.5', before('ActivationEqualization', 'alpha'), ''],
       ['GPTQ.act_order', 'False', after('GPTQ', 'act_order'), ''],

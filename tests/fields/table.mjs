@@ -31,7 +31,7 @@ configs that have a place for it, and compares the result with the one without i
 - **applied**: the plan, the bytes or the config block of the output changed.
 - **refused**: an error names the field.
 - **remark**: a warning or a note names the field. Its code is given: \`no-effect\` (says how another program runs or made a file), \`not-applied\`,
-  \`ignored\` (next to the other keys of its spec) …
+  \`key-ignored\` (next to the other keys of its spec) …
 
 A field may be applied with one value and refused with another. \`$schema\` is for editors; \`dialect\` and \`quant_method\` choose the dialect.
 `;

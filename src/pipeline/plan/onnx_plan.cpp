@@ -104,7 +104,7 @@ class OnnxPlanner final : public OutputPlanner {
     Status chosen = set_layout(planned, weight, resolved.weight.front(), style);
     if (!chosen && style == OnnxStyle::dynamic && has_fallback()) {
       if (!set_layout(planned, weight, resolved.weight.front(), OnnxStyle::weight_only)) return chosen;
-      planned.add_reason("; no integer operator takes its inputs, so they stay in float");
+      planned.add_reason("; no integer operator accepts its inputs, so they stay in float");
     } else if (!chosen) {
       return chosen;
     }
@@ -250,7 +250,7 @@ class OnnxPlanner final : public OutputPlanner {
   OnnxActivations activations_;
   List<OnnxReaders> readers_;  // of each tensor's codes
   bool inputs_left_out_ = false, inputs_differ_ = false;
-  Tally static_left_out_;
+  CountWithExample static_left_out_;
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ export interface ForwardPlanJson {
 }
 
 /** A worker's code and heap, a tile stored and as float32, packed matrices. */
-export const forwardBesidesBytes = 12 * 1024 * 1024;
+export const forwardOverheadBytes = 12 * 1024 * 1024;
 
 export interface ForwardBatch {
   tokens: TokenBatch;
@@ -69,7 +69,7 @@ export function checkBlockMemory(
   const copies = needsReference ? 2 : 1;
   const activations = copies * tokens.ids.length * plan.tokenBytes;
   const statistics = plan.workingBytes + copies * plan.calibrationBytes;
-  const needed = (1 + copies) * blockBytes + activations + statistics + forwardBesidesBytes;
+  const needed = (1 + copies) * blockBytes + activations + statistics + forwardOverheadBytes;
   if (needed <= memory.shareBytes) return needed + tokens.ids.length * plan.stateBytes <= memory.shareBytes;
   const detail = `calibration needs ${needed + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;
   throw failure('memory-budget', 'memoryBudgetBytes', detail);
