@@ -1,6 +1,7 @@
 #include "algorithms/rounding/gptq.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "algorithms/linear_algebra.h"
@@ -8,6 +9,7 @@
 #include "core/message.h"
 #include "kernels/kernels.h"
 #include "observers/observer.h"
+#include "observers/search/per_scale_search.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant {
@@ -26,10 +28,11 @@ struct Gptq {
   ColumnGroups groups;
   ScaleRule rule;  // of groups that are not static
   bool static_groups = true;
-  std::vector<QParams> qparams = {};  // [groups][rows]
-  std::vector<float> errors = {};     // e of the block, [columns of the block][rows]
-  std::vector<float> values = {};     // w of the block before it was rounded, the same, where there is drift
-  std::vector<float> strip = {};      // the block's weights, [columns of the block][kGptqStripRows]
+  std::optional<PerScaleSearch> search = {};  // the same, with scale_refit
+  std::vector<QParams> qparams = {};          // [groups][rows]
+  std::vector<float> errors = {};             // e of the block, [columns of the block][rows]
+  std::vector<float> values = {};             // w of the block before it was rounded, the same, where there is drift
+  std::vector<float> strip = {};              // the block's weights, [columns of the block][kGptqStripRows]
 
   // A group that begins in [begin, end) and reaches past it needs columns not updated yet: it begins a new block.
   size_t end_of_block(size_t begin, size_t block_size) const noexcept {
@@ -39,6 +42,17 @@ struct Gptq {
     return !static_groups && reaches_past ? last.begin : end;
   }
 
+  QParams scale_of(std::span<const float> current, ColumnRange range) {
+    if (search) {
+      std::vector<float> weights;
+      for (size_t j = range.begin; j < range.end && !feedback.squares.empty(); ++j)
+        weights.push_back(feedback.squares[feedback.order[j]]);
+      return (*search)(current, weights.empty() ? nullptr : weights.data()).qparams;
+    }
+    const kernels::Extent extent = kernels::reduce_extent(current);
+    return rule(extent.min, extent.max);
+  }
+
   // Scales of the group for rows [row, row + count), from the current weight; columns [begin, end) are in the strip.
   void choose_scales(size_t group, size_t begin, size_t end, size_t row, size_t count) {
     const ColumnRange range = groups[group];
@@ -46,8 +60,7 @@ struct Gptq {
     for (size_t r = 0; r < count; ++r) {
       for (size_t j = range.begin; j < range.end; ++j)
         current[j - range.begin] = j < end ? strip[(j - begin) * kGptqStripRows + r] : weight[(row + r) * columns + j];
-      const kernels::Extent extent = kernels::reduce_extent(current);
-      qparams[group * rows + row + r] = rule(extent.min, extent.max);
+      qparams[group * rows + row + r] = scale_of(current, range);
     }
   }
 
@@ -162,6 +175,8 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
   if (spec.scale_format == ScaleFormat::e4m3 && second_scale == 0) second_scale = observer.second_scale();
   Gptq work{feedback, spec, height, columns, weight.data(), codes.data(), groups, ScaleRule(spec, second_scale)};
   work.static_groups = options.static_groups || groups.count() == 1 || !given.empty();
+  if (spec.scale_refit && !work.static_groups)
+    work.search.emplace(spec, info_of(spec.observer).method, spec.observer_options);
   for (size_t group = 0; group < groups.count(); ++group)
     for (size_t row = 0; row < height; ++row) work.qparams.push_back(qparams[groups.scale_of(row, group)]);
   permute_columns(weight, feedback.order, false);
