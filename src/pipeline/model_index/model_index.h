@@ -72,6 +72,8 @@ class ModelIndex {
   ModelIndex with_tensors(List<ModelTensor> tensors) const;
 
   const List<File>& files() const noexcept { return files_; }
+  /// Bytes of the files where they lie: inflated files count as parts of their archive.
+  uint64_t file_bytes() const noexcept;
   const List<ModelTensor>& tensors() const noexcept { return tensors_; }
   const List<std::pair<std::string, std::string>>& metadata(uint32_t file) const noexcept {
     return indexes_[file].metadata;
@@ -96,11 +98,11 @@ class ModelIndex {
   /// Nullopt if the bytes were not set or the tensor is not inline.
   std::optional<std::string_view> inline_bytes(std::string_view name) const noexcept;
 
-  /// Sets a file that a conversion reads besides the weights (config.json, tokenizer.json, ...), at any time.
+  /// Sets a file that a conversion reads in addition to the weights (config.json, tokenizer.json, ...), at any time.
   void set_sibling_file(std::string name, std::string bytes);
   /// Empty if not set.
   std::string_view sibling_file(std::string_view name) const noexcept;
-  /// {format, files: file_order(), tensors: count, metadata, diagnostics, inlineTensors}
+  /// {format, files: file_order(), bytes: file_bytes(), tensors: count, metadata, diagnostics, inlineTensors}
   json::Value to_json() const;
   /// JSON text of tensors [first, last), TensorInfo[] of web/lib/api/model_types.ts with `file` as a number.
   std::string tensors_json(size_t first, size_t last) const;

@@ -59,7 +59,7 @@ class OutputPlanner {
   /// Sets tiles and totals of a tensor with a layout, or records its failure (memory-budget: tiles are too large).
   void finish(PlannedTensor& planned, Status chosen);
 
-  /// Counts bytes that a finished tensor takes besides its outputs.
+  /// Counts bytes that a finished tensor needs in addition to its outputs.
   void add_bytes(PlannedTensor& planned, uint64_t bytes);
 
   /// The spec with the largest of 128, 64, 32 below the requested group size, and at most `largest`, that divides the
@@ -75,8 +75,8 @@ class OutputPlanner {
   /// Leaves a tensor that the format does not support; an error only if nothing else is quantized.
   void leave(const PlannedTensor& planned, Error error);
   uint64_t failures() const noexcept { return failures_; }
-  void warn(std::string_view code, std::string where, std::string message, std::string_view hint = "");
-  void note(std::string_view code, std::string where, std::string message, std::string_view hint = "");
+  void warn(DiagnosticCode code, std::string where, std::string message, std::string_view hint = "");
+  void note(DiagnosticCode code, std::string where, std::string message, std::string_view hint = "");
   /// Warns about `requantized_` if there are any.
   void report_requantized();
 

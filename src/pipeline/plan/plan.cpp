@@ -1,9 +1,12 @@
 #include "pipeline/plan/plan.h"
 
+#include <algorithm>
+
 #include "config/config_api.h"
 #include "pipeline/calibration/algorithm_list.h"
 #include "pipeline/model_index/source_names.h"
 #include "pipeline/plan/output_format.h"
+#include "pipeline/plan/output_size.h"
 
 namespace wasmquant {
 namespace {
@@ -14,8 +17,8 @@ Status refuse_norms(const Config& config) {
   const AskedAlgorithm* const merge = find_merge(asked);
   if (merge == nullptr || merge->is_implied) return {};
   return error_at(ErrorCode::not_implemented, merge->where,
-                  "batch norms are folded in ONNX models only: weight files do not say what follows what. Remove the "
-                  "entry");
+                  "batch norms are folded only in ONNX models; other files do not record the order of the layers. "
+                  "Remove the entry");
 }
 
 }  // namespace
@@ -27,8 +30,11 @@ void PlannedFile::add_literal(uint64_t offset, std::string_view text) {
   prefix += text;
 }
 
-Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
-                       List<Diagnostic>& diagnostics) {
+namespace {
+
+// `chosen` is set to the output format.
+Result<Plan> plan_as_asked(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
+                           List<Diagnostic>& diagnostics, const OutputFormat*& chosen) {
   const Format& source = model.format();
   TRY_VOID(check_adapter(model));
   const OutputFormat* const asked = output_format_named(options.format);
@@ -43,17 +49,18 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
   const bool is_recipe = config.dialect == Dialect::gguf;
   if (source.has_graph && is_recipe)
     return error_at(ErrorCode::format_unsupported, "/recipe",
-                    "{} is a recipe for GGUF files, and this is an {} model: take a preset like int4_wo_32, int8 or "
+                    "{} is a recipe for GGUF files, and this is an {} model: use a preset like int4_wo_32, int8 or "
                     "int8_dynamic",
                     config.source["recipe"].as_string(), source.title);
   const OutputFormat& format = asked != nullptr ? *asked : usual_output_format(source, is_recipe);
   if (source.has_graph != format.container->has_graph)
     return error_at(ErrorCode::format_unsupported, "format",
-                    "ONNX files are made of ONNX models, and nothing else is: the model is {}, the format {}",
+                    "ONNX output needs an ONNX model, and an ONNX model can only be written as ONNX: the model is {}, "
+                    "the format {}",
                     source.name, format.name);
   if (options.gguf.shard_bytes != 0 && !format.splits_by_size)
     return error_at(ErrorCode::format_unsupported, "shardBytes",
-                    "only gguf is cut into parts of a given size; {} has the files of its source", format.name);
+                    "only gguf can be split by size; {} keeps the source's files", format.name);
   if (options.experts == ExpertChoice::exclude && format.checkpoint == nullptr)
     return error_at(ErrorCode::format_unsupported, "excludeExperts",
                     "{} files have no experts that could be left as one: exclude their layers by name", format.name);
@@ -62,17 +69,45 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
     return error_at(
         ErrorCode::format_unsupported, "format",
         "GGUF stores llama.cpp's types, which define their own rounding: use a preset like q4_k_m or q8_0, or a "
-        "config with \"dialect\": \"gguf\", which may list {}; and calibration or an imatrix for importance. What "
-        "gptq makes can be written as fake-quantized, and a GGUF file be made of that",
+        "config with \"dialect\": \"gguf\", which may list {}; and calibration or an imatrix for importance. To "
+        "use gptq's result, write it as fake-quantized first, then convert that to GGUF",
         names_before_rounding());
   if (is_recipe && !format.takes_recipes)
     return error_at(ErrorCode::format_unsupported, "format", "{} is a recipe for GGUF files; {} cannot store it",
                     config.source["recipe"].as_string(), format.name);
   if (!format.takes(source))
     return error_at(ErrorCode::format_unsupported, "format",
-                    "a {} model can be written as {} alone: {} keeps names and parts that {} files lack", source.title,
-                    usual_output_format(source, true).name, format.name, source.title);
+                    "a {} model can only be written as {}: {} needs names and metadata that {} files do not have",
+                    source.title, usual_output_format(source, true).name, format.name, source.title);
+  chosen = &format;
   return format.plan(model, config, format, options, diagnostics);
+}
+
+// The best preset whose files in this format are smaller than the model.
+SizedPreset smaller_preset(const ModelIndex& model, const OutputFormat& format, const PlanOptions& options) {
+  PlanOptions same = options;
+  same.format = format.name;
+  for (const std::string_view preset : shrinking_presets(format.takes_recipes)) {
+    List<Diagnostic> ignored;
+    const OutputFormat* chosen = nullptr;
+    const auto plan = plan_as_asked(model, preset, same, ignored, chosen);
+    if (plan && plan->quantized_count != 0 && plan->file_bytes() < model.file_bytes())
+      return {preset, plan->file_bytes()};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,
+                       List<Diagnostic>& diagnostics) {
+  const OutputFormat* format = nullptr;
+  TRY(plan, plan_as_asked(model, config, options, diagnostics, format));
+  const uint64_t bytes = plan.file_bytes(), before = model.file_bytes();
+  const auto is_error = [](const Diagnostic& d) { return d.severity == Severity::error; };
+  if (is_larger(bytes, before) && std::none_of(diagnostics.begin(), diagnostics.end(), is_error))
+    diagnostics.insert(0, larger_output_warning(model, bytes, format->name, smaller_preset(model, *format, options)));
+  return std::move(plan);
 }
 
 }  // namespace wasmquant
