@@ -145,6 +145,7 @@ export function randomConfig(random, presets, canRun, format) {
   // Symmetric unsigned integers have no negative values, which a warning says.
   const losesSign = spec.dtype.startsWith('u') && spec.symmetric;
   // A signed scale reaches the other end of its range one step short.
-  const isPlain = !spec.observer_cls && !spec.scale_sign && !spec.scale_refit && !config.indivisible_groups && !losesSign;
+  const isPlain =
+    !spec.observer_cls && !spec.scale_sign && !spec.scale_refit && !config.indivisible_groups && !losesSign;
   return { config, spec: isPlain ? single : null, isNearest: true, needsTokens };
 }
