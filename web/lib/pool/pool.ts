@@ -1,9 +1,10 @@
-// Workers, each with an engine, and the jobs waiting for one. A worker that dies or traps is replaced and its job
-// retried once; a second failure is worker-crashed. Abort = terminate. Idle workers end after a while.
+// Workers, each with an engine, and the jobs waiting for one, or for several that do it as a team. A worker that dies or
+// traps is replaced and its job retried once; a second failure is worker-crashed. Abort = terminate; what ends one member
+// of a team ends all. Idle workers end after a while.
 
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { Job, JobKind, JobResult, WorkProgress } from '../worker/jobs.js';
-import type { ContextFiles, FromWorker, Port } from '../worker/protocol.js';
+import type { ContextFiles, FromWorker, Port, ToWorker } from '../worker/protocol.js';
 
 /** Idle workers end after this time, in milliseconds. */
 const idleMs = 10_000;
@@ -20,6 +21,12 @@ export interface RunContext {
 interface Task {
   context: RunContext;
   job: Job;
+  /** Number of workers that do it; they begin together. */
+  members: number;
+  /** Members that have finished. */
+  finished: number;
+  /** The first member's. */
+  result: JobResult | null;
   attempts: number;
   resolve: (result: JobResult) => void;
   reject: (error: unknown) => void;
@@ -31,6 +38,10 @@ interface Slot {
   ready: boolean;
   memoryBytes: number;
   task: Task | null;
+  /** Of the task's team. */
+  member: number;
+  /** For when it is ready. */
+  mail: ToWorker[];
   contexts: Map<number, RunContext>;
   releasing: Map<number, () => void>;
 }
@@ -81,18 +92,29 @@ export class Pool {
     this.#rest();
   }
 
-  /** Runs one job. Errors: the job's; worker-crashed; on abort `signal.reason`, once the worker is gone. */
+  /** Runs one job, in `members` workers of a team; the result is the first member's, progress that of all. Errors: the
+   * job's; worker-crashed; on abort `signal.reason`, once the worker is gone. */
   async run<K extends JobKind>(
     context: RunContext,
     job: Job<K>,
     signal: AbortSignal | undefined,
     onProgress?: Task['onProgress'],
+    members: number = 1,
   ): Promise<JobResult<K>> {
     signal?.throwIfAborted();
     if (this.#closed) throw this.#closed.reason;
     let abort = () => {};
     const result = new Promise<JobResult>((resolve, reject) => {
-      const task: Task = { context, job, attempts: 0, resolve, reject, onProgress };
+      const begun = { attempts: 0, finished: 0, result: null };
+      const task: Task = {
+        context,
+        job,
+        members: Math.min(members, this.#size),
+        ...begun,
+        resolve,
+        reject,
+        onProgress,
+      };
       abort = () => void this.#abort(task, signal?.reason);
       signal?.addEventListener('abort', abort, { once: true });
       this.#waiting.push(task);
@@ -138,13 +160,20 @@ export class Pool {
   #assign(): void {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     this.#idleTimer = null;
-    while (this.#waiting.length > 0) {
-      const slot = [...this.#slots].find((candidate) => candidate.task === null) ?? this.#grow();
-      const task = slot ? this.#waiting.shift() : undefined;
-      if (!slot || !task) return;
-      slot.task = task;
-      slot.port.hold(true);
-      if (slot.ready) this.#dispatch(slot, task);
+    for (let task = this.#waiting[0]; task; task = this.#waiting[0]) {
+      const team = [...this.#slots].filter((slot) => slot.task === null).slice(0, task.members);
+      while (team.length < task.members) {
+        const slot = this.#grow();
+        if (!slot) return;
+        team.push(slot);
+      }
+      this.#waiting.shift();
+      for (const [member, slot] of team.entries()) {
+        slot.task = task;
+        slot.member = member;
+        slot.port.hold(true);
+      }
+      for (const slot of team) if (slot.ready) this.#dispatch(slot, task);
     }
   }
 
@@ -158,7 +187,8 @@ export class Pool {
       for (const task of this.#waiting.splice(0)) task.reject(failure('worker-crashed', '', detail, error));
       return null;
     }
-    const slot: Slot = { port, ready: false, memoryBytes: 0, task: null, contexts: new Map(), releasing: new Map() };
+    const maps = { contexts: new Map(), releasing: new Map() };
+    const slot: Slot = { port, ready: false, memoryBytes: 0, task: null, member: 0, mail: [], ...maps };
     this.#slots.add(slot);
     port.listen(
       (message) => this.#receive(slot, message),
@@ -175,7 +205,10 @@ export class Pool {
       slot.port.post({ type: 'context', context: context.id, files: context.files }, []);
     }
     const work = workOf(task.job, context.work);
-    slot.port.post({ type: 'job', id: this.#jobId++, context: context.id, job: task.job, work }, []);
+    const team = { member: slot.member, members: task.members };
+    slot.port.post({ type: 'job', id: this.#jobId++, context: context.id, job: task.job, work, team }, []);
+    // What the others shared before this worker was ready.
+    for (const message of slot.mail.splice(0)) slot.port.post(message, []);
   }
 
   #receive(slot: Slot, message: FromWorker): void {
@@ -187,10 +220,15 @@ export class Pool {
         if (slot.task) this.#dispatch(slot, slot.task);
         return;
       case 'done':
-        this.#finish(slot)?.resolve(message.result);
+        this.#done(slot, message.result);
         return;
-      case 'failed':
-        this.#finish(slot)?.reject(new QuantizationError(message.error));
+      case 'failed': {
+        const task = this.#finish(slot);
+        if (task) void this.#dropTeam(task).then(() => task.reject(new QuantizationError(message.error)));
+        return;
+      }
+      case 'share':
+        this.#share(slot, message.bytes);
         return;
       case 'progress':
         slot.task?.onProgress?.(message.progress);
@@ -207,6 +245,30 @@ export class Pool {
         slot.releasing.delete(message.context);
         this.#relax(slot);
         return;
+    }
+  }
+
+  #done(slot: Slot, result: JobResult): void {
+    const { member } = slot;
+    const task = this.#finish(slot);
+    if (!task) return;
+    if (member === 0) task.result = result;
+    task.finished += 1;
+    if (task.finished === task.members && task.result) task.resolve(task.result);
+  }
+
+  /** Passes on what a member shares: the last of the others gets the arrays themselves, the others copies. */
+  #share({ task, member }: Slot, bytes: Uint8Array<ArrayBuffer>[]): void {
+    const others = [...this.#slots].filter((slot) => slot.task === task && slot.member !== member);
+    for (const [index, slot] of others.entries()) {
+      const own = index + 1 === others.length ? bytes : bytes.map((each) => each.slice());
+      const message = { type: 'shared' as const, member, bytes: own };
+      if (slot.ready)
+        slot.port.post(
+          message,
+          own.map(({ buffer }) => buffer),
+        );
+      else slot.mail.push(message);
     }
   }
 
@@ -243,9 +305,10 @@ export class Pool {
   async #crashed(slot: Slot, reason: string): Promise<void> {
     if (!this.#slots.has(slot)) return;
     const { task } = slot;
-    await this.#drop(slot);
+    await Promise.all([this.#drop(slot), task && this.#dropTeam(task)]);
     if (task) {
       task.attempts += 1;
+      task.finished = 0;
       if (task.attempts < 2) {
         this.#waiting.unshift(task);
       } else {
@@ -261,10 +324,14 @@ export class Pool {
   async #abort(task: Task, reason: unknown): Promise<void> {
     const position = this.#waiting.indexOf(task);
     if (position >= 0) this.#waiting.splice(position, 1);
-    const slot = [...this.#slots].find((candidate) => candidate.task === task);
-    if (slot) await this.#drop(slot);
+    await this.#dropTeam(task);
     task.reject(reason);
     this.#assign();
+  }
+
+  /** Ends the workers that are at the task. */
+  async #dropTeam(task: Task): Promise<void> {
+    await Promise.all([...this.#slots].filter((slot) => slot.task === task).map((slot) => this.#drop(slot)));
   }
 
   async #drop(slot: Slot): Promise<void> {

@@ -6,11 +6,12 @@ import type { BoundWork } from '../engine/bound_work.js';
 import type { BoundForwardPass } from '../engine/forward_module.js';
 import type { JobHost } from './job_host.js';
 import type { ContinuationWork, ForwardStep, ForwardWork } from './jobs.js';
+import type { Team } from './team.js';
 
-/** A forward pass, the number of portions of its batch, and its tasks. */
+/** A forward pass, the portions of its batch that this worker runs, and its tasks. */
 export interface Pass {
   bound: BoundForwardPass;
-  portions: number;
+  portions: number[];
   work: BoundWork;
 }
 
@@ -26,13 +27,22 @@ export function withPass<T>(
   }: Omit<ForwardWork, 'steps' | 'activations'> & Partial<ForwardWork>,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
-  const { instance } = host;
+  const { instance, team } = host;
   const options = JSON.stringify({ activations, lengths, keepsStates });
   return instance.withObject(
     (module) =>
       instance.withBytes(tokens, (pointer) => new module.ForwardPass(config, options, pointer, tokens.length)),
-    (bound) => use({ bound, portions: instance.call<number>(() => bound.portions()), work: host.work(reads) }),
+    (bound) => {
+      const all = Array.from({ length: instance.call<number>(() => bound.portions()) }, (_, portion) => portion);
+      const portions = all.filter((portion) => runsPortion(team, portion));
+      return use({ bound, portions, work: host.work(reads) });
+    },
   );
+}
+
+/** Portions are dealt to the members of a team in turn. */
+export function runsPortion({ member, members }: Team, portion: number): boolean {
+  return portion % members === member;
 }
 
 /** Negative log-likelihood of each sequence, in nats. */
@@ -70,7 +80,7 @@ async function runSteps(host: JobHost, pass: Pass, steps: ForwardStep[]): Promis
     });
     if (isStreamed) continue;
     // The products take the time, not reading.
-    const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / pass.portions;
+    const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / pass.portions.length;
     await runPortions(host, pass, () => host.progress({ name, bytes, tensors: 0 }));
     host.progress({ name, bytes: 0, tensors: step.tensors.length });
   }
@@ -106,7 +116,7 @@ export async function runPortions(
   { bound, portions }: Pick<Pass, 'portions'> & { bound: Pick<BoundForwardPass, 'run'> },
   done: () => void = () => {},
 ): Promise<void> {
-  for (let portion = 0; portion < portions; ++portion) {
+  for (const portion of portions) {
     await host.pause();
     host.instance.call<null>(() => bound.run(portion));
     done();
