@@ -136,7 +136,8 @@ class BoundBlockCalibrator : Counted {
     if (Status entered = enter(part); !entered) return reply(entered);
     if (portion >= calibration_->session->pass().portions())
       return fail(error_at(ErrorCode::argument_invalid, "portion", "does not exist"));
-    calibration_->received.expect(calibration_->session->pass().tokens_of(portion));
+    const auto [begin, end] = calibration_->session->pass().tokens_of(portion);
+    calibration_->received.expect(static_cast<uint32_t>(end - begin));
     return regions_json(calibration_->received.matrices());
   }
 

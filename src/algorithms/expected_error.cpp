@@ -82,14 +82,14 @@ double ExpectedError::share() const noexcept {
 double ExpectedError::of(std::span<const float> d) const {
   const size_t n = columns_, height = n == 0 ? 0 : d.size() / n;
   std::vector<float> transposed(n * kJudgedRows), output(kJudgedRows * kJudgedColumns);
-  double correlated = 0, alone = 0;
+  double correlated = 0, uncorrelated = 0;
   for (size_t row = 0; row < height; row += kJudgedRows) {
     const size_t rows = std::min(kJudgedRows, height - row);
     for (size_t i = 0; i < rows; ++i)
       for (size_t j = 0; j < n; ++j) {
         const float scaled = d[(row + i) * n + j] * deviations_[j];
         transposed[j * kJudgedRows + i] = scaled;
-        alone += double{scaled} * scaled;
+        uncorrelated += double{scaled} * scaled;
       }
     for (size_t begin = 0; begin < n && !factor_.empty(); begin += kJudgedColumns) {
       const size_t width = std::min(kJudgedColumns, n - begin);
@@ -102,7 +102,7 @@ double ExpectedError::of(std::span<const float> d) const {
           correlated += double{output[i * kJudgedColumns + j]} * output[i * kJudgedColumns + j];
     }
   }
-  return share() * correlated + (1 - share()) * alone;
+  return share() * correlated + (1 - share()) * uncorrelated;
 }
 
 }  // namespace wasmquant

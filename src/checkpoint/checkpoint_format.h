@@ -149,7 +149,7 @@ class CheckpointFormat {
   virtual json::Value cache_scheme(const Stages& /*stages*/) const { return {}; }
   /// Whether biases may be quantized.
   virtual bool holds_biases() const noexcept { return false; }
-  /// Whether its loader reads the routers of experts as plain parameters, whatever the config says.
+  /// Whether its loader reads the routers of experts as plain parameters, regardless of the config.
   virtual bool leaves_routers() const noexcept { return false; }
   /// Whether a quantized layer has no tensor called `weight`.
   virtual bool hides_weight(const LayerOutcome& /*layer*/) const { return false; }
@@ -181,7 +181,7 @@ WeightLayout cast_layout(WeightLayout layout, const WeightDescription& weight);
 /// The spec with scales in the weight's dtype unless it says otherwise, because loaders of compressed-tensors convert
 /// scales to it. Rounding a scale after choosing codes would change every value.
 QuantizationSpec with_source_scales(QuantizationSpec spec, StorageDtype source);
-/// The spec with the dtype that arithmetic `weight` stands for beside a weight of dtype `source`.
+/// The spec with the dtype that arithmetic `weight` stands for with a weight of dtype `source`.
 QuantizationSpec with_known_arithmetic(QuantizationSpec spec, StorageDtype source) noexcept;
 /// The storage dtype of scales: that of spec.scale_type; of `float` that of the arithmetic, but float32 for integers
 /// per tensor.

@@ -135,7 +135,7 @@ QuantizationSpec groups_of(Dtype dtype, ScaleFormat scale_format, uint64_t size)
 StorageDtype scale_storage(const QuantizationSpec& spec) noexcept {
   if (spec.scale_type == ScaleType::bfloat16) return StorageDtype::BF16;
   if (spec.scale_type == ScaleType::float16) return StorageDtype::F16;
-  // torch widens a scalar of 16 bits beside one of 32, which is how Quark floors scales of integers.
+  // torch widens a scalar of 16 bits that meets one of 32, which is how Quark floors scales of integers.
   const bool is_widened = info_of(spec.dtype).is_integer && spec.qscheme == QScheme::per_tensor;
   if (spec.scale_type != ScaleType::float_ || is_widened) return StorageDtype::F32;
   if (spec.grid.arithmetic == Arithmetic::bfloat16) return StorageDtype::BF16;

@@ -65,7 +65,7 @@ bool is_version_2(const LayerOutcome& layer) { return !info_of(layer.weight->fro
 uint64_t bits_of(const LayerOutcome& layer) { return info_of(layer.weight->front().dtype).bits; }
 
 // "^model\\.layers\\.0$": names as literals in regular expressions.
-// A pattern for the module and whatever is below it.
+// A pattern for the module and everything below it.
 std::string exact(std::string_view name, bool with_below = false) {
   std::string out = "^";
   for (const char c : name) {

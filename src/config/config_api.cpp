@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "config/parse.h"
 #include "config/presets.h"
 #include "config/quark/quark_config.h"
+#include "config/spec/vocabulary.h"
 #include "core/list.h"
 #include "core/message.h"
 
@@ -90,8 +92,9 @@ Result<ParsedConfig> parse_for_format(std::string_view text, bool prefers_recipe
 
 Result<Converted> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems) {
   const auto dialect = dialect_named(to);
-  if (!dialect || dialect == Dialect::fp8 || dialect == Dialect::gguf)
-    return error_at(ErrorCode::argument_invalid, "to", "found {q}; a dialect that is written is needed", to);
+  if (!dialect || static_cast<size_t>(*dialect) >= kWrittenDialects)
+    return error_at(ErrorCode::argument_invalid, "to", "cannot write dialect {q}; choose one of {}", to,
+                    joined(std::span(kDialectNames).first(kWrittenDialects)));
   TRY(parsed, parse_text(text, "auto", problems));
   if (parsed.config.dialect == Dialect::gguf)
     return error_at(ErrorCode::config_invalid, parsed.config.where,

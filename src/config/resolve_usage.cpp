@@ -155,8 +155,9 @@ void Resolver::add_unused_inputs(DiagnosticList& list) const {
       list.warning_in("not-applied", where, nullptr, "remove the entry, or do not exclude the layer",
                       "{q} is excluded, and its input with it", name);
     else
-      list.warning_in("not-applied", where, nullptr, "quantize its weight, or remove the entry",
-                      "the weight of {q} stays as it is; files hold input scales only beside quantized weights", name);
+      list.warning_in(
+          "not-applied", where, nullptr, "quantize its weight, or remove the entry",
+          "the weight of {q} stays as it is; files hold input scales only for layers with quantized weights", name);
   }
 }
 

@@ -32,7 +32,7 @@ struct ExpertTensor {
   bool is_input_major = false;                  // stored as [in, out]
   bool is_gate_up = false;                      // the outputs are two matrices, gate before up
   std::string parent;                           // module of the experts: "model.layers.0.mlp.experts"
-  std::string_view gate, up;                    // names of the matrices; `gate` alone unless is_gate_up
+  std::string_view gate, up;                    // names of the matrices; only `gate` unless is_gate_up
 
   /// Expert by expert, gate before up.
   List<ExpertMatrix> matrices() const;

@@ -7,8 +7,8 @@
 namespace wasmquant::families {
 
 /// A name for the joined layer that a layer becomes a part of, the same for all its parts:
-/// "model.layers.0.self_attn.q_proj+", "model.layers.0.mlp.experts". "" if it stays alone. By joined_layers.def, and
-/// whatever is below a component `experts`.
+/// "model.layers.0.self_attn.q_proj+", "model.layers.0.mlp.experts". "" if it is joined with none. By joined_layers.def, and
+/// everything below a component `experts`.
 std::string joined_layer(std::string_view layer);
 
 /// The same for layers that become one matrix and share its scales: those of joined_layer, but of each expert its own

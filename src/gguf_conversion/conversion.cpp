@@ -69,7 +69,7 @@ class Converter {
     const uint32_t expected = is_27b ? width / parameters_.heads : parameters_.head_width;
     if (!scalar || *scalar == expected) return;
     diagnostics_.warning_in("attention-scale-lost", "config.json: ", "query_pre_attn_scalar", nullptr,
-                            "cannot be said in GGUF: llama.cpp takes {} for this model, and attends differently",
+                            "GGUF has no key for it: llama.cpp uses {} for this model, so attention differs slightly",
                             expected);
   }
 

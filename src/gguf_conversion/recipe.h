@@ -32,7 +32,7 @@ const RecipeInfo& info_of(Recipe recipe) noexcept;
 /// Exact lower-case name; q3_k, q4_k and q5_k mean their _m.
 std::optional<Recipe> recipe_named(std::string_view name) noexcept;
 
-/// The facts about a model that the rules use besides its tensors.
+/// The facts about a model that the rules use in addition to its tensors.
 struct ModelFacts {
   std::string_view architecture;  // view of the metadata
   uint32_t layers = 0, heads = 0, key_value_heads = 0, experts = 0;
@@ -41,7 +41,7 @@ struct ModelFacts {
 /// ".expert_count". Missing values are 0; key_value_heads then equals heads.
 ModelFacts facts_of(const gguf::Metadata& metadata);
 
-/// The user's choices besides the recipe.
+/// The user's choices apart from the recipe.
 struct RecipeOptions {
   bool pure = false;                       // the recipe's type everywhere
   bool has_importance = false;             // an importance matrix is given

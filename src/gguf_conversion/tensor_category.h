@@ -22,7 +22,7 @@ enum class TensorCategory : uint8_t {
 
 /// The category of a tensor with this GGUF name.
 TensorCategory category_of(std::string_view name) noexcept;
-/// Whether the tensor contains attention values, alone or with others.
+/// Whether the tensor contains attention values, with or without others.
 constexpr bool is_value(TensorCategory category) noexcept {
   return category == TensorCategory::value || category == TensorCategory::query_key_value ||
          category == TensorCategory::key_value_b;

@@ -129,7 +129,7 @@ void unpack_nibbles(std::span<const uint8_t> bytes, size_t count, uint32_t offse
 
 /// Sums over a run of elements, for SQNR, MSE, max abs error and cosine. Pairs with a NaN or an infinity are counted
 /// separately, not summed. The order of additions is fixed (16 interleaved float32 sums per 1024 elements, then
-/// float64; error_lanes.h), so the result depends on the run alone, not on the architecture. A 1024-block whose float32
+/// float64; error_lanes.h), so the result depends only on the run, not on the architecture. A 1024-block whose float32
 /// sums overflow or underflow (an energy outside [1e-30, 1e30]) is summed again in float64.
 struct ErrorSums {
   double signal = 0;     // sum of x^2

@@ -1,7 +1,7 @@
 // Products of float32 matrices, used by layers, attention, Hessians and factorisations:
 //   c[i][j] = (or +=, -=) sum_p a(i, p) * b(j, p)        a [rows, depth], b [columns, depth], c [rows, columns]
 //
-// The order of additions depends on the depth alone: the terms of kProductDepth consecutive p are summed from zero, one
+// The order of additions depends only on the depth: the terms of kProductDepth consecutive p are summed from zero, one
 // after the other, and each such sum is added to c. Shape, tiling and instruction set do not change a bit, so rows may
 // be computed in any batches.
 //

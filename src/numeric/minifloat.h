@@ -44,7 +44,7 @@ struct FloatFormat {
   constexpr int max_exponent() const { return static_cast<int>(max_code() >> mantissa_bits) - bias; }
   constexpr bool has_nan() const { return specials != Specials::none; }
   /// The NaN that encoding produces, without sign: all ones for 8 bits (as in torch), quiet bit only for 16 bits. 0 if
-  /// the format has no NaN; the sign bit alone for fnuz.
+  /// the format has no NaN; only the sign bit for fnuz.
   constexpr uint32_t nan_code() const {
     if (specials == Specials::none) return 0;
     if (specials == Specials::fnuz) return sign_mask();

@@ -5,7 +5,7 @@
 //   grid      r = i * reach / N for i = 1..N, and s in steps of 2 r / (2^bits - 1), fewer than 2^bits / 4 of them to
 //             either side, ends clamped to min - margin and max + margin; errors of all batches add up; the first of
 //             the best
-//   sections  Brent's method for r in [0.01 reach, reach], within it for s; the last batch alone
+//   sections  Brent's method for r in [0.01 reach, reach], within it for s; only the last batch
 // Cross entropy is of the whole tensor, over its second dimension; with sections, of each channel if there are three or
 // more dimensions. The data is kept until finish: of all batches (grid) or the last.
 #include <algorithm>

@@ -230,7 +230,7 @@ class Rewriter {
         operators_.replace(choice, consumer, names);
       }
       if (replaced == 0)
-        return error_at(ErrorCode::argument_invalid, tensor.name, "no node can take it as {} does",
+        return error_at(ErrorCode::argument_invalid, tensor.name, "no node that reads it accepts {}",
                         name_of(choice.form));
     }
     const Consumer* const reader = release(choice, view);

@@ -86,7 +86,7 @@ struct OnnxRewrite {
 };
 
 /// `choices` by ascending tensor, each with a node that supports its form (onnx_form_of). Errors: format-unsupported,
-/// if the operators' version cannot be raised or the graph alone is too large; argument-invalid. Diagnostics:
+/// if the operators' version cannot be raised or the graph by itself is too large; argument-invalid. Diagnostics:
 /// opset-raised, weight-kept-twice (some nodes still need the original weight).
 Result<OnnxRewrite> rewrite_onnx(const onnx::Model& model, std::span<const OnnxChoice> choices,
                                  const OnnxOptions& options, DiagnosticList& diagnostics);

@@ -24,7 +24,7 @@ struct OnnxModelWeight {
   bool is_input_major = false;  // OnnxWeight::is_input_major
   bool is_batch = false;        // OnnxWeight::is_batch
   bool is_input = false;        // of the graph, which a caller may set; the tensor is its default
-  std::string embedding;        // the layer of a Gather that reads it besides; then this layer is tied to it
+  std::string embedding;        // the layer of a Gather that reads it, too; then this layer is tied to it
   const char* kept = nullptr;   // why it cannot be quantized, a sentence; null: it can
 };
 /// The weights of a model, by ascending tensor.

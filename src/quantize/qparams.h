@@ -12,7 +12,7 @@
 //   scale_format e4m3:     second = tensor amax / (max_finite * 448); the block's fp8_e4m3 code of
 //                          (amax / max_finite) / second, 1 if that is 0; scale = that code's value * second (NVFP4)
 //   arithmetic of 16 bits: every difference and quotient above is rounded to that dtype, except the zero point's of
-//   integers per tensor (torch widens a scalar of 16 bits beside one of 32) and scales with a scale_type of their own
+//   integers per tensor (torch widens a scalar of 16 bits that meets one of 32) and scales with a scale_type of their own
 // These are the rules of the default GridRule; its fields change divisor, floors, rounding and code limits.
 // Source: AMD Quark (spec 3.4, 4.2, 4.3, 5.6); torch.ao MinMaxObserver gives the same for integers; OCP Microscaling
 // Formats specification 1.0 for e8m0.

@@ -113,13 +113,13 @@ bad('35-type-negative', one('w', [4], 2 ** 32 - 1), 'dtype-unsupported', 'tensor
 bad('35-row-no-blocks', one('w', [33], 8), 'format-unsupported', 'rows of 33 elements are not a multiple of q8_0 blocks', 'w', 'Q8_0 has blocks of 32');
 
 // 36 · where data lie
-bad('36-offset-not-0', file({ tensors: [tensor('w', [4], 0, 32)], data: 64 }), invalid, 'begin at offset 32, but the tensor before it ends at 0', 'w', 'hole in front');
-bad('36-overlap', file({ tensors: [w, tensor('v', [4], 0, 0)], data: 64 }), invalid, 'begin at offset 0, but the tensor before it ends at 32', 'v', 'a byte with two owners');
-bad('36-hole', file({ tensors: [w, tensor('v', [4], 0, 64)], data: 96 }), invalid, 'begin at offset 64', 'v', 'bytes that nobody owns');
-bad('36-unaligned', file({ tensors: [w, tensor('v', [4], 0, 16)], data: 64 }), invalid, 'begin at offset 16', 'v', 'not padded');
+bad('36-offset-not-0', file({ tensors: [tensor('w', [4], 0, 32)], data: 64 }), invalid, 'data offset is 32, but the tensor before it ends at 0', 'w', 'hole in front');
+bad('36-overlap', file({ tensors: [w, tensor('v', [4], 0, 0)], data: 64 }), invalid, 'data offset is 0, but the tensor before it ends at 32', 'v', 'a byte with two owners');
+bad('36-hole', file({ tensors: [w, tensor('v', [4], 0, 64)], data: 96 }), invalid, 'data offset is 64', 'v', 'bytes that nobody owns');
+bad('36-unaligned', file({ tensors: [w, tensor('v', [4], 0, 16)], data: 64 }), invalid, 'data offset is 16', 'v', 'not padded');
 bad('36-data-cut', file({ tensors: [tensor('w', [64])], data: 100 }), cut, 'its 256 bytes from byte', 'w', 'half the data');
 bad('36-no-data', file({ tensors: [w], data: -1 }), cut, 'not all in the file', 'w', 'header only');
-bad('36-offset-2-64', file({ tensors: [w, tensor('v', [4], 0, -32)], data: 64 }), invalid, 'begin at offset 18446744073709551584', 'v', 'offset + base wraps');
+bad('36-offset-2-64', file({ tensors: [w, tensor('v', [4], 0, -32)], data: 64 }), invalid, 'data offset is 18446744073709551584', 'v', 'offset + base wraps');
 
 // accepted on purpose
 good('37-no-tensors', file({ keys: [architecture] }), [], 'a vocabulary');

@@ -60,7 +60,7 @@ bad('04-list.npy', npy(`[${dict().trim()}]`, 8), invalid, 'a dict', 'header', 'n
 bad('04-open.npy', npy("{'descr': '<f4'", 8), invalid, 'a comma or }', 'header', 'never closed');
 bad('04-nul.npy', npy(`${dict()}\0`, 8), invalid, 'nothing more', 'header', 'a NUL behind the dict');
 bad('05-key-missing.npy', npy("{'descr': '<f4', 'shape': (2,)}", 8), invalid, 'lacks one', 'header', 'no fortran_order');
-bad('05-key-twice.npy', npy(dict({ more: "'shape': (4,)" }), 8), invalid, "'shape' twice", 'header', 'two shapes');
+bad('05-key-twice.npy', npy(dict({ more: "'shape': (4,)" }), 8), invalid, "key 'shape'", 'header', 'two shapes');
 bad('05-key-unknown.npy', npy(dict({ more: "'x': 1" }), 8), invalid, "'x'", 'header', 'a fourth key');
 bad('05-key-number.npy', npy("{1: '<f4'}", 8), invalid, 'a key', 'header', 'a key that is no string');
 bad('05-empty.npy', npy('{}', 0), invalid, 'lacks one', 'header', 'no key');

@@ -63,7 +63,7 @@ for (let depth = 0; depth < 120; ++depth) nested = message(bytes(1, node('If', [
 bad('40-nested-too-deep', message(number(1, 8), bytes(7, nested), opset), invalid, 'messages nest more than', 'byte', 'stack attack');
 
 // 41 · the model
-bad('41-no-graph', message(number(1, 8), opset), 'format-unknown', 'a graph, and here is none', '', 'nothing to read');
+bad('41-no-graph', message(number(1, 8), opset), 'format-unknown', 'a graph; this file has none', '', 'nothing to read');
 bad('41-graph-twice', message(number(1, 8), bytes(7, matMul), bytes(7, matMul), opset), invalid, 'the graph appears twice', 'byte', 'protobuf would merge them');
 bad('41-no-opset', message(number(1, 8), bytes(7, message(matMul, bytes(5, raw('w', [2, 2]))))), invalid, 'which versions of operators', '', 'operators without meaning');
 bad('41-opset-twice', message(number(1, 8), bytes(7, matMul), opset, bytes(8, message(bytes(1, ''), number(2, 12)))), invalid, 'two versions of the operators', 'byte', 'which one counts?');

@@ -61,7 +61,7 @@ test('weights, bias and report of a folded norm; the same from any threads', asy
     assert.match(note.message, /^1 of 1 batch norms/);
     const row = named(report.tensors, 'conv.weight');
     assert.equal(row.action, 'copy');
-    assert.match(row.reason.text, /takes up the batch norm \/bn\/BatchNormalization/);
+    assert.match(row.reason.text, /the batch norm \/bn\/BatchNormalization is folded into it/);
     assert.equal(named(report.tensors, 'bn.var').bytesAfter, 0);
     const { tensors } = await modelFor(t, quantizer, out);
     assert.deepEqual(tensors.map(({ name }) => name).sort(), ['conv.weight', 'conv.weight_folded_bias']);

@@ -195,10 +195,10 @@ test('scales that are not understood are an error, not left out', async (t) => {
     });
   };
   const scale = (dtype, shape, data) => ({ 'a.weight_scale': { dtype, shape, data } });
-  await refused(scale('F32', [5, 7], noise(35)), /F32 \[5, 7\] does not go with F8_E4M3 \[32, 32\]/);
+  await refused(scale('F32', [5, 7], noise(35)), /F32 \[5, 7\] is not a supported scale for F8_E4M3 \[32, 32\]/);
   await refused(scale('I32', [1], new Int32Array(1)), /I32 \[1\]/);
   await refused(
     { ...scale('F32', [1], noise(1)), 'a.weight_scale_2': { dtype: 'F32', shape: [1], data: noise(1) } },
-    /decoded are/,
+    /supported are/,
   );
 });

@@ -114,7 +114,7 @@ test('parts of an adapter beside their weights are refused, but for classes that
       'int8',
     ]);
   const { document } = await run({});
-  assert.match(document.error.message, /part of an adapter that is not merged into the weights beside it/);
+  assert.match(document.error.message, /part of an adapter that is not merged into the weights of the same model/);
   assert.equal((await run({ speech_lora: { r: 8 } })).code, 0);
 });
 

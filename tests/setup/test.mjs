@@ -75,7 +75,7 @@ const sections = {
     },
   },
   lint: {
-    title: 'format, lint and types',
+    title: 'format, lint, types and phrases',
     run: () => {
       buildAll(); // types of the built package, and tables that the core generates
       const commands = [
@@ -84,6 +84,7 @@ const sections = {
           return [bin('tsc'), ['-p', project, '--noEmit']];
         }),
       ];
+      commands.push([node, ['tests/texts/check.mjs']]);
       const format = clangFormat();
       if (format) commands.push([format, ['--dry-run', '--Werror', ...cppFiles()]]);
       else say('clang-format-14 is not installed: the layout of the C++ files is not checked');

@@ -48,7 +48,7 @@ export async function checkReportPath(
   await tryToWrite(path, options.report);
 }
 
-/** Makes the temporary file of `writeWhole` and removes it: permissions alone do not tell of read-only mounts and long names. */
+/** Makes the temporary file of `writeWhole` and removes it: permissions do not reveal read-only mounts and names that are too long. */
 async function tryToWrite(path: string, shown: string): Promise<void> {
   const temporary = temporaryOf(path);
   try {
@@ -63,10 +63,10 @@ async function tryToWrite(path: string, shown: string): Promise<void> {
   await rm(temporary, { force: true });
 }
 
-/** Read beside a single file of weights. */
-const besideWeights = ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'hf_quant_config.json'];
+/** Read with a single file of weights, from its folder. */
+const filesNextToWeights = ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'hf_quant_config.json'];
 
-/** Importance matrices, which are kept beside a model and may be replaced. */
+/** Importance matrices, which are kept next to a model and may be replaced. */
 const isImatrixName = (name: string) => /\.(gguf|dat)$/i.test(name);
 
 /** Paths of a model: the argument, its weights, and all of a folder, whose small files are read and copied. */
@@ -75,7 +75,7 @@ export async function modelPaths(argument: string, model: Model): Promise<string
   const folder = names ? argument : dirname(argument);
   const read = [
     ...model.files.map((file) => file.name),
-    ...(names?.filter((name) => !isImatrixName(name)) ?? besideWeights),
+    ...(names?.filter((name) => !isImatrixName(name)) ?? filesNextToWeights),
   ];
   return [argument, ...read.map((name) => join(folder, name))];
 }

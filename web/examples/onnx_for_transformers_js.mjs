@@ -1,6 +1,6 @@
 // node onnx_for_transformers_js.mjs MODEL OUT TEXT
 // MODEL is a folder with model.onnx, config.json and tokenizer.json. OUT becomes a folder that transformers.js loads with
-// dtype 'q4' (onnx/model_q4.onnx), and goes on with TEXT. In a browser the same two libraries do the same.
+// dtype 'q4' (onnx/model_q4.onnx) to continue TEXT. In a browser the same two libraries do the same.
 import { basename, dirname, resolve } from 'node:path';
 import { AutoModelForCausalLM, AutoTokenizer, env } from '@huggingface/transformers';
 import { createQuantizer } from 'wasmquant';

@@ -1,7 +1,7 @@
 // Qronos: before GPTQ's loop, the weights compensate for the effect of earlier layers' errors on the inputs. With x the
 // inputs of the float network, x' those of the quantized one, H = sum x' x'^T + damping, D = sum (x - x') x'^T and
-// c = w D, a row w is quantized so that x' reproduces w x. The first column is corrected alone, the others as if it
-// were fixed, and the loop spreads the remaining rounding error:
+// c = w D, a row w is quantized so that x' reproduces w x. First the first column is corrected, then the others as if
+// it were fixed, and the loop spreads the remaining rounding error:
 //   d_1 = c_1 / H_11,   (d_2 ... d_n) = H_(2..n)^-1 (c_(2..n) - H_(2..n),1 d_1),   w <- w + d
 // Equal inputs need no correction. Damping is alpha times H's largest eigenvalue. The inverse's factor is computed
 // without the inverse (linear_algebra.h), so `beta`, which upstream scales that inverse by, has no effect.

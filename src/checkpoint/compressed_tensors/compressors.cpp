@@ -8,8 +8,8 @@ constexpr std::string_view kCompressors[] = {"pack-quantized",       "int-quanti
 
 }  // namespace
 
-// vLLM takes weight-only integers from words alone, and those of 8 bits with quantized inputs from bytes alone; it
-// takes no weight-only integers per tensor.
+// vLLM reads weight-only integers only from words, and those of 8 bits with quantized inputs only from bytes; it
+// reads no weight-only integers per tensor.
 // Source: vLLM's quantization/compressed_tensors/compressed_tensors.py, _get_scheme_from_parts.
 Compressor compressor_of(const QuantizationSpec& spec, bool is_unpacked) {
   const DtypeInfo& dtype = info_of(spec.dtype);

@@ -77,8 +77,8 @@ struct MergedExperts {
       return because(*plain, "transformers cannot load some experts quantized and others not, unless they are fp8");
     if (conversions.has(Kind::joined))
       return because(*quantized,
-                     "transformers joins other tensors of this family while it loads, and drops them beside "
-                     "quantized experts that are not fp8");
+                     "transformers joins other tensors of this family while it loads, and drops them if experts are "
+                     "quantized to anything but fp8");
     return std::nullopt;
   }
 };

@@ -4,7 +4,7 @@
 //                     symmetric integers, mxfp4, and fp8 with a scale per channel or tensor are decompressed; an fp8
 //                     scheme lets plain weights pass, any other drops them
 //   split             the parts of a weight are split one by one, which fits only bytes with a scale per row; if the
-//                     layer is not quantized, the loader ends with an error whatever the file holds
+//                     layer is not quantized, the loader ends with an error for any file
 // Source: transformers 5.24, quantizers/base.py (update_weight_conversions), integrations/compressed_tensors.py.
 #pragma once
 #include <optional>

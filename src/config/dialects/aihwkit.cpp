@@ -158,7 +158,7 @@ class AihwkitParser {
       if (by_class && plain == "BatchNorm2d" && (!layer.weight.empty() || !layer.output_tensors.empty()))
         out_.warning_in("not-applied", where, nullptr, "remove the entry",
                         "batch norms stay as they are: aihwkit quantizes their outputs only, and files hold scales of "
-                        "outputs only beside quantized weights");
+                        "outputs only for layers with quantized weights");
       target.emplace_back(std::move(plain), std::move(layer));
     }
   }

@@ -110,7 +110,7 @@ class BrevitasParser {
 
     if (const json::Value& backend = source_["backend"]; backend.as_string() != "layerwise")
       out_.error_in("value-invalid", config_.where, "backend", "leave the key out",
-                    "Brevitas has {}, Quark's extension offers layerwise alone", backend.as_string());
+                    "Brevitas has {}, Quark's extension offers only layerwise", backend.as_string());
     algorithms(source_.members()[3].second, at("pre_quant_opt_config"), true);
     algorithms(source_.members()[4].second, at("algo_config"), false);
     const json::Array& excluded = source_["exclude"].items();
@@ -283,8 +283,8 @@ class BrevitasParser {
           out_.error_in("value-invalid", place, "is_layerwise", nullptr, "the backend is layerwise");
         else
           out_.add({Severity::note, "equalization-folded", place,
-                    "weight files have no place for a multiply before a layer: what makes its input takes the scales "
-                    "up, and layers that read the same input share them",
+                    "model files cannot store a multiplication before a layer, so the scales are folded into the layer "
+                    "that produces its input; layers that read the same input share them",
                     ""});
       }
       check_numbers(item, place);
@@ -302,7 +302,7 @@ class BrevitasParser {
       out_.error_in("not-implemented", place, "channel_splitting_ratio", "leave the key out",
                     "channels are not split, because that changes the shapes of the model");
     else if (name == "GPFA2Q")
-      out_.error_in("not-implemented", place, nullptr, "write GPFQ, which is what Brevitas makes of it since 0.12",
+      out_.error_in("not-implemented", place, nullptr, "write GPFQ; Brevitas runs GPFA2Q as GPFQ since 0.12",
                     "the accumulator's bound of GPFA2Q is not applied");
     else if (name == "CalibrateBatchNorm")
       out_.error_in("not-implemented", place, nullptr, "remove the entry",

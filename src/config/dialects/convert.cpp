@@ -296,7 +296,7 @@ void Conversion::lose_carried(std::string_view understood) {
     for (const auto& [name, stages] : config_.input_quantizers)
       if (!stages.empty() && to_ != Dialect::aihwkit)
         lose(pointer_to(text_of("{}/input_activation_qconfig_map", config_.where), name),
-             "{} has no quantizer at the input of a module alone", name_of(to_));
+             "{} has no quantizer for only the input of a module", name_of(to_));
     return;
   }
   for (const char* key :
@@ -325,16 +325,16 @@ void Conversion::lose_activations(const Entry& entry) {
   if (!entry.layer.bias.empty()) lose(entry.where, "{} says nothing about biases", to);
 }
 
-// Keys that are read in every dialect, but by this library alone.
 // Whether a dialect can say that elements of a row share scales in groups.
 static bool has_groups(Dialect dialect) noexcept { return dialect != Dialect::aihwkit && dialect != Dialect::brevitas; }
 
+// Keys that only this library reads, in every dialect.
 static void carry_own_keys(const Config& config, Conversion& conversion, Dialect to, json::Value& written) {
   const auto carry = [&](const char* key, json::Value value) {
     written.set(key, std::move(value));
-    conversion.losses().add(
-        {Severity::note, "lost", text_of("{}/{}", config.where, key),
-         text_of("{} is understood by this library alone, not by other readers of {}", key, name_of(to)), ""});
+    conversion.losses().add({Severity::note, "lost", text_of("{}/{}", config.where, key),
+                             text_of("only this library understands {}; other readers of {} do not", key, name_of(to)),
+                             ""});
   };
   if (config.default_exclusions) carry("default_exclusions", true);
   if (config.non_finite == NonFinite::saturate) carry("non_finite", "saturate");

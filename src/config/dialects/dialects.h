@@ -15,9 +15,10 @@
 
 namespace wasmquant::config {
 
-/// In the order of Dialect.
+/// In the order of Dialect. The first kWrittenDialects are also written, the others only read.
 inline constexpr std::array<std::string_view, 8> kDialectNames = {"quark", "brevitas", "aihwkit", "compressed-tensors",
                                                                   "gptq",  "awq",      "fp8",     "gguf"};
+inline constexpr size_t kWrittenDialects = 6;
 /// "quark", "brevitas", ...: as `dialect` and `quant_method` spell it.
 std::string_view name_of(Dialect dialect) noexcept;
 /// The reverse of name_of.

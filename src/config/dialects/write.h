@@ -27,7 +27,7 @@ struct ExportedLayer {
 
 /// The `quantization_config` of a written file. It describes the file, not the request: only what was applied, no
 /// field-wise resolution (Quark's reader takes the chosen layer config whole), and exact entries or exclusions wherever
-/// the patterns alone would mislead a reader about `layers`.
+/// only the patterns would mislead a reader about `layers`.
 /// `layers`: every layer of a quantizable class. `has_activation_scales`: static inputs and outputs were applied, too.
 json::Value quantization_config(const Config& config, std::span<const ExportedLayer> layers, const ExportInfo& info,
                                 bool has_activation_scales = false);

@@ -33,7 +33,7 @@ class BrevitasWriter {
       exclude.emplace_back(config.exact_names ? glob_of(config.exclude[i]) : config.exclude[i]);
     if (!exclude.empty())
       conversion_.lose(conversion_.exclude_where(0),
-                       "the Brevitas extension excludes nothing; `exclude` is understood by this library alone");
+                       "the Brevitas extension excludes nothing; only this library understands `exclude`");
     conversion_.lose_carried("algo_config|pre_quant_opt_config");
     json::Value out;
     out.set("dialect", "brevitas");

@@ -11,7 +11,7 @@ namespace {
 
 using families::last_component;
 
-// Last components of module names, lower case. Endings match after any prefix; exact names match alone, because longer
+// Last components of module names, lower case. Endings match after any prefix; exact names match only themselves: longer
 // names with the same ending are something else (x_embedder and embed_out are Linear).
 constexpr std::string_view kEmbeddingEndings[] = {"embedding", "embeddings", "_embed", "_embeds", "_emb", "_embd"};
 constexpr std::string_view kEmbeddingNames[] = {"embed",

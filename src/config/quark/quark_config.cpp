@@ -1,4 +1,4 @@
-// A whole config (Quark's QConfig), alone or inside a config.json, with this library's additional keys.
+// A whole config (Quark's QConfig), by itself or inside a config.json, with this library's additional keys.
 #include <algorithm>
 
 #include "config/match/edit_distance.h"

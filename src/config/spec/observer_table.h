@@ -36,7 +36,7 @@ struct ObserverInfo {
     if (dtypes == ObserverDtypes::blocks) return !dtype.is_integer;
     return dtypes == ObserverDtypes::any || dtype.is_integer;
   }
-  /// Whether a scale depends on its own elements alone, all at once.
+  /// Whether a scale depends only on its own elements, all at once.
   constexpr bool is_per_scale() const {
     return finds_range() || method == ObserverMethod::per_scale_mse || method == ObserverMethod::half_quadratic;
   }

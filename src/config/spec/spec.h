@@ -90,7 +90,7 @@ struct QuantizationSpec {
   ScaleSign scale_sign = ScaleSign::positive;
   ObserverId observer = ObserverId::PerTensorMinMaxObserver;
 
-  uint8_t exponent_bits = 0, mantissa_bits = 0;  // dtype minifloat alone: 1..7 and 0..10
+  uint8_t exponent_bits = 0, mantissa_bits = 0;  // only dtype minifloat: 1..7 and 0..10
   bool is_scale_quant = false;  // second stage of two: quantizes the scales of the first, not its codes
   GridRule grid;
   ObserverOptions observer_options;

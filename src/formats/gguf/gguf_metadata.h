@@ -37,7 +37,7 @@ class ArrayView {
   explicit ArrayView(const Entry* entry) noexcept;
   ValueType element_type() const noexcept { return type_; }
   uint64_t count() const noexcept { return count_; }
-  /// The next element; call at most `count` times. Zero or empty if it is of another type.
+  /// The next element; call at most `count` times. Zero or empty if it has another type.
   std::string_view next_text() noexcept;
   double next_number() noexcept;
 

@@ -244,8 +244,7 @@ Status place_tensors(Index& index, uint64_t header_end, uint64_t file_bytes) {
     TRY(bytes, tensor_bytes(tensor.type, tensor.shape, tensor.name));
     if (tensor.begin != expected)
       return error_at(ErrorCode::file_invalid, tensor.name,
-                      "its data is said to begin at offset {}, but the tensor before it ends at {}", tensor.begin,
-                      expected);
+                      "its data offset is {}, but the tensor before it ends at {}", tensor.begin, expected);
     // Both sides stay below 2^63: file sizes do, and each term was compared to one.
     const uint64_t begin = data_begin + expected;
     if (begin > file_bytes || bytes > file_bytes - begin)
@@ -273,7 +272,7 @@ Result<Index> read_index(std::span<const uint8_t> prefix, uint64_t file_bytes) {
   HeaderScan scan(prefix, file_bytes, &index);
   if (!scan.run()) {
     if (scan.error()) return std::move(*scan.error());
-    return error_at(ErrorCode::file_truncated, "", "the header needs at least {} bytes, given were {}", scan.missing(),
+    return error_at(ErrorCode::file_truncated, "", "the header needs at least {} bytes; got {}", scan.missing(),
                     uint64_t{prefix.size()});
   }
   TRY_VOID(check_unique(index));

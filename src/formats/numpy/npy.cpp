@@ -73,7 +73,8 @@ class HeaderParser {
         TRY_VOID(shape(tensor.shape));
         has_shape_ = true;
       } else {
-        return invalid(text_of("has the key '{}' twice or besides descr, fortran_order and shape", shown_name(*key)));
+        return invalid(
+            text_of("has the key '{}'; allowed are descr, fortran_order and shape, each once", shown_name(*key)));
       }
       if (!take(',') && peek() != '}') return wrong("a comma or }");
     }

@@ -21,7 +21,7 @@ class Reader {
   Status run() {
     for (Fields f(skeleton_, {0, skeleton_.file_bytes()}); f.next();) TRY_VOID(take(f.field));
     if (model_.graphs.empty())
-      return error_at(ErrorCode::format_unknown, "", "an ONNX model has a graph, and here is none");
+      return error_at(ErrorCode::format_unknown, "", "an ONNX model has a graph; this file has none");
     if (model_.opsets.empty())
       return error_at(ErrorCode::file_invalid, "", "the model does not say which versions of operators it uses");
     TRY_VOID(find_uses(model_, definitions_));
@@ -164,7 +164,7 @@ class Reader {
     TRY_VOID(read_tensor(skeleton_, field.payload, tensor));
     if (!tensor.is_external()) return {};
     return error_at(ErrorCode::format_unsupported, text_of("byte {}", field.whole.begin),
-                    "external data of what is neither an initializer nor a Constant");
+                    "external data outside an initializer or Constant");
   }
 
   Status node(const Field& field, uint32_t graph) {

@@ -251,7 +251,7 @@ std::optional<StorageDtype> weight_dtype_of(uint32_t data_type) noexcept {
 Status expect(const Field& field, Wire wire) {
   if (field.wire == wire) return {};
   return error_at(ErrorCode::file_invalid, text_of("byte {}", field.whole.begin),
-                  "field {} has wire type {}, expected was {}", field.number, static_cast<uint32_t>(field.wire),
+                  "field {} has wire type {} instead of {}", field.number, static_cast<uint32_t>(field.wire),
                   static_cast<uint32_t>(wire));
 }
 

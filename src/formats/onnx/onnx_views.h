@@ -20,7 +20,7 @@ std::string_view text_of(const Skeleton& skeleton, const Attribute& attribute);
 /// The values of a small int64 tensor in the skeleton; nullopt for others.
 std::optional<std::vector<int64_t>> integers_of(const Model& model, const Tensor& tensor);
 
-/// What `node` makes of its first input `of`, with tensor, parent, node and name still to be set. `wanted`: the
+/// The view that `node` gives of its first input `of`, with tensor, parent, node and name still to be set. `wanted`: the
 /// constants of Reshape's, Squeeze's or Unsqueeze's second input. Nullopt for other nodes, and for those that change the order
 /// of elements otherwise than by exchanging the last two dimensions.
 std::optional<View> view_of(const Skeleton& skeleton, const Node& node, const View& of,

@@ -74,7 +74,7 @@ Status check_layout(const List<StoredTensor>& tensors, uint64_t data_bytes) {
 
 Result<Need> need(std::span<const uint8_t> prefix, uint64_t file_bytes) {
   if (file_bytes < kLengthBytes)
-    return error_at(ErrorCode::file_truncated, "byte 0", "the file has {} bytes, its header length alone takes 8",
+    return error_at(ErrorCode::file_truncated, "byte 0", "the file has {} bytes, fewer than the 8 of its header length",
                     file_bytes);
   if (prefix.size() < kLengthBytes) return Need{kLengthBytes};
   const uint64_t header_bytes = read_u64(prefix);

@@ -1,5 +1,5 @@
 // Half-quadratic quantization (Badri and Shaji, "Half-Quadratic Quantization of Large Machine Learning Models", 2023):
-// the scale and zero point with the least sum of |x - y|^p, p < 1, from the data alone. Alternates
+// the scale and zero point with the least sum of |x - y|^p, p < 1, only from the data. Alternates
 //   e = shrunk (x - y): sign(d) * max(|d| - |d|^(p - 1) / beta, 0), d in units of the scale (the outliers' excess)
 //   zero_point = mean of q - (x - e) / scale                        (asymmetric specs)
 //   scale = <q - zero_point, x - e> / <q - zero_point, q - zero_point>

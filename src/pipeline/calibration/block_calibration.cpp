@@ -210,7 +210,7 @@ Status BlockCalibration::optimize(size_t index) {
   const Part& part = parts_[index];
   if (part.captured != 0 && part.work != Work::correct_biases) TRY_VOID(finish_capture(part.captured));
   captured_ = 0;
-  // A run that ended at the input of the layers that change goes on from there.
+  // A run that ended at the input of the layers that change continues there.
   const bool changes_behind = part.work == Work::round && part.input == captured_until_;
   has_changed_ |= part.work != Work::clip && part.work != Work::keep_reference && !changes_behind;
   switch (part.work) {

@@ -59,17 +59,17 @@ Status read_scaling_layers(const json::Value& list, const model::Architecture& a
       if (producer == producer_of(input, architecture)) found = input;
     if (!found)
       return error_at(ErrorCode::config_invalid, text_of("{}/prev_op", where),
-                      "{q} makes no input of linear layers in a block of {}; input_layernorm, self_attn.v_proj, {} and "
-                      "mlp.up_proj do",
+                      "{q} does not produce the input of a linear layer in a block of {}; input_layernorm, "
+                      "self_attn.v_proj, {} and mlp.up_proj do",
                       producer, architecture.family, producer_of(LinearInput::feed_forward, architecture));
     for (const json::Value& layer : layers.items())
       if (!reads(*found, layer.as_string()))
         return error_at(ErrorCode::config_invalid, text_of("{}/layers", where),
-                        "{q} does not read what {} makes, or is not in a block of {}", layer.as_string(), producer,
+                        "{q} does not read the output of {}, or is not in a block of {}", layer.as_string(), producer,
                         architecture.family);
     if (layers.items().size() != model::consumers_of(*found).size())
       return error_at(ErrorCode::config_invalid, text_of("{}/layers", where),
-                      "must name every layer that reads what {} makes, else the others would change", producer);
+                      "must name every layer that reads the output of {}, else the others would change", producer);
     step.inputs |= 1u << static_cast<uint32_t>(*found);
   }
   return {};
@@ -86,7 +86,7 @@ Status read_modules(const json::Value& list, CalibrationStep& step) {
       if (std::string_view(layer.name).ends_with(end)) found |= 1u << static_cast<uint32_t>(layer.weight);
     if (found == 0 || end.empty())
       return error_at(ErrorCode::config_invalid, text_of("{}/inside_layer_modules", step.where),
-                      "{q} is the end of no linear layer's name in a block", end);
+                      "no linear layer in a block has a name ending in {q}", end);
     step.layers |= found;
   }
   return {};
@@ -100,8 +100,7 @@ Status read_rotation(const json::Value& value, const model::Architecture& archit
     if (!bool_or(value[key], is_all && key[0] == 'r')) continue;
     return error_at(ErrorCode::not_implemented, text_of("{}/{}", step.where, key),
                     key[0] == 't' ? "trained rotations are not part of this version; set it to false"
-                                  : "rotates values at run time, which takes a runtime that does so, and model "
-                                    "files are to load anywhere; set it to false");
+                                  : "rotates values at run time, which most runtimes cannot; set it to false");
   }
   RotationOptions options;
   options.r1 = bool_or(value["r1"], true);
@@ -149,9 +148,10 @@ Status read_strength(const json::Value& value, CalibrationStep& step) {
   step.alpha = step.method == CalibrationMethod::gptaq ? kGptaqAlpha : kQronosAlpha;
   if (value["name"].as_string() == "activationequalization") {
     if (bool_or(value["is_layerwise"], true))
-      return error_at(ErrorCode::not_implemented, text_of("{}/is_layerwise", step.where),
-                      "true multiplies a layer's inputs while the model runs, and model files have no place for that; "
-                      "set it to false, so that the layer before takes it up");
+      return error_at(
+          ErrorCode::not_implemented, text_of("{}/is_layerwise", step.where),
+          "true multiplies a layer's inputs while the model runs, and model files cannot store that; set it "
+          "to false, so that it is folded into the layer before");
     step.smooth_quant = {0.5, 0, 0, 1e-9};
   }
   step.alpha = number_or(value["alpha"], step.alpha);

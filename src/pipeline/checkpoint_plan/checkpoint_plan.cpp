@@ -73,9 +73,9 @@ class CheckpointPlanner final : public OutputPlanner {
     add_tensor(head->embedding, tensor, tensor.stored.name);
     plan_.config_changes.set("tie_word_embeddings", false);
     note("head-untied", tensor.stored.name,
-         "the head of this model is its embedding, and the rotation changes the two differently: the output stores the "
-         "head separately, and its config.json says so",
-         "set r1 to false to keep them one");
+         "this model shares one tensor between head and embedding, and the rotation needs two: the output stores both "
+         "and sets tie_word_embeddings to false",
+         "set r1 to false to keep them tied");
   }
 
   void add_tensor(uint32_t index, const ModelTensor& tensor, const std::string& own_name = {}) {
@@ -102,8 +102,11 @@ class CheckpointPlanner final : public OutputPlanner {
       planned.reason = Reason{Rule::excluded, "", std::string(experts_left_)};
     }
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
-    if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
-    TRY_VOID(describe_groups(planned, resolved.weight));
+    // Stored orders are those of a layer's matrix; its bias has one axis.
+    if (layer_name_of(stored.name).role != TensorRole::bias) {
+      if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
+      TRY_VOID(describe_groups(planned, resolved.weight));
+    }
     if (!resolved.weight.empty() && task.source_bytes != 0) TRY_VOID(lay_out(tensor, planned, resolved.weight));
     if (!task.layout->components.empty()) leave_with_others(planned);
     if (!task.layout->components.empty())
@@ -131,11 +134,11 @@ class CheckpointPlanner final : public OutputPlanner {
              "set it to true for files that load anywhere; gptqmodel loads both");
       return {};
     }
-    return error_at(
-        ErrorCode::format_unsupported, text_of("{}/static_groups", chooser->where),
-        "with desc_act, false lets {} choose which columns share a scale, which loaders of {} do not take; set it to "
-        "true, or write gptq or fake-quantized",
-        chooser->value["name"].as_string(), format_.name());
+    return error_at(ErrorCode::format_unsupported, text_of("{}/static_groups", chooser->where),
+                    "with desc_act, false lets {} choose which columns share a scale, which loaders of {} do not "
+                    "support; set it to "
+                    "true, or write gptq or fake-quantized",
+                    chooser->value["name"].as_string(), format_.name());
   }
 
   // The spec of a bias is that of its layer's config.
@@ -380,10 +383,10 @@ class CheckpointPlanner final : public OutputPlanner {
     if (unloadable_ || !format_.hides_weight(layer) || !families::needs_plain_weight(family_, layer.layer)) return;
     unloadable_ = true;
     const std::string message = text_of(
-        "transformers cannot load packed weights of this family ({}): its class reads a tensor called weight "
-        "while it loads, which this dtype has not",
+        "transformers cannot load packed weights of this family ({}): its class reads a tensor named \"weight\" "
+        "while it loads, and this dtype is stored under other names",
         family_.model_type);
-    constexpr const char* kHint = "take int8 or fp8_per_channel, which load, or write quark, gptq or fake-quantized";
+    constexpr const char* kHint = "use int8 or fp8_per_channel, which load, or write quark, gptq or fake-quantized";
     if (config_.default_exclusions)
       fail(planned, error_at(ErrorCode::format_unsupported, layer.layer, "{}; {}", message, std::string(kHint)));
     else
@@ -425,7 +428,8 @@ class CheckpointPlanner final : public OutputPlanner {
     if (activations_alone_.count != 0)
       warn("not-applied", activations_alone_.first,
            text_of("is the first of {} layers whose inputs or outputs the config quantizes, and whose weights it does "
-                   "not: they stay as they are, because files hold scales of activations only beside quantized weights",
+                   "not: they stay as they are, because files hold scales of activations only for layers with "
+                   "quantized weights",
                    activations_alone_.count),
            "give the layers a weight spec");
     if (auto warning = tied_head_warning(plan_)) diagnostics_.push_back(std::move(*warning));
@@ -504,8 +508,8 @@ class CheckpointPlanner final : public OutputPlanner {
     layers.set("mlp.down_proj", "hadamard");
     plan_.config_changes.set("input_rotation", std::move(layers));
     warn("online-rotation", where,
-         "down_proj expects inputs multiplied by a Hadamard matrix. Runtimes with Quark's R4 do that where the matrix "
-         "is theirs, evaluate and generate here do; any other runtime gives wrong output",
+         "down_proj expects inputs multiplied by a Hadamard matrix. Only runtimes that support Quark's R4 with this "
+         "matrix, and evaluate and generate here, give correct output",
          "set r4 to false for files that load anywhere");
   }
 

@@ -48,8 +48,10 @@ Status set_common_tiles(ComparedPair& pair, const TileBytes& tile_bytes) {
   const uint64_t head = std::max(left.change.interleaved_rows, right.change.interleaved_rows);
   if (by_columns_left != (by_columns_right != is_transposed) || (head != 0 && by_columns_left)) {
     if (l.rows * l.columns > kMaxWholeElements)
-      return error_at(ErrorCode::memory_budget, "", "has more than {} elements, and its two sides are stored across",
-                      kMaxWholeElements);
+      return error_at(
+          ErrorCode::memory_budget, "",
+          "has more than {} elements and is stored transposed in one of the models, so it must fit in memory",
+          kMaxWholeElements);
     lines = std::max(l.rows, l.columns);
   } else {
     uint64_t multiple = std::lcm(std::max<uint64_t>(head, 1), std::lcm(l.line_multiple(), r.line_multiple()));
@@ -98,7 +100,8 @@ Result<Comparison> compare_models(const ModelIndex& reference, std::string_view 
   Comparer comparer(tile_bytes);
   bool is_quantized = false;
   if (&reference.format() != &quantized.format() && (reference.format().has_graph || quantized.format().has_graph))
-    return error_at(ErrorCode::format_unsupported, "model", "an ONNX model is compared with another one alone");
+    return error_at(ErrorCode::format_unsupported, "model",
+                    "an ONNX model can only be compared with another ONNX model");
   if (reference.format().has_graph) {
     compare_onnx(reference, quantized, comparer);
   } else {

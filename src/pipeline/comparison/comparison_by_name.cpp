@@ -10,7 +10,7 @@
 namespace wasmquant {
 namespace {
 
-// Experts and quantized parameters are weights, whatever their names.
+// Experts and quantized parameters are weights under any name.
 bool is_weight(const OriginalTensor& tensor) {
   return tensor.plain == nullptr || tensor.weight.layer_type == kExperts ||
          layer_name_of(tensor.name).role == TensorRole::weight;
@@ -34,7 +34,7 @@ Result<StoredWeightReader> reader_of(const ModelIndex& model, std::string_view c
 }
 
 // The model split into one matrix per expert if the other side stores experts that way, else null.
-Result<std::unique_ptr<ModelIndex>> as_stored_beside(const ModelIndex& model, std::string_view config,
+Result<std::unique_ptr<ModelIndex>> open_counterpart(const ModelIndex& model, std::string_view config,
                                                      const ModelIndex& other, const StoredWeightReader& other_reader) {
   TRY(family, families::ModelFamily::read(config));
   std::unique_ptr<ModelIndex> split = split_experts(model, family);
@@ -124,8 +124,8 @@ class NameComparer {
     WeightDescription weight = tensor.weight, right_weight = other->weight;
     if (weight.shape.empty()) weight.shape = right_weight.shape;
     if (right_weight.shape.empty()) right_weight.shape = weight.shape;
-    TRY(left, find_beside(left_reader_, left_, tensor, weight, right_weight));
-    TRY(right, find_beside(right_reader_, right_, *other, right_weight, weight));
+    TRY(left, find_counterpart(left_reader_, left_, tensor, weight, right_weight));
+    TRY(right, find_counterpart(right_reader_, right_, *other, right_weight, weight));
     (left_.format().has_ggml_names ? right : left).task.change = change;
     set_part(tensor, left.task);
     set_part(*other, right.task);
@@ -133,12 +133,12 @@ class NameComparer {
   }
 
   // Words that codes fill only in part do not tell the shape; that of the other side does, if it fits.
-  static Result<StoredWeight> find_beside(const StoredWeightReader& reader, const ModelIndex& model,
-                                          const OriginalTensor& tensor, const WeightDescription& weight,
-                                          const WeightDescription& beside) {
-    if (tensor.plain == nullptr && beside.shape != weight.shape) {
+  static Result<StoredWeight> find_counterpart(const StoredWeightReader& reader, const ModelIndex& model,
+                                               const OriginalTensor& tensor, const WeightDescription& weight,
+                                               const WeightDescription& counterpart) {
+    if (tensor.plain == nullptr && counterpart.shape != weight.shape) {
       WeightDescription same = weight;
-      same.shape = beside.shape;
+      same.shape = counterpart.shape;
       if (auto found = reader.find(model, same)) return found;
     }
     return reader.find(model, weight);
@@ -156,8 +156,8 @@ Result<bool> compare_by_name(const ModelIndex& left, std::string_view left_confi
                              std::string_view right_config, Comparer& out) {
   TRY(left_reader, reader_of(left, left_config));
   TRY(right_reader, reader_of(right, right_config));
-  TRY(left_split, as_stored_beside(left, left_config, right, right_reader));
-  TRY(right_split, as_stored_beside(right, right_config, left, left_reader));
+  TRY(left_split, open_counterpart(left, left_config, right, right_reader));
+  TRY(right_split, open_counterpart(right, right_config, left, left_reader));
   TRY_VOID(NameComparer(left_split ? *left_split : left, left_reader, right_split ? *right_split : right, right_reader)
                .run(out));
   return !left_config.empty() && left_reader.has_codes(left);

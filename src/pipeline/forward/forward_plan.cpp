@@ -143,8 +143,8 @@ Result<json::Value> config_of(const ModelIndex& model) {
   config.set("mlp_bias", model.find("blk.0.ffn_up.bias") != nullptr);
   if (model.find("rope_freqs.weight") != nullptr)
     return error_at(ErrorCode::not_implemented, "rope_freqs.weight",
-                    "how positions are stretched is in this tensor, and cannot be told from it: give the folder that "
-                    "the model was made from as source");
+                    "this tensor holds RoPE scaling factors, from which the method cannot be recovered: give the "
+                    "original model's folder as the source");
   return config;
 }
 
@@ -156,12 +156,11 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
   if (format.has_graph)
     return error_at(
         ErrorCode::not_implemented, "model",
-        "forward passes of ONNX models, and what is calibrated by them, are part of a later version; take the "
+        "forward passes of ONNX models, and algorithms that are calibrated by them, are not implemented; use the "
         "model's safetensors");
   if (!format.can_calibrate && use == ForwardUse::calibrate)
     return error_at(ErrorCode::not_implemented, "model",
-                    "{} models are evaluated and write texts; what is calibrated takes the model's safetensors",
-                    format.title);
+                    "{} models support evaluate and generate; calibration needs the model's safetensors", format.title);
   if (config_text.empty() && !format.carries_config)
     return error_at(ErrorCode::config_invalid, "config.json",
                     "is not in the folder of the weights; a forward pass needs it");

@@ -10,7 +10,7 @@
 
 namespace wasmquant {
 
-/// The files a conversion reads besides the weights; views into `model`.
+/// The files a conversion reads in addition to the weights; views into `model`.
 conversion::ModelFiles model_files(const ModelIndex& model, std::string_view name);
 
 /// The change that conversion applies to a tensor's values.

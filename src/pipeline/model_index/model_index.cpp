@@ -54,7 +54,7 @@ Result<Need> ModelIndex::feed_reader(uint32_t file, std::span<const uint8_t> byt
     const bool is_inflated = std::any_of(indexes_.begin(), indexes_.end(), has_deflated);
     reader_ = format.open({files_[file].name, files_[file].bytes, bytes, is_inflated});
     if (file != 0 && reader_->is_whole_model())
-      return error_at(ErrorCode::format_unknown, "", "is a whole model; open it alone");
+      return error_at(ErrorCode::format_unknown, "", "is a whole model; open it without other files");
     reading_ = file;
     format_ = &format;
     if (reader_->need().offset != 0) return reader_->need();  // the reader first needs other bytes
@@ -123,7 +123,7 @@ List<std::string> ModelIndex::missing_parts() const {
   return wasmquant::missing_parts({parts.data(), parts.size()});
 }
 
-// An index file says which files there are, whatever their names say.
+// An index file says which files there are, even if their names say otherwise.
 Status ModelIndex::order_files() {
   for (uint32_t f = 0; f < files_.size(); ++f) file_order_.push_back(f);
   if (shard_map_) return {};
@@ -187,7 +187,7 @@ Status ModelIndex::finish() {
   return {};
 }
 
-// A shape beside words of codes, at most 16 a word (int2): with 16 groups or more, one multiple of their number ends in the
+// A shape stored with words of codes, at most 16 a word (int2): with 16 groups or more, one multiple of their number ends in the
 // last word, which is the row's length. Large models have thousands of such tensors, each a read.
 bool ModelIndex::tells_nothing_new(const ModelTensor& tensor) const {
   constexpr std::string_view kShape = ".weight_shape";

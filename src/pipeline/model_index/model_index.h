@@ -96,7 +96,7 @@ class ModelIndex {
   /// Nullopt if the bytes were not set or the tensor is not inline.
   std::optional<std::string_view> inline_bytes(std::string_view name) const noexcept;
 
-  /// Sets a file that a conversion reads besides the weights (config.json, tokenizer.json, ...), at any time.
+  /// Sets a file that a conversion reads in addition to the weights (config.json, tokenizer.json, ...), at any time.
   void set_sibling_file(std::string name, std::string bytes);
   /// Empty if not set.
   std::string_view sibling_file(std::string_view name) const noexcept;

@@ -104,7 +104,7 @@ Status check_adapter(const ModelIndex& model) {
     return error_at(ErrorCode::format_unsupported, part->stored.name,
                     "is part of an adapter, and so are all tensors: {}", kMerge);
   return error_at(ErrorCode::format_unsupported, part->stored.name,
-                  "is part of an adapter that is not merged into the weights beside it: {}", kMerge);
+                  "is part of an adapter that is not merged into the weights of the same model: {}", kMerge);
 }
 
 void warn_of_wrapped_names(const ModelIndex& model, List<Diagnostic>& diagnostics) {

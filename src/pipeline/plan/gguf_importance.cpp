@@ -47,9 +47,10 @@ Status GgufImportance::weigh(PlannedTensor& planned, std::string_view name, Ggml
       miss(name);
     } else if (entry->sums.size() != needed) {
       if (name.starts_with(kOfLayers))
-        return error_at(ErrorCode::shape_mismatch, name,
-                        "the importance matrix has {} columns for it, the tensor {}: it is of another model",
-                        uint64_t{entry->sums.size()}, needed);
+        return error_at(
+            ErrorCode::shape_mismatch, name,
+            "the importance matrix has {} columns for it, the tensor {}: the matrix belongs to another model",
+            uint64_t{entry->sums.size()}, needed);
       miss(name);  // embedding or head
     } else {
       planned.task.importance = entry->means();
@@ -86,8 +87,8 @@ Status GgufImportance::report(std::string_view recipe, List<Diagnostic>& diagnos
   const bool is_matrix = !matrix_.entries.empty();
   if (used_ == 0 && is_matrix && is_layer_missing_)
     return error_at(ErrorCode::argument_invalid, "imatrix",
-                    "has {} weights, such as {q}, and none of those that could use it, such as {}: it is of another "
-                    "model",
+                    "has {} weights, such as {q}, and none of those that could use it, such as {}: it belongs to "
+                    "another model",
                     uint64_t{matrix_.entries.size()}, matrix_.entries.front().name, missing_names_);
   if (used_ == 0) {
     if (is_matrix)

@@ -68,8 +68,8 @@ class GgufPlanner final : public OutputPlanner {
       const auto method = method_named(name);
       if (!method || !precedes_rounding(*method))
         return error_at(ErrorCode::format_unsupported, algorithm.where,
-                        "{q} chooses codes or biases, and GGUF types choose their own; {} change weights before. What "
-                        "it makes can be written as fake-quantized, and a GGUF file be made of that",
+                        "{q} chooses codes or biases, and GGUF types choose their own; {} change weights before. To "
+                        "use its result, write it as fake-quantized first, then convert that to GGUF",
                         name, names_before_rounding());
       if (!model_.format().can_calibrate)
         return error_at(ErrorCode::format_unsupported, algorithm.where,

@@ -101,7 +101,7 @@ void OnnxFolding::apply(uint32_t tensor, PlannedTensor& planned) const {
   if (norm == nullptr) return;
   const std::string_view name = original_.nodes[norm->node].name;
   planned.add_reason(
-      text_of("; takes up the batch norm {}", name.empty() ? original_.tensors[norm->values[0]].name : name));
+      text_of("; the batch norm {} is folded into it", name.empty() ? original_.tensors[norm->values[0]].name : name));
   ChannelFactors factors;
   factors.inner = norm->inner;
   factors.cycle = norm->cycle;

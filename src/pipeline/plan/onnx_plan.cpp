@@ -61,7 +61,7 @@ class OnnxPlanner final : public OutputPlanner {
     keep_bytes(planned);
     if (!folding_.is_needless(listed.tensor)) return {};
     planned.reason.edit(
-        [&](Reason& reason) { reason.text = "belongs to a batch norm that the layer before it takes up"; });
+        [&](Reason& reason) { reason.text = "belongs to a batch norm that is folded into the layer before it"; });
     planned.task.layout = WeightLayout();
     return {};
   }
@@ -110,8 +110,8 @@ class OnnxPlanner final : public OutputPlanner {
     if (!layer.output_tensors.empty() && are_static(layer.output_tensors) && options_.calibrates &&
         folding_.norm_of(listed.tensor) != nullptr)
       return error_at(ErrorCode::format_unsupported, planned.task.name,
-                      "static outputs are captured before the batch norm that this layer takes up; leave "
-                      "output_tensors or {} out",
+                      "static outputs are captured before the batch norm that is folded into this layer; remove "
+                      "output_tensors or {}",
                       kMergeBatchNorm);
     return activations_.add(planned, weight, layer, plan_.requests);
   }
@@ -195,9 +195,10 @@ class OnnxPlanner final : public OutputPlanner {
     diagnostics_.push_back(
         {folded == 0 ? Severity::warning : Severity::note, folded == 0 ? "no-effect" : "norms-folded", merge->where,
          text_of("{} of {} batch norms are folded into the layers before them", folded, all),
-         folded == all ? ""
-                       : "norms stay whose values are not constants, or which do not follow a Conv, ConvTranspose or "
-                         "Gemm that gives its output to them alone"});
+         folded == all
+             ? ""
+             : "a norm is kept if its values are not constant, or if the Conv, ConvTranspose or Gemm before it "
+               "has other consumers"});
   }
 
   // ---- the files

@@ -59,7 +59,7 @@ class OutputPlanner {
   /// Sets tiles and totals of a tensor with a layout, or records its failure (memory-budget: tiles are too large).
   void finish(PlannedTensor& planned, Status chosen);
 
-  /// Counts bytes that a finished tensor takes besides its outputs.
+  /// Counts bytes that a finished tensor needs in addition to its outputs.
   void add_bytes(PlannedTensor& planned, uint64_t bytes);
 
   /// The spec with the largest of 128, 64, 32 below the requested group size, and at most `largest`, that divides the

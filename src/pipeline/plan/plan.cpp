@@ -14,8 +14,8 @@ Status refuse_norms(const Config& config) {
   const AskedAlgorithm* const merge = find_merge(asked);
   if (merge == nullptr || merge->is_implied) return {};
   return error_at(ErrorCode::not_implemented, merge->where,
-                  "batch norms are folded in ONNX models only: weight files do not say what follows what. Remove the "
-                  "entry");
+                  "batch norms are folded only in ONNX models; other files do not record the order of the layers. "
+                  "Remove the entry");
 }
 
 }  // namespace
@@ -43,17 +43,18 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
   const bool is_recipe = config.dialect == Dialect::gguf;
   if (source.has_graph && is_recipe)
     return error_at(ErrorCode::format_unsupported, "/recipe",
-                    "{} is a recipe for GGUF files, and this is an {} model: take a preset like int4_wo_32, int8 or "
+                    "{} is a recipe for GGUF files, and this is an {} model: use a preset like int4_wo_32, int8 or "
                     "int8_dynamic",
                     config.source["recipe"].as_string(), source.title);
   const OutputFormat& format = asked != nullptr ? *asked : usual_output_format(source, is_recipe);
   if (source.has_graph != format.container->has_graph)
     return error_at(ErrorCode::format_unsupported, "format",
-                    "ONNX files are made of ONNX models, and nothing else is: the model is {}, the format {}",
+                    "ONNX output needs an ONNX model, and an ONNX model can only be written as ONNX: the model is {}, "
+                    "the format {}",
                     source.name, format.name);
   if (options.gguf.shard_bytes != 0 && !format.splits_by_size)
     return error_at(ErrorCode::format_unsupported, "shardBytes",
-                    "only gguf is cut into parts of a given size; {} has the files of its source", format.name);
+                    "only gguf can be split by size; {} keeps the source's files", format.name);
   if (options.experts == ExpertChoice::exclude && format.checkpoint == nullptr)
     return error_at(ErrorCode::format_unsupported, "excludeExperts",
                     "{} files have no experts that could be left as one: exclude their layers by name", format.name);
@@ -62,16 +63,16 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
     return error_at(
         ErrorCode::format_unsupported, "format",
         "GGUF stores llama.cpp's types, which define their own rounding: use a preset like q4_k_m or q8_0, or a "
-        "config with \"dialect\": \"gguf\", which may list {}; and calibration or an imatrix for importance. What "
-        "gptq makes can be written as fake-quantized, and a GGUF file be made of that",
+        "config with \"dialect\": \"gguf\", which may list {}; and calibration or an imatrix for importance. To "
+        "use gptq's result, write it as fake-quantized first, then convert that to GGUF",
         names_before_rounding());
   if (is_recipe && !format.takes_recipes)
     return error_at(ErrorCode::format_unsupported, "format", "{} is a recipe for GGUF files; {} cannot store it",
                     config.source["recipe"].as_string(), format.name);
   if (!format.takes(source))
     return error_at(ErrorCode::format_unsupported, "format",
-                    "a {} model can be written as {} alone: {} keeps names and parts that {} files lack", source.title,
-                    usual_output_format(source, true).name, format.name, source.title);
+                    "a {} model can only be written as {}: {} needs names and metadata that {} files do not have",
+                    source.title, usual_output_format(source, true).name, format.name, source.title);
   return format.plan(model, config, format, options, diagnostics);
 }
 

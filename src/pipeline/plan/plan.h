@@ -103,7 +103,7 @@ struct Plan {
   List<PlannedFile> files;
   List<ActivationRequest> requests;  // what calibration must find
   List<SourceRange> constants;       // to be read and supplied before the plan can run
-  List<TensorTask> copies;           // source ranges to copy besides tensors
+  List<TensorTask> copies;           // source ranges to copy apart from tensors
   /// Tasks in output order: indexes into tensors, then into copies.
   List<uint32_t> work;
   std::string shard_map;  // text of model.safetensors.index.json; empty for a single file

@@ -35,7 +35,7 @@ void set_blocks(QuantizationSpec& spec, const StoredTensor& scale, const WeightD
   spec.block_columns = static_cast<uint32_t>(weight.shape[1] / scale.shape[1]);
 }
 
-// The config's blocks where they give scales of that shape: the last ones may be cut, and then the shapes alone do not
+// The config's blocks where they give scales of that shape: the last ones may be cut, and then their shapes do not
 // tell, nor where a weight has one row of blocks.
 void set_configured_blocks(QuantizationSpec& spec, const Stages& configured, const StoredTensor& scale,
                            const WeightDescription& weight) {

@@ -35,7 +35,7 @@ class RowLengths {
   };
 
   List<uint64_t> hidden_, others_;
-  List<Rows> joined_;  // of layers that are parts of joined ones, and what reads them is beside them
+  List<Rows> joined_;  // of layers that are parts of joined ones; their readers have the same parent
 };
 
 }  // namespace wasmquant

@@ -174,8 +174,9 @@ class ScaledFloatsSource final : public SourceFormat {
       second = text_of(", under {} of {q},", describe(t.second->stored.dtype, t.second->stored.shape),
                        t.second->stored.name);
     return error_at(ErrorCode::dtype_unsupported, t.scale->stored.name,
-                    "{}{} does not go with {} of {q}; decoded are float32, float16, bfloat16 and F8_E8M0 scales per "
-                    "tensor, row, group and block, and of NVFP4 F8_E4M3 scales in groups of 16 under one float32 scale",
+                    "{}{} is not a supported scale for {} of {q}; supported are float32, float16, bfloat16 and F8_E8M0 "
+                    "scales per tensor, row, group and block, and for NVFP4 F8_E4M3 scales in groups of 16 with one "
+                    "float32 scale per tensor",
                     describe(t.scale->stored.dtype, t.scale->stored.shape), second,
                     describe(t.codes->stored.dtype, t.codes->stored.shape), t.codes->stored.name);
   }

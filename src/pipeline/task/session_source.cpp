@@ -121,8 +121,8 @@ Status TensorSession::multiply_copy(const TileRange& bytes) {
   for (uint64_t i = 0; i < count && !saturates(); ++i)
     if (std::isfinite(numbers_[i]) && !std::isfinite(values_[i]))
       return error_at(ErrorCode::value_overflow, task_.name,
-                      "{} {} times {}, of the batch norm it takes up, is beyond {}", numbers_[i], place_of(first + i),
-                      task_.factors->of(first + i), float_name_of(dtype));
+                      "{} {}, multiplied by the batch norm's factor {}, exceeds the range of {}", numbers_[i],
+                      place_of(first + i), task_.factors->of(first + i), float_name_of(dtype));
   return {};
 }
 

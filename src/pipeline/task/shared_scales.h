@@ -2,7 +2,7 @@
 // it joins into one matrix, the largest of the stored ones, and leaves the scales of the groups below it as they are:
 // if the stored ones differ, all other parts are read wrong.
 // Source: vLLM's quantization/compressed_tensors/schemes/compressed_tensors_w4a4_nvfp4.py and
-// quantization/quark/schemes/quark_nvfp4.py, process_weights_after_loading; the experts' layers beside them.
+// quantization/quark/schemes/quark_nvfp4.py, process_weights_after_loading; the experts' layers next to them.
 #pragma once
 #include <optional>
 #include <string>

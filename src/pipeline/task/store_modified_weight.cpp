@@ -33,7 +33,7 @@ Result<StoredChange> store_copy(const TensorTask& task, std::span<const float> w
   const StorageDtype dtype = task.layout->components.front().dtype;
   if (dtype != StorageDtype::F32 && dtype != StorageDtype::F16 && dtype != StorageDtype::BF16)
     return error_at(ErrorCode::format_unsupported, task.name,
-                    "would change, and {} cannot hold what it becomes: give it a spec, such as bfloat16",
+                    "is changed by the algorithm, but {} cannot store the new values; give it a spec, such as bfloat16",
                     info_of(dtype).name);
   StoredPiece& piece = out.pieces.emplace_back();
   piece.at = task.components.front();
@@ -51,8 +51,8 @@ Result<StoredChange> store_copy(const TensorTask& task, std::span<const float> w
     if (std::isfinite(weight[i]) && !std::isfinite(out.values[i]))
       return error_at(
           ErrorCode::value_overflow, task.name,
-          "would become {} at element {}, which is beyond {}. Give it a spec, such as bfloat16, or leave the "
-          "algorithm out that changes it",
+          "would become {} at element {}, which is beyond {}. Give it a spec, such as bfloat16, or remove the "
+          "algorithm that changes it",
           weight[i], i, float_name_of(dtype));
   return out;
 }

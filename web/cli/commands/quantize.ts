@@ -157,7 +157,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   const text =
     calibrationText === undefined
       ? null
-      : { ...(await openText(model, calibrationText)), sequences: kCalibrationSequences };
+      : { ...(await openText([model], calibrationText)), sequences: kCalibrationSequences };
   await checkReportPath(options, [
     ...(await modelPaths(argument, model)),
     ...(calibration ? await modelPaths(options.calibration ?? '', calibration) : []),

@@ -1,4 +1,4 @@
-// Exports besides the model: the report, and the same run as a command line and as JavaScript.
+// Exports apart from the model: the report, and the same run as a command line and as JavaScript.
 import { useSignal } from '@preact/signals';
 import { quantizer } from '../app/engine';
 import { choice, chosenConfig, needsText, planned } from '../configure/choice';

@@ -2,7 +2,7 @@
 import { formats, inputFormats } from 'wasmquant';
 
 const inputs = inputFormats.map((name) => formats.inputs[name]);
-/** As a file input accepts them: weights, what holds their values, and what stands beside them. */
+/** As a file input accepts them: weights, files that hold their values, and files that belong to them. */
 export const acceptedFiles = [
   ...inputs.flatMap(({ extensions, dataExtensions }) => [...extensions, ...dataExtensions]),
   ...['.json', '.txt', '.model', '.jinja'],

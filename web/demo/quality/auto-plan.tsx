@@ -72,7 +72,7 @@ function Table({ plan }: { plan: AutoConfig }) {
         </table>
       </div>
       <p class="fine">
-        Numbers are losses: squared error that the layer alone adds to the residual stream, relative to it.
+        Numbers are losses: squared error that only this layer adds to the residual stream, relative to it.
       </p>
     </details>
   );

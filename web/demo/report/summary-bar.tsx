@@ -1,4 +1,4 @@
-// What the run costs and saves. Sizes are exact before the run: they follow from shapes and specs alone.
+// What the run costs and saves. Sizes are exact before the run: they depend only on shapes and specs.
 import { percentText } from '../../present/coverage';
 import { bytesText, countText, decibels, durationText, ratioText } from '../../present/units';
 import { planned } from '../configure/choice';

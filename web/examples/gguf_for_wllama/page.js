@@ -1,4 +1,4 @@
-// A folder of Hugging Face's becomes a GGUF file in the tab, and wllama (llama.cpp in WebAssembly) goes on with a text.
+// Converts a Hugging Face folder to a GGUF file in the tab, and wllama (llama.cpp in WebAssembly) continues a text.
 import { Wllama } from '@wllama/wllama';
 import { createQuantizer } from 'wasmquant';
 

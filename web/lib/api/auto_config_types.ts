@@ -38,7 +38,7 @@ export interface AutoConfigOptions {
 export interface AutoChoice {
   /** Size of the layer's weight with this candidate. */
   bytes: number;
-  /** Estimated loss of the model from this layer alone; smaller is better. */
+  /** Estimated loss of the model from only this layer; smaller is better. */
   loss: number;
 }
 
@@ -64,6 +64,6 @@ export interface AutoConfig {
   layers: AutoLayer[];
   /** Totals of the plan for `config`. */
   totals: Totals;
-  /** Sum over layers of the relative squared error of the residual stream, each layer measured alone. */
+  /** Sum over layers of the relative squared error of the residual stream, each layer measured by itself. */
   loss: number;
 }

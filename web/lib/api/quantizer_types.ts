@@ -99,7 +99,7 @@ export interface Quantizer extends AsyncDisposable {
     options?: DistributionOptions,
   ): Promise<Distribution>;
   /**
-   * Quantizes some tensors as in a run, by rounding alone if the config has calibrated algorithms, and writes nothing.
+   * Quantizes some tensors as in a run, only by rounding if the config has calibrated algorithms, and writes nothing.
    * @throws QuantizationError those of `plan`, `tensor-missing`
    */
   trial(

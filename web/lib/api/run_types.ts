@@ -53,7 +53,7 @@ export interface PlanOptions {
    * a warning. Where neither does, planning fails. Default false.
    */
   includeExperts?: boolean;
-  /** Experts keep their dtype, whatever the config says. Not together with `includeExperts`. Default false. */
+  /** Experts keep their dtype, regardless of the config. Not together with `includeExperts`. Default false. */
   excludeExperts?: boolean;
   /** Plans as with calibration; otherwise static inputs and outputs are left out. Runs set it themselves. */
   calibrated?: boolean;

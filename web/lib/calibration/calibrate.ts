@@ -190,7 +190,7 @@ const rewritten = (names: string[]): Diagnostic => ({
   severity: 'note',
   code: 'rotated',
   where: names[0] ?? '',
-  message: `${names.length} tensors that are not quantized are rewritten in their own dtype, because the rotation turns them or is folded into them: ${names.slice(0, 3).join(', ')} ...`,
+  message: `${names.length} tensors that are not quantized are rewritten in their own dtype, because the rotation changes them: ${names.slice(0, 3).join(', ')} ...`,
   hint: 'take them from this output, not from the original model',
 });
 
@@ -238,7 +238,9 @@ export async function planRun(
         : await inputsOnTokens(workshop, model, requests, tokens as TokenCalibration, signal);
       run = await prepared({ calibrates, activations: found });
       if (count > 0)
-        notes.push(unused(`${count} batches are of layers or roles that ask for no scales`, 'they need not be given'));
+        notes.push(
+          unused(`${count} batches belong to layers or roles without static scales`, 'they need not be given'),
+        );
     }
     const calibration = await planCalibration(workshop, model, config, run, tokens);
     if (calibration?.rewritten.length) notes.push(rewritten(calibration.rewritten));

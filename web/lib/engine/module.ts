@@ -69,7 +69,7 @@ export interface BoundModelIndex {
   layerValues(): string;
   /** JSON `{pointer, bytes}`: appended to an ONNX file, they make values graph outputs. `names`: JSON list. */
   addedOutputs(names: string): string;
-  /** Sets a file that a conversion reads besides the weights. */
+  /** Sets a file that a conversion reads in addition to the weights. */
   /** Before the first file is added: names lose what wrappers added. */
   stripPrefixes(): void;
   setSiblingFile(name: string, pointer: number, bytes: number): void;

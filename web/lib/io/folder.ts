@@ -11,11 +11,17 @@ export interface Folder {
   readonly where: string;
   /** File names without subfolders; null if the host cannot list (URLs). */
   readonly names: string[] | null;
+  /** Links out of the folder, which are not among its names, and where they lead; not with hosts that have no links. */
+  readonly links?: ReadonlyMap<string, string>;
   /** A file directly in it; null if there is none. `mostBytes`: where it has to be downloaded, the download ends there. */
   open(name: string, mostBytes?: number): Promise<FileSource | null>;
   /** A subfolder; null if there is none. */
   folder(name: string): Promise<Folder | null>;
 }
+
+/** Of a link that leads out of the model's folder. */
+export const linkedOutside = (real: string) =>
+  `is a link to ${real}, outside the model's folder; replace the link with a copy of the file`;
 
 /** Opens a file by a relative path, such as the location of ONNX's external data; null if there is none. */
 export async function openIn(folder: Folder, path: string): Promise<FileSource | null> {

@@ -3,6 +3,7 @@
 
 import { failure } from '../api/errors.js';
 import { formats, inputFormatOf, inputFormats, weightFilePattern } from '../api/formats.js';
+import type { Diagnostic } from '../api/types.js';
 import type { FileSource } from './file_source.js';
 import { type Folder, openIn } from './folder.js';
 
@@ -24,10 +25,12 @@ export interface ModelFiles {
   openShard(name: string): Promise<FileSource>;
   /** Text of config.json, or null. */
   config: string | null;
+  /** Links out of the model's folder that have names of its files: they are left out. */
+  diagnostics: Diagnostic[];
   /** Opens a file by its path from the weights' folder; null if there is none, or only one source was given. */
-  openBeside(path: string): Promise<FileSource | null>;
+  openSibling(path: string): Promise<FileSource | null>;
   /** Reads a file by its path from the model's folder; null if there is none, or the folder cannot be listed. */
-  beside(path: string): Promise<Uint8Array | null>;
+  readSibling(path: string): Promise<Uint8Array | null>;
   /** Opens the small files, for folder outputs. */
   siblingFiles(): Promise<FileSource[]>;
 }
@@ -97,8 +100,8 @@ async function textBeside(folder: Folder | null, name: string): Promise<string |
 /** Vocabulary files take some 20 MB; larger files are something else. */
 export const maxSiblingBytes = 64 * 1024 * 1024;
 
-async function bytesBeside(folder: Folder | null, path: string): Promise<Uint8Array | null> {
-  if (!folder?.names) return null;
+async function siblingBytes(folder: Folder | null, path: string): Promise<Uint8Array | null> {
+  if (!folder?.names || folder.links?.has(path)) return null; // linksLeftOut has named it
   const file = await openIn(folder, path);
   if (!file || file.size > maxSiblingBytes) return null;
   try {
@@ -119,6 +122,22 @@ async function openSiblingFiles(folder: Folder): Promise<FileSource[]> {
     if (file) siblingFiles.push(file);
   }
   return siblingFiles;
+}
+
+/** Folders of sentence-transformers' modules, such as `1_Pooling`. */
+const modulePattern = /^\d+_[A-Z]/;
+
+/** config.json, the index, carried files and folders of modules that are links out of the folder. */
+function linksLeftOut(folder: Folder | null): Diagnostic[] {
+  return [...(folder?.links ?? [])]
+    .filter(([name]) => name === 'config.json' || isIndexName(name) || isCarried(name) || modulePattern.test(name))
+    .map(([name, real]) => ({
+      severity: 'warning',
+      code: 'link-outside',
+      where: name,
+      message: `is a link to ${real}, outside the model's folder; it is neither read nor copied`,
+      hint: 'replace the link with a copy of the file',
+    }));
 }
 
 /** Shards of one model. Error: source-invalid if they are of several. */
@@ -208,8 +227,9 @@ async function filesNamed({ folder, model }: Place, names: string[], name: strin
     isInOnnxFolder: folder !== model,
     openShard: (name) => opened(folder, name),
     config,
-    openBeside: (path) => openIn(folder, path),
-    beside: (path) => bytesBeside(model, path),
+    diagnostics: linksLeftOut(model),
+    openSibling: (path) => openIn(folder, path),
+    readSibling: (path) => siblingBytes(model, path),
     siblingFiles: () => openSiblingFiles(model),
   };
 }
@@ -227,7 +247,9 @@ export async function filesOfFolder(folder: Folder): Promise<ModelFiles> {
   if (weights.length > 0) return filesNamed({ folder, model: folder }, weights, folder.where);
   const inner = folder.names === null ? null : await filesInOnnxFolder(folder, folder.where);
   if (inner) return inner;
-  throw failure('source-invalid', folder.where, 'no model in this folder: it has no weight file');
+  const links = [...(folder.links?.keys() ?? [])].join(', ');
+  const detail = `no model in this folder: it has no weight file${links && `; links out of it are not followed: ${links}`}`;
+  throw failure('source-invalid', folder.where, detail);
 }
 
 /** Shards, with or without their index and the small files; or the files of a folder with weights in `onnx/`. */
@@ -282,8 +304,9 @@ export async function filesOfSingle(
     isInOnnxFolder: false,
     openShard: missing,
     config,
-    openBeside: async (path) => (folder ? openIn(folder, path) : null),
-    beside: (path) => bytesBeside(model, path),
+    diagnostics: linksLeftOut(model).filter(({ where }) => config !== null || where === 'config.json'),
+    openSibling: async (path) => (folder ? openIn(folder, path) : null),
+    readSibling: (path) => siblingBytes(model, path),
     siblingFiles: async () => (model && config !== null ? openSiblingFiles(model) : []),
   };
 }

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { failure, textOf } from '../api/errors.js';
 import type { NodeFileHandle, Source } from '../api/types.js';
 import { type FileSource, fileSource } from './file_source.js';
-import type { Folder } from './folder.js';
+import { type Folder, linkedOutside } from './folder.js';
+import { linksOutOf } from './node_links.js';
 import { openSource } from './source.js';
 
 /** A string or file URL as a path; null for a web address. */
@@ -98,10 +99,13 @@ export async function kindOfPath(path: string): Promise<'file' | 'folder'> {
   }
 }
 
+/** Links out of the folder are not among its names. */
 export async function pathFolder(path: string): Promise<Folder> {
-  const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
+  const listed = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
     throw failure('source-invalid', path, `the folder cannot be listed: ${textOf(error)}`, error);
   });
+  const links = await linksOutOf(path, listed);
+  const entries = listed.filter(({ name }) => !links.has(name));
   const names = entries
     .filter((entry) => !entry.isDirectory())
     .map((entry) => entry.name)
@@ -109,7 +113,12 @@ export async function pathFolder(path: string): Promise<Folder> {
   return {
     where: path,
     names,
-    open: async (name) => (names.includes(name) ? openNodeSource(join(path, name), name) : null),
+    links,
+    async open(name) {
+      const real = links.get(name);
+      if (real !== undefined) throw failure('source-invalid', join(path, name), linkedOutside(real));
+      return names.includes(name) ? openNodeSource(join(path, name), name) : null;
+    },
     folder: async (name) =>
       entries.some((entry) => entry.name === name && !entry.isFile()) &&
       (await kindOfPath(join(path, name))) === 'folder'

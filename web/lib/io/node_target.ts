@@ -2,7 +2,7 @@
 // folder, is flushed, and renamed once complete: a new folder as a whole, else file by file (node_placement.ts). The next
 // run with the same output removes or resumes (node_journal.ts) what a killed one left.
 
-import { access, type FileHandle, mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { access, type FileHandle, mkdir, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { failure, textOf } from '../api/errors.js';
 import { outputFormatsOf } from '../api/formats.js';
@@ -17,6 +17,7 @@ import {
   removeOthers,
   writeJournal,
 } from './node_journal.js';
+import { OpenFiles } from './node_open_files.js';
 import {
   abandonedPartials,
   claimPartial,
@@ -28,11 +29,6 @@ import {
 } from './node_partial.js';
 import { holdsReplaced, placeFiles } from './node_placement.js';
 import { type OutputFile, type OutputTarget, type Work, writeFailure } from './target.js';
-
-interface PendingFile {
-  partial: string;
-  handle: FileHandle;
-}
 
 const exists = (path: string) =>
   access(path).then(
@@ -64,22 +60,24 @@ const flushBytes = 16 * 1024 * 1024;
 
 /** Flushes a file while it is written, to avoid a long wait at the end. */
 class Flushing {
-  readonly #handle: FileHandle;
+  readonly #files: OpenFiles;
+  readonly #path: string;
   #due = 0;
   #running: Promise<void> | null = null;
   /** Kept here because only one flush reports it. */
   #failed: { error: unknown } | null = null;
 
-  constructor(handle: FileHandle) {
-    this.#handle = handle;
+  constructor(files: OpenFiles, path: string) {
+    this.#files = files;
+    this.#path = path;
   }
 
   written(bytes: number): void {
     this.#due += bytes;
     if (this.#due < flushBytes || this.#running || this.#failed) return;
     this.#due = 0;
-    this.#running = this.#handle
-      .datasync()
+    this.#running = this.#files
+      .use(this.#path, (handle) => handle.datasync())
       .catch((error: unknown) => {
         this.#failed = { error };
       })
@@ -91,7 +89,8 @@ class Flushing {
   async finish(): Promise<void> {
     await this.#running;
     if (this.#failed) throw this.#failed.error;
-    await this.#handle.sync();
+    await this.#files.use(this.#path, (handle) => handle.sync());
+    await this.#files.close(this.#path);
   }
 }
 
@@ -123,7 +122,9 @@ class PathTarget implements OutputTarget {
   readonly #inputs: string[];
   /** Folders that were created, outermost first. */
   readonly #made: string[];
-  readonly #files: PendingFile[] = [];
+  readonly #files = new OpenFiles();
+  /** Paths of created files. */
+  readonly #created: string[] = [];
   /** The folder that the names of files are relative to. */
   readonly #root: string;
   #partial: string | null = null;
@@ -238,16 +239,14 @@ class PathTarget implements OutputTarget {
 
   async #create(name: string, bytes: number): Promise<OutputFile> {
     const final = this.#finalOf(name);
-    let handle: FileHandle;
     let partial: string;
     try {
       if (this.#isOver) throw new Error('the run has ended');
       const folder = this.#partial ?? (await this.begin());
       partial = join(folder, this.isFolder ? name : basename(final));
       await mkdir(dirname(partial), { recursive: true });
-      handle = await open(partial, 'wx');
-      this.#files.push({ partial, handle });
-      await handle.truncate(bytes);
+      await this.#files.create(partial, bytes);
+      this.#created.push(partial);
     } catch (error) {
       throw writeFailure(final, error);
     }
@@ -255,11 +254,12 @@ class PathTarget implements OutputTarget {
       step.catch((error: unknown) => {
         throw writeFailure(final, error);
       });
-    const flushing = new Flushing(handle);
+    const files = this.#files;
+    const flushing = new Flushing(files, partial);
     return {
       path: partial,
       async write(chunk, offset) {
-        await attempt(writeFully(handle, chunk, offset));
+        await attempt(files.use(partial, (handle) => writeFully(handle, chunk, offset)));
         flushing.written(chunk.byteLength);
       },
       written: (count) => flushing.written(count),
@@ -271,8 +271,8 @@ class PathTarget implements OutputTarget {
     const partial = this.#partial;
     if (partial === null) return;
     try {
-      for (const { handle } of this.#files) await handle.close();
-      const written = this.#files.map(({ partial: path }) => relative(partial, path));
+      await this.#files.end();
+      const written = this.#created.map((path) => relative(partial, path));
       const kept = this.#journal?.files.map(({ name }) => name) ?? [];
       const names = [...new Set([...written, ...kept])];
       if (this.#kind === 'new-folder') {
@@ -305,7 +305,7 @@ class PathTarget implements OutputTarget {
   async abort(): Promise<void> {
     this.#isOver = true;
     await Promise.allSettled([...this.#creating, this.#keeping, this.#saving]);
-    for (const { handle } of this.#files) await handle.close().catch(() => {});
+    await this.#files.end().catch(() => {});
     const kept = this.#journal?.files ?? [];
     if (this.#partial !== null) {
       if (kept.length > 0) await removeOthers(this.#partial, kept).catch(() => {});

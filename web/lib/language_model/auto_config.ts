@@ -216,11 +216,11 @@ function choose(
   });
   const { totals } = planOf(configOf(candidates, layers, base));
   const cheapestBytes = own(({ chosen }) => chosen);
-  const besides = totals.bytesAfter - cheapestBytes;
+  const ofOthers = totals.bytesAfter - cheapestBytes;
   const limit =
     budget.key === 'maxLoss'
       ? { loss: budget.value }
-      : { bytes: budget.key === 'targetBytes' ? budget.value - besides : (budget.value * elements) / 8 };
+      : { bytes: budget.key === 'targetBytes' ? budget.value - ofOthers : (budget.value * elements) / 8 };
   if (limit.bytes !== undefined && limit.bytes < cheapestBytes) {
     const least = budget.key === 'targetBytes' ? totals.bytesAfter : (cheapestBytes * 8) / elements;
     const detail = `${budget.value} is too little: the smallest candidates need ${least}`;

@@ -44,29 +44,29 @@ async function fetched(source: FileSource, known: Known, { offset, bytes }: Answ
   return { begin: offset, bytes: longer };
 }
 
-interface Beside {
+interface ExtraSources {
   data: FileSource[];
   inflated: FileSource[];
 }
 
-async function filesOf(source: FileSource, { dataFiles, deflated }: Answer, files: ModelFiles): Promise<Beside> {
-  const beside: Beside = { data: [], inflated: [] };
+async function filesOf(source: FileSource, { dataFiles, deflated }: Answer, files: ModelFiles): Promise<ExtraSources> {
+  const extra: ExtraSources = { data: [], inflated: [] };
   for (const name of dataFiles ?? []) {
-    const data = await files.openBeside(name);
+    const data = await files.openSibling(name);
     if (!data)
       throw failure(
         'source-invalid',
         name,
         `is missing; ${source.name} keeps weights in it. Give the folder, the path or URL of the model next to it, or a list with both`,
       );
-    if (beside.data.includes(data))
+    if (extra.data.includes(data))
       throw failure('source-invalid', name, `${data.name} is one file of a list and stands for two; give the folder`);
-    beside.data.push(data);
+    extra.data.push(data);
   }
-  if (!deflated || deflated.length === 0) return beside;
+  if (!deflated || deflated.length === 0) return extra;
   const { inflate } = await loaded(import('./inflate.js')); // few pages need it
-  for (const entry of deflated) beside.inflated.push(await inflate(source, entry));
-  return beside;
+  for (const entry of deflated) extra.inflated.push(await inflate(source, entry));
+  return extra;
 }
 
 /** Feeds a file to the index. Errors: the core's, file-truncated, source-invalid, read-failed. */
@@ -76,7 +76,7 @@ export async function readIndex(
   file: number,
   source: FileSource,
   files: ModelFiles,
-): Promise<Beside> {
+): Promise<ExtraSources> {
   let known: Known = { begin: 0, bytes: await source.read(0, Math.min(source.size, firstReadBytes)) };
   for (let at = 0; ; ) {
     const rest = known.bytes.subarray(at - known.begin);

@@ -102,7 +102,7 @@ export class OpenedModel implements Model {
     }
     this.metadata = Object.fromEntries(metadata);
     this.config = files.config === null ? null : readConfig(instance, files.config);
-    this.diagnostics = diagnostics;
+    this.diagnostics = [...files.diagnostics, ...diagnostics];
     this.#inlineTensors = inlineTensors.flatMap((tensor) => {
       const info = this.tensors[tensor];
       const file = numbers[tensor];
@@ -141,7 +141,7 @@ export class OpenedModel implements Model {
       };
       for (const source of weights) await read(source);
       for (const name of instance.call<string[]>(() => index.missingParts())) {
-        const part = await files.openBeside(name);
+        const part = await files.openSibling(name);
         if (!part) break; // `finish` names it
         await read(part);
       }
@@ -182,7 +182,7 @@ export class OpenedModel implements Model {
       );
     if (this.#files.config !== null) add('config.json', new TextEncoder().encode(this.#files.config));
     for (const name of siblingFiles) {
-      const bytes = await this.#files.beside(name);
+      const bytes = await this.#files.readSibling(name);
       if (bytes) add(name, bytes);
     }
   }
@@ -196,10 +196,14 @@ export class OpenedModel implements Model {
         this.#instance.call<null>(() => this.#index.setInlineBytes(tensor, pointer, content.byteLength)),
       );
     };
-    for (let at = 0; at < this.#inlineTensors.length; at += inlineReads)
-      await Promise.all(this.#inlineTensors.slice(at, at + inlineReads).map(read));
-    const files = new Set(this.#inlineTensors.map(({ file }) => file));
-    await Promise.all([...files].map((file) => this.#weights[file]?.close()));
+    for (let at = 0; at < this.#inlineTensors.length; at += inlineReads) {
+      const batch = this.#inlineTensors.slice(at, at + inlineReads);
+      await Promise.all(batch.map(read));
+      // The next batch reads on in the last file. Not all at the end: a model has more files than a process may open.
+      const done = new Set(batch.map(({ file }) => file));
+      const next = this.#inlineTensors[at + inlineReads]?.file;
+      for (const file of done) if (file !== next) await this.#weights[file]?.close();
+    }
   }
 
   siblingFiles(): Promise<FileSource[]> {

@@ -90,7 +90,11 @@ function cut(tensor: TensorInfo, { name, shape }: ModelInput): { count: number; 
 function checkType(tensor: TensorInfo, { name, type }: ModelInput): void {
   const [found] = elementTypes[tensor.dtype] ?? [];
   if (!found)
-    throw failure('dtype-unsupported', tensor.name, `holds ${tensor.dtype}, which ONNX Runtime takes from nobody`);
+    throw failure(
+      'dtype-unsupported',
+      tensor.name,
+      `holds ${tensor.dtype}, which ONNX Runtime does not accept as an input`,
+    );
   if (type === '' || found === type) return;
   const advice = type === 'string' ? '' : `; convert it first, in NumPy with .astype("${type}")`;
   throw failure('dtype-unsupported', tensor.name, `holds ${found}; the input ${name} takes ${type}${advice}`);

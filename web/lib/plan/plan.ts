@@ -9,7 +9,7 @@ import type { TileSizes } from '../engine/memory.js';
 import type { BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 
-/** The caller's choices besides the config. `file`: name of a single output file, if known. */
+/** The caller's choices apart from the config. `file`: name of a single output file, if known. */
 export interface PlanChoices extends PlanOptions {
   file?: string | null;
   /** Whether output goes to a folder with subfolders. */

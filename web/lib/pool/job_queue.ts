@@ -9,7 +9,7 @@ import { ErrorSums } from './report.js';
 
 /** Below it, calls cost more than balance gains. */
 const smallestJobBytes = 1024 * 1024;
-/** Each tensor of a job takes memory in messages on both sides, whatever its size. */
+/** Each tensor of a job, large or small, needs memory in messages on both sides. */
 const mostTensors = 256;
 
 interface QuantizeTask {

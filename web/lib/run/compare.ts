@@ -72,7 +72,7 @@ const nothingCompared: Diagnostic = {
   code: 'nothing-compared',
   where: '',
   message: 'the two models have no weight in common that can be compared',
-  hint: 'give the model, and what was made of it',
+  hint: 'pass the original model and the quantized one',
 };
 
 export async function compareModels(

@@ -119,7 +119,7 @@ async function placeSmallFiles(folder: string, { small }: PartRecord, overwrite:
       throw failure(
         'source-invalid',
         name,
-        `part 1 laid it ready with ${bytes} bytes, which are gone; run part 1 again with --force`,
+        `part 1 created it with ${bytes} bytes, but it has changed or is missing; run part 1 again with --force`,
       );
   }
   for (const [at, { name, bytes }] of small.entries())

@@ -8,11 +8,13 @@ import type { JobHost } from './job_host.js';
 import type { ContinuationWork, ForwardStep, ForwardWork } from './jobs.js';
 import type { Team } from './team.js';
 
-/** A forward pass, the portions of its batch that this worker runs, and its tasks. */
+/** A forward pass, the portions of its batch that this worker runs, its tasks, and the model that they read. */
 export interface Pass {
   bound: BoundForwardPass;
   portions: number[];
   work: BoundWork;
+  /** Index in `ContextFiles.inputs`. */
+  model: number;
 }
 
 export function withPass<T>(
@@ -24,18 +26,20 @@ export function withPass<T>(
     lengths,
     activations = 'float32',
     keepsStates = false,
+    scored = 'all',
+    model = 0,
   }: Omit<ForwardWork, 'steps' | 'activations'> & Partial<ForwardWork>,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
   const { instance, team } = host;
-  const options = JSON.stringify({ activations, lengths, keepsStates });
+  const options = JSON.stringify({ activations, lengths, keepsStates, scored });
   return instance.withObject(
     (module) =>
       instance.withBytes(tokens, (pointer) => new module.ForwardPass(config, options, pointer, tokens.length)),
     (bound) => {
       const all = Array.from({ length: instance.call<number>(() => bound.portions()) }, (_, portion) => portion);
       const portions = all.filter((portion) => runsPortion(team, portion));
-      return use({ bound, portions, work: host.work(reads) });
+      return use({ bound, portions, work: host.work(reads), model });
     },
   );
 }
@@ -72,18 +76,20 @@ export async function runContinuation(host: JobHost, work: ContinuationWork): Pr
 }
 
 async function runSteps(host: JobHost, pass: Pass, steps: ForwardStep[]): Promise<void> {
-  for (const [number, step] of steps.entries()) {
-    const { name } = step;
-    const isStreamed = step.tensors.some((tensor) => tensor.streamed);
-    await loadStep(host, pass, number, step, (bytes, tensors) => {
-      if (isStreamed) host.progress({ name, bytes, tensors });
-    });
-    if (isStreamed) continue;
-    // The products take the time, not reading.
-    const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / pass.portions.length;
-    await runPortions(host, pass, () => host.progress({ name, bytes, tensors: 0 }));
-    host.progress({ name, bytes: 0, tensors: step.tensors.length });
-  }
+  for (const [number, step] of steps.entries()) await runStep(host, pass, number, step);
+}
+
+export async function runStep(host: JobHost, pass: Pass, number: number, step: ForwardStep): Promise<void> {
+  const { name } = step;
+  const isStreamed = step.tensors.some((tensor) => tensor.streamed);
+  await loadStep(host, pass, number, step, (bytes, tensors) => {
+    if (isStreamed) host.progress({ name, bytes, tensors });
+  });
+  if (isStreamed) return;
+  // The products take the time, not reading.
+  const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / pass.portions.length;
+  await runPortions(host, pass, () => host.progress({ name, bytes, tensors: 0 }));
+  host.progress({ name, bytes: 0, tensors: step.tensors.length });
 }
 
 /** Reads and decodes the tensors of a step; runs streamed ones. Calls `done` after each tile. */
@@ -105,9 +111,9 @@ export async function loadStep(
   }
 }
 
-export async function loadTile(host: JobHost, { bound }: Pass, tile: number): Promise<void> {
+export async function loadTile(host: JobHost, { bound, model }: Pass, tile: number): Promise<void> {
   await host.pause();
-  await host.read(0, bound, tile);
+  await host.read(model, bound, tile);
   host.instance.call<null>(() => bound.load(tile));
 }
 

@@ -8,6 +8,28 @@ import type { TileInput, TileOutput, WorkerHost } from './tile_input.js';
 /** Reads in the main thread what the worker cannot read. */
 type ReadInput = (model: number, file: number, offset: number, length: number) => Promise<Uint8Array>;
 
+/** Inputs, and outputs, that a worker holds open. Processes may have few descriptors (256 on macOS), and models thousands
+ * of shards. */
+const mostOpen = 12;
+
+/** Removes the entry that was used longest ago, where `files` is full. */
+function makeRoom<Key, File>(files: Map<Key, File>): File | null {
+  const oldest = files.size < mostOpen ? undefined : files.entries().next().value;
+  if (!oldest) return null;
+  files.delete(oldest[0]);
+  return oldest[1];
+}
+
+/** The entry `key`, which becomes the one used last. */
+function used<Key, File>(files: Map<Key, File>, key: Key): File | undefined {
+  const file = files.get(key);
+  if (file !== undefined) {
+    files.delete(key);
+    files.set(key, file);
+  }
+  return file;
+}
+
 export class JobFiles {
   readonly #host: WorkerHost;
   readonly #files: Omit<ContextFiles, 'work'>;
@@ -53,22 +75,25 @@ export class JobFiles {
 
   input(model: number, file: number): TileInput {
     const key = `${model}/${file}`;
-    let input = this.#inputs.get(key);
+    let input = used(this.#inputs, key);
     if (!input) {
       const source = this.#files.inputs[model]?.[file];
       if (!source) throw new RangeError(`a task names file ${file} of model ${model}, which does not exist`);
+      makeRoom(this.#inputs)?.close();
       input = this.#host.openInput(source, (offset, length) => this.#ask(model, file, offset, length));
       this.#inputs.set(key, input);
     }
     return input;
   }
 
-  /** Null if this file's output is sent back. */
-  output(file: number): TileOutput | null {
+  /** Null if this file's output is sent back. Errors: write-failed, also of another file that is closed for it. */
+  async output(file: number): Promise<TileOutput | null> {
     const target = this.#files.outputs[file];
     if (!target) return null;
-    let output = this.#outputs.get(file);
+    let output = used(this.#outputs, file);
     if (!output) {
+      const oldest = makeRoom(this.#outputs);
+      if (oldest) await oldest.settle().finally(oldest.close);
       output = this.#host.openOutput(target.name, target.path);
       this.#outputs.set(file, output);
     }

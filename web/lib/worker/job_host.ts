@@ -67,7 +67,7 @@ export class JobHost {
 
   async #write({ file, offset, pointer, bytes }: TileWrite): Promise<void> {
     if (bytes === 0) return;
-    const output = this.#files.output(file);
+    const output = await this.#files.output(file);
     if (output) {
       await output.write(this.instance, pointer, bytes, offset);
       this.#written.set(file, (this.#written.get(file) ?? 0) + bytes);

@@ -1,0 +1,60 @@
+// node tests/texts/check.mjs [FOLDER...]: the phrases of phrases.mjs in sources, help, page and Markdown. Part of `npm run lint`.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../setup/command.mjs';
+import { filesBelow } from '../setup/source_files.mjs';
+import { exceptions, phrases } from './phrases.mjs';
+
+const kinds = /\.(cpp|h|def|ts|tsx|mjs|js|html|css|md|json)$/;
+const generated = /^web\/lib\/generated\/|^web\/licences\/|^web\/docs\/(peers|fields)\.md$/;
+
+function textFiles(folders) {
+  const named = folders.length > 0 ? folders : ['src', 'bindings', 'web'];
+  const files = named.flatMap((folder) => filesBelow(folder, kinds));
+  if (folders.length === 0) files.push('README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'package.json');
+  return files.filter((file) => !generated.test(file));
+}
+
+/** The text with string literals and comments that go on in the next line joined: every place keeps its offset. */
+function joinedLines(text) {
+  const blank = (match) => match.replace(/[^\n]/g, ' ');
+  return text
+    .replace(/"\s*\n\s*"|'\s*\+\s*\n\s*'|`\s*\+\s*\n\s*`/g, blank)
+    .replace(/\n[ \t]*(?:\/\/\/?|\*(?!\/)|>|-(?= ))/g, blank);
+}
+
+function findingsOf(file, used) {
+  const text = readFileSync(join(root, file), 'utf8');
+  const lines = text.split('\n');
+  const flat = joinedLines(text)
+    .replace(/\s/g, ' ')
+    .replace(/ {2,}/g, (run) => ` ${'\0'.repeat(run.length - 1)}`);
+  // Runs of blanks count as one: what is left out is counted back for the line number.
+  const kept = [];
+  for (let i = 0; i < flat.length; ++i) if (flat[i] !== '\0') kept.push(i);
+  const searched = flat.replaceAll('\0', '');
+  const lineOf = (at) => text.slice(0, kept[at]).split('\n').length;
+  const findings = [];
+  for (const { pattern, instead, allowed } of phrases) {
+    const free = allowed ? [...searched.matchAll(allowed)].map((m) => [m.index, m.index + m[0].length]) : [];
+    for (const match of searched.matchAll(pattern)) {
+      const end = match.index + match[0].length;
+      if (free.some(([from, to]) => from <= match.index && end <= to)) continue;
+      const line = lineOf(match.index);
+      const exception = exceptions.find((e) => e.file === file && lines[line - 1].includes(e.text));
+      if (exception) used.add(exception);
+      else findings.push({ file, line, phrase: match[0], instead, text: lines[line - 1].trim() });
+    }
+  }
+  return findings;
+}
+
+const folders = process.argv.slice(2);
+const used = new Set();
+const findings = textFiles(folders).flatMap((file) => findingsOf(file, used));
+for (const { file, line, phrase, instead, text } of findings)
+  process.stdout.write(`${file}:${line}: "${phrase}": write ${instead}\n    ${text}\n`);
+const unused = folders.length > 0 ? [] : exceptions.filter((exception) => !used.has(exception));
+for (const { file, text } of unused) process.stdout.write(`${file}: nothing needs the exception for "${text}"\n`);
+process.stdout.write(`texts: ${findings.length} phrases, ${unused.length} exceptions without use\n`);
+process.exitCode = findings.length + unused.length > 0 ? 1 : 0;
