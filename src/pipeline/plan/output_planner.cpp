@@ -188,15 +188,14 @@ void OutputPlanner::fail(const PlannedTensor& planned, Error error) { fail(with_
 void OutputPlanner::fail(Error error) {
   error = of_model(std::move(error));
   if (failures_++ == 0) first_failure_ = error;
-  diagnostics_.push_back(
-      {Severity::error, std::string(name_of(error.code)), std::move(error.where), std::move(error.message), ""});
+  diagnostics_.push_back({Severity::error, error.code, std::move(error.where), std::move(error.message), ""});
 }
 
-void OutputPlanner::warn(std::string_view code, std::string where, std::string message, std::string_view hint) {
+void OutputPlanner::warn(DiagnosticCode code, std::string where, std::string message, std::string_view hint) {
   diagnostics_.push_back({Severity::warning, code, std::move(where), std::move(message), hint});
 }
 
-void OutputPlanner::note(std::string_view code, std::string where, std::string message, std::string_view hint) {
+void OutputPlanner::note(DiagnosticCode code, std::string where, std::string message, std::string_view hint) {
   diagnostics_.push_back({Severity::note, code, std::move(where), std::move(message), hint});
 }
 
