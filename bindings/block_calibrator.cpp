@@ -114,15 +114,6 @@ class BoundBlockCalibrator : Counted {
     return ok(std::move(captures));
   }
 
-  std::string capture(uint32_t part, uint32_t portion) {
-    if (Status entered = enter(part); !entered) return reply(entered);
-    ForwardSession& session = *calibration_->session;
-    session.set_sink(&blocks());
-    const Status status = session.run(portion, false);
-    session.set_sink(nullptr);
-    return reply(status);
-  }
-
   std::string record(uint32_t part, uint32_t portion) {
     if (Status entered = enter(part); !entered) return reply(entered);
     ForwardSession& session = *calibration_->session;
@@ -254,7 +245,6 @@ EMSCRIPTEN_BINDINGS(block_calibrator) {
   class_<BoundBlockCalibrator>("BlockCalibrator")
       .constructor<const BoundCalibration&, const BoundWork&, std::string>()
       .function("parts", &BoundBlockCalibrator::parts)
-      .function("capture", &BoundBlockCalibrator::capture)
       .function("record", &BoundBlockCalibrator::record)
       .function("expect", &BoundBlockCalibrator::expect)
       .function("show", &BoundBlockCalibrator::show)

@@ -67,9 +67,7 @@ export interface BoundCalibration {
 export interface BoundBlockCalibrator {
   /** JSON `number[][]`: the portions that each part must capture first; or the constructor's error. */
   parts(): string;
-  /** Shows a portion's computation to a part; activations are kept. JSON null. */
-  capture(part: number, portion: number): string;
-  /** Runs a portion and keeps the inputs that a part needs, instead of showing them. JSON `HeapBytes[]`, the inputs. */
+  /** Runs a portion and keeps the inputs that a part needs; activations stay. JSON `HeapBytes[]`, the inputs. */
   record(part: number, portion: number): string;
   /** Makes room for those of a portion that another worker recorded. JSON `HeapBytes[]`. */
   expect(part: number, portion: number): string;

@@ -75,14 +75,14 @@ export function planBlockTeam(
   const blockBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
   const copies = needsReference ? 2 : 1;
   const activations = copies * tokens.ids.length * plan.tokenBytes;
-  const statistics = plan.workingBytes + copies * plan.calibrationBytes;
+  // Twice: inputs that are shown to others are no more than a portion's activations.
+  const statistics = 2 * plan.workingBytes + copies * plan.calibrationBytes;
   const perMember = (1 + copies) * blockBytes + statistics + forwardBesidesBytes;
   const needed = perMember + activations;
   const states = tokens.ids.length * plan.stateBytes;
   const keepsStates = needed + states <= memory.shareBytes;
   const left = memory.shareBytes - activations - (keepsStates ? states : 0);
-  // Members also have inputs that they share: no more than a portion's activations.
-  const fitting = Math.floor(left / (perMember + plan.workingBytes));
+  const fitting = Math.floor(left / perMember);
   const members = needsReference ? 1 : Math.max(1, Math.min(memory.threads, tokens.lengths.length, fitting));
   if (needed <= memory.shareBytes) return { members, keepsStates };
   const detail = `calibration needs ${needed + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;

@@ -4,7 +4,7 @@
 
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { Job, JobKind, JobResult, WorkProgress } from '../worker/jobs.js';
-import type { ContextFiles, FromWorker, Port, ToWorker } from '../worker/protocol.js';
+import type { ContextFiles, FromWorker, Port } from '../worker/protocol.js';
 
 /** Idle workers end after this time, in milliseconds. */
 const idleMs = 10_000;
@@ -23,10 +23,6 @@ interface Task {
   job: Job;
   /** Number of workers that do it; they begin together. */
   members: number;
-  /** Members that have finished. */
-  finished: number;
-  /** The first member's. */
-  result: JobResult | null;
   attempts: number;
   resolve: (result: JobResult) => void;
   reject: (error: unknown) => void;
@@ -40,8 +36,6 @@ interface Slot {
   task: Task | null;
   /** Of the task's team. */
   member: number;
-  /** For when it is ready. */
-  mail: ToWorker[];
   contexts: Map<number, RunContext>;
   releasing: Map<number, () => void>;
 }
@@ -92,7 +86,7 @@ export class Pool {
     this.#rest();
   }
 
-  /** Runs one job, in `members` workers of a team; the result is the first member's, progress that of all. Errors: the
+  /** Runs one job, in `members` workers of a team; the result is that of the last to end, progress that of all. Errors: the
    * job's; worker-crashed; on abort `signal.reason`, once the worker is gone. */
   async run<K extends JobKind>(
     context: RunContext,
@@ -105,16 +99,8 @@ export class Pool {
     if (this.#closed) throw this.#closed.reason;
     let abort = () => {};
     const result = new Promise<JobResult>((resolve, reject) => {
-      const begun = { attempts: 0, finished: 0, result: null };
-      const task: Task = {
-        context,
-        job,
-        members: Math.min(members, this.#size),
-        ...begun,
-        resolve,
-        reject,
-        onProgress,
-      };
+      const atMost = Math.min(members, this.#size);
+      const task: Task = { context, job, members: atMost, attempts: 0, resolve, reject, onProgress };
       abort = () => void this.#abort(task, signal?.reason);
       signal?.addEventListener('abort', abort, { once: true });
       this.#waiting.push(task);
@@ -173,7 +159,7 @@ export class Pool {
         slot.member = member;
         slot.port.hold(true);
       }
-      for (const slot of team) if (slot.ready) this.#dispatch(slot, task);
+      this.#begin(task);
     }
   }
 
@@ -188,7 +174,7 @@ export class Pool {
       return null;
     }
     const maps = { contexts: new Map(), releasing: new Map() };
-    const slot: Slot = { port, ready: false, memoryBytes: 0, task: null, member: 0, mail: [], ...maps };
+    const slot: Slot = { port, ready: false, memoryBytes: 0, task: null, member: 0, ...maps };
     this.#slots.add(slot);
     port.listen(
       (message) => this.#receive(slot, message),
@@ -196,6 +182,16 @@ export class Pool {
     );
     port.post({ type: 'start', module: this.#module }, []);
     return slot;
+  }
+
+  /** Sends the job once all members are ready. */
+  #begin(task: Task): void {
+    const team = this.#teamOf(task);
+    if (team.every(({ ready }) => ready)) for (const slot of team) this.#dispatch(slot, task);
+  }
+
+  #teamOf(task: Task | null): Slot[] {
+    return [...this.#slots].filter((slot) => slot.task === task);
   }
 
   #dispatch(slot: Slot, task: Task): void {
@@ -207,8 +203,6 @@ export class Pool {
     const work = workOf(task.job, context.work);
     const team = { member: slot.member, members: task.members };
     slot.port.post({ type: 'job', id: this.#jobId++, context: context.id, job: task.job, work, team }, []);
-    // What the others shared before this worker was ready.
-    for (const message of slot.mail.splice(0)) slot.port.post(message, []);
   }
 
   #receive(slot: Slot, message: FromWorker): void {
@@ -217,11 +211,13 @@ export class Pool {
     switch (message.type) {
       case 'ready':
         slot.ready = true;
-        if (slot.task) this.#dispatch(slot, slot.task);
+        if (slot.task) this.#begin(slot.task);
         return;
-      case 'done':
-        this.#done(slot, message.result);
+      case 'done': {
+        const task = this.#finish(slot);
+        if (task && this.#teamOf(task).length === 0) task.resolve(message.result);
         return;
+      }
       case 'failed': {
         const task = this.#finish(slot);
         if (task) void this.#dropTeam(task).then(() => task.reject(new QuantizationError(message.error)));
@@ -248,28 +244,10 @@ export class Pool {
     }
   }
 
-  #done(slot: Slot, result: JobResult): void {
-    const { member } = slot;
-    const task = this.#finish(slot);
-    if (!task) return;
-    if (member === 0) task.result = result;
-    task.finished += 1;
-    if (task.finished === task.members && task.result) task.resolve(task.result);
-  }
-
-  /** Passes on what a member shares: the last of the others gets the arrays themselves, the others copies. */
-  #share({ task, member }: Slot, bytes: Uint8Array<ArrayBuffer>[]): void {
-    const others = [...this.#slots].filter((slot) => slot.task === task && slot.member !== member);
-    for (const [index, slot] of others.entries()) {
-      const own = index + 1 === others.length ? bytes : bytes.map((each) => each.slice());
-      const message = { type: 'shared' as const, member, bytes: own };
-      if (slot.ready)
-        slot.port.post(
-          message,
-          own.map(({ buffer }) => buffer),
-        );
-      else slot.mail.push(message);
-    }
+  /** Copies what a member shares to the others. */
+  #share({ task, member }: Slot, bytes: Uint8Array[]): void {
+    for (const slot of this.#teamOf(task))
+      if (slot.member !== member) slot.port.post({ type: 'shared', member, bytes }, []);
   }
 
   #finish(slot: Slot): Task | null {
@@ -308,7 +286,6 @@ export class Pool {
     await Promise.all([this.#drop(slot), task && this.#dropTeam(task)]);
     if (task) {
       task.attempts += 1;
-      task.finished = 0;
       if (task.attempts < 2) {
         this.#waiting.unshift(task);
       } else {
@@ -331,7 +308,7 @@ export class Pool {
 
   /** Ends the workers that are at the task. */
   async #dropTeam(task: Task): Promise<void> {
-    await Promise.all([...this.#slots].filter((slot) => slot.task === task).map((slot) => this.#drop(slot)));
+    await Promise.all(this.#teamOf(task).map((slot) => this.#drop(slot)));
   }
 
   async #drop(slot: Slot): Promise<void> {

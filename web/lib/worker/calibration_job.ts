@@ -145,14 +145,6 @@ async function capture(
   done: () => void,
 ): Promise<void> {
   const { instance, team } = host;
-  if (team.members === 1) {
-    for (const portion of portions) {
-      await host.pause();
-      instance.call<null>(() => block.capture(part, portion));
-      done();
-    }
-    return;
-  }
   const own = portions.filter((portion) => runsPortion(team, portion));
   // Runs its next portion before it waits for another's, so that members need not keep in step.
   let recorded: number | undefined;
@@ -179,7 +171,7 @@ async function capture(
 /** Shares regions of memory with the other members. */
 function share({ instance, team }: JobHost, regions: () => string): void {
   const found = instance.call<HeapBytes[]>(regions);
-  team.share(found.map(({ pointer, bytes }) => instance.copyOut(pointer, bytes)));
+  if (team.members > 1) team.share(found.map(({ pointer, bytes }) => instance.copyOut(pointer, bytes)));
 }
 
 /** Puts what a member shared into the same regions here. */
