@@ -132,7 +132,7 @@ export async function calibrateBlocks(
   const stored = new Set<number>();
   await pool.run(
     context,
-    { label: `calibration of ${items.size} tensors`, bytes, parts: [part] },
+    { label: `calibration of ${items.size} tensors`, bytes, parts: [part], members },
     signal,
     ({ stored: block, ...done }) => {
       if (block && stored.has(block.block)) return;
@@ -149,7 +149,6 @@ export async function calibrateBlocks(
       }
       progress.advance({ phase: 'calibrate', ...done });
     },
-    members,
   );
   return outcomes;
 }

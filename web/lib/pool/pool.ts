@@ -21,8 +21,6 @@ export interface RunContext {
 interface Task {
   context: RunContext;
   job: Job;
-  /** Number of workers that do it; they begin together. */
-  members: number;
   attempts: number;
   resolve: (result: JobResult) => void;
   reject: (error: unknown) => void;
@@ -86,21 +84,19 @@ export class Pool {
     this.#rest();
   }
 
-  /** Runs one job, in `members` workers of a team; the result is that of the last to end, progress that of all. Errors: the
+  /** Runs one job, whose `members` are at most the workers of the pool; of several the result is that of the last to end, progress that of all. Errors: the
    * job's; worker-crashed; on abort `signal.reason`, once the worker is gone. */
   async run<K extends JobKind>(
     context: RunContext,
     job: Job<K>,
     signal: AbortSignal | undefined,
     onProgress?: Task['onProgress'],
-    members: number = 1,
   ): Promise<JobResult<K>> {
     signal?.throwIfAborted();
     if (this.#closed) throw this.#closed.reason;
     let abort = () => {};
     const result = new Promise<JobResult>((resolve, reject) => {
-      const atMost = Math.min(members, this.#size);
-      const task: Task = { context, job, members: atMost, attempts: 0, resolve, reject, onProgress };
+      const task: Task = { context, job, attempts: 0, resolve, reject, onProgress };
       abort = () => void this.#abort(task, signal?.reason);
       signal?.addEventListener('abort', abort, { once: true });
       this.#waiting.push(task);
@@ -147,8 +143,9 @@ export class Pool {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     this.#idleTimer = null;
     for (let task = this.#waiting[0]; task; task = this.#waiting[0]) {
-      const team = [...this.#slots].filter((slot) => slot.task === null).slice(0, task.members);
-      while (team.length < task.members) {
+      const { members = 1 } = task.job;
+      const team = this.#teamOf(null).slice(0, members);
+      while (team.length < members) {
         const slot = this.#grow();
         if (!slot) return;
         team.push(slot);
@@ -190,6 +187,7 @@ export class Pool {
     if (team.every(({ ready }) => ready)) for (const slot of team) this.#dispatch(slot, task);
   }
 
+  /** The workers at a task; null: those without. */
   #teamOf(task: Task | null): Slot[] {
     return [...this.#slots].filter((slot) => slot.task === task);
   }
@@ -201,8 +199,8 @@ export class Pool {
       slot.port.post({ type: 'context', context: context.id, files: context.files }, []);
     }
     const work = workOf(task.job, context.work);
-    const team = { member: slot.member, members: task.members };
-    slot.port.post({ type: 'job', id: this.#jobId++, context: context.id, job: task.job, work, team }, []);
+    const { member } = slot;
+    slot.port.post({ type: 'job', id: this.#jobId++, context: context.id, job: task.job, work, member }, []);
   }
 
   #receive(slot: Slot, message: FromWorker): void {

@@ -35,7 +35,8 @@ export type ToWorker =
       context: number;
       job: Job;
       work: [number: number, packed: Uint8Array][];
-      team: { member: number; members: number };
+      /** Of the job's team. */
+      member: number;
     }
   | { type: 'shared'; member: number; bytes: Uint8Array[] }
   | { type: 'bytes'; request: number; bytes: Uint8Array }

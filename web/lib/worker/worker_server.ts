@@ -85,7 +85,7 @@ export class JobServer {
     }
   }
 
-  async #job({ id, context, job, work, team }: Extract<ToWorker, { type: 'job' }>): Promise<void> {
+  async #job({ id, context, job, work, member }: Extract<ToWorker, { type: 'job' }>): Promise<void> {
     this.#mail = new TeamMail(); // a failed team may have left some
     try {
       const files = this.#contexts.get(context);
@@ -102,8 +102,13 @@ export class JobServer {
           { type: 'share', bytes },
           bytes.map(({ buffer }) => buffer),
         );
-      const receive = (member: number) => this.#mail.receive(member);
-      const host = new JobHost(instance, files, this.#pause, report, { ...team, share, receive });
+      const receive = (from: number) => this.#mail.receive(from);
+      const host = new JobHost(instance, files, this.#pause, report, {
+        member,
+        members: job.members ?? 1,
+        share,
+        receive,
+      });
       const result = await runJob(host, job);
       this.#send(
         { type: 'done', id, result, memoryBytes: instance.memoryBytes },
