@@ -84,8 +84,8 @@ export class Pool {
     this.#rest();
   }
 
-  /** Runs one job, whose `members` are at most the workers of the pool; of several the result is that of the last to end, progress that of all. Errors: the
-   * job's; worker-crashed; on abort `signal.reason`, once the worker is gone. */
+  /** Runs one job, whose `members` are at most the workers of the pool; of several, the result is that of the last to end,
+   * progress that of all. Errors: the job's; worker-crashed; on abort `signal.reason`, once the worker is gone. */
   async run<K extends JobKind>(
     context: RunContext,
     job: Job<K>,
