@@ -102,8 +102,8 @@ function scriptedPort(answer, ports) {
     hold() {},
   };
   const receive = () => (arrived.length > 0 ? arrived.shift() : new Promise((resolve) => waiting.push(resolve)));
-  const share = (bytes) => send({ type: 'share', bytes });
   const work = async ({ id, job, member }) => {
+    const share = (bytes) => send({ type: 'share', member, bytes });
     try {
       const result = await answer(job, member, share, receive);
       if (alive) send({ type: 'done', id, result });

@@ -78,14 +78,13 @@ export function planBlockTeam(
   // Twice: inputs that are shown to others are no more than a portion's activations.
   const statistics = 2 * plan.workingBytes + copies * plan.calibrationBytes;
   const perMember = (1 + copies) * blockBytes + statistics + forwardBesidesBytes;
-  const needed = perMember + activations;
   const states = tokens.ids.length * plan.stateBytes;
-  const keepsStates = needed + states <= memory.shareBytes;
-  const left = memory.shareBytes - activations - (keepsStates ? states : 0);
-  const fitting = Math.floor(left / perMember);
-  const members = needsReference ? 1 : Math.max(1, Math.min(memory.threads, tokens.lengths.length, fitting));
-  if (needed <= memory.shareBytes) return { members, keepsStates };
-  const detail = `calibration needs ${needed + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;
+  const left = memory.shareBytes - activations;
+  const keepsStates = perMember + states <= left;
+  const fitting = Math.floor((keepsStates ? left - states : left) / perMember);
+  const members = needsReference ? 1 : Math.min(Math.max(1, memory.threads), tokens.lengths.length, fitting);
+  if (fitting > 0) return { members, keepsStates };
+  const detail = `calibration needs ${perMember + activations + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;
   throw failure('memory-budget', 'memoryBudgetBytes', detail);
 }
 

@@ -32,8 +32,6 @@ interface Slot {
   ready: boolean;
   memoryBytes: number;
   task: Task | null;
-  /** Of the task's team. */
-  member: number;
   contexts: Map<number, RunContext>;
   releasing: Map<number, () => void>;
 }
@@ -151,9 +149,8 @@ export class Pool {
         team.push(slot);
       }
       this.#waiting.shift();
-      for (const [member, slot] of team.entries()) {
+      for (const slot of team) {
         slot.task = task;
-        slot.member = member;
         slot.port.hold(true);
       }
       this.#begin(task);
@@ -170,8 +167,7 @@ export class Pool {
       for (const task of this.#waiting.splice(0)) task.reject(failure('worker-crashed', '', detail, error));
       return null;
     }
-    const maps = { contexts: new Map(), releasing: new Map() };
-    const slot: Slot = { port, ready: false, memoryBytes: 0, task: null, member: 0, ...maps };
+    const slot: Slot = { port, ready: false, memoryBytes: 0, task: null, contexts: new Map(), releasing: new Map() };
     this.#slots.add(slot);
     port.listen(
       (message) => this.#receive(slot, message),
@@ -184,7 +180,8 @@ export class Pool {
   /** Sends the job once all members are ready. */
   #begin(task: Task): void {
     const team = this.#teamOf(task);
-    if (team.every(({ ready }) => ready)) for (const slot of team) this.#dispatch(slot, task);
+    if (team.every((slot) => slot.ready))
+      for (const [member, slot] of team.entries()) this.#dispatch(slot, task, member);
   }
 
   /** The workers at a task; null: those without. */
@@ -192,14 +189,13 @@ export class Pool {
     return [...this.#slots].filter((slot) => slot.task === task);
   }
 
-  #dispatch(slot: Slot, task: Task): void {
+  #dispatch(slot: Slot, task: Task, member: number): void {
     const { context } = task;
     if (!slot.contexts.has(context.id)) {
       slot.contexts.set(context.id, context);
       slot.port.post({ type: 'context', context: context.id, files: context.files }, []);
     }
     const work = workOf(task.job, context.work);
-    const { member } = slot;
     slot.port.post({ type: 'job', id: this.#jobId++, context: context.id, job: task.job, work, member }, []);
   }
 
@@ -222,7 +218,8 @@ export class Pool {
         return;
       }
       case 'share':
-        this.#share(slot, message.bytes);
+        for (const other of this.#teamOf(slot.task))
+          if (other !== slot) other.port.post({ ...message, type: 'shared' }, []);
         return;
       case 'progress':
         slot.task?.onProgress?.(message.progress);
@@ -240,12 +237,6 @@ export class Pool {
         this.#relax(slot);
         return;
     }
-  }
-
-  /** Copies what a member shares to the others. */
-  #share({ task, member }: Slot, bytes: Uint8Array[]): void {
-    for (const slot of this.#teamOf(task))
-      if (slot.member !== member) slot.port.post({ type: 'shared', member, bytes }, []);
   }
 
   #finish(slot: Slot): Task | null {

@@ -48,7 +48,8 @@ export type FromWorker =
   /** `memoryBytes`, here and below: the engine's. */
   | { type: 'done'; id: number; result: JobResult; memoryBytes: number }
   | { type: 'failed'; id: number; error: PlainError }
-  | { type: 'share'; bytes: Uint8Array<ArrayBuffer>[] }
+  /** A copy goes to every other member. */
+  | { type: 'share'; member: number; bytes: Uint8Array[] }
   | { type: 'progress'; id: number; progress: WorkProgress; memoryBytes: number }
   /** The engine trapped or could not start: the worker is unusable. */
   | { type: 'crashed'; message: string }

@@ -99,7 +99,7 @@ export class JobServer {
         );
       const share = (bytes: Uint8Array<ArrayBuffer>[]) =>
         this.#send(
-          { type: 'share', bytes },
+          { type: 'share', member, bytes },
           bytes.map(({ buffer }) => buffer),
         );
       const receive = (from: number) => this.#mail.receive(from);
