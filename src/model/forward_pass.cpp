@@ -17,8 +17,9 @@ constexpr size_t kPortionTokens = 512;
 
 }  // namespace
 
-ForwardPass::ForwardPass(Architecture architecture, InputPrecision precision)
-    : architecture_(std::move(architecture)), precision_(precision) {}
+ForwardPass::ForwardPass(Architecture architecture, InputPrecision precision) : architecture_(std::move(architecture)) {
+  block_.inputs.fill(precision);
+}
 
 Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const uint32_t> lengths) {
   size_t count = 0, longest = 0;
@@ -54,7 +55,7 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const 
                         tokens_[token], token - at, i, architecture_.vocabulary);
   }
   states_.clear();
-  runner_ = std::make_unique<BlockRunner>(architecture_, precision_, longest);
+  runner_ = std::make_unique<BlockRunner>(architecture_, longest);
   loss_.reset();
   next_.clear();
   return {};
@@ -134,6 +135,7 @@ Status ForwardPass::begin_head(InputSink* sink) {
               portion.tokens(), portion.x.data());
     if (sink != nullptr)
       TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, portion.x, architecture_.hidden));
+    quantize_inputs(head_inputs_, portion.x, architecture_.hidden);
   }
   loss_ = std::make_unique<TokenLoss>(targets());
   next_.assign(sequences(), {});
@@ -189,7 +191,8 @@ uint64_t ForwardPass::state_bytes(const Architecture& a) noexcept {
 uint64_t ForwardPass::working_bytes(const Architecture& a, size_t longest) noexcept {
   const uint64_t tokens = std::max(kPortionTokens, longest);
   const uint64_t wide = uint64_t{a.hidden} + 2 * uint64_t{a.query_columns()} + 2 * uint64_t{a.key_columns()} +
-                        2 * uint64_t{a.intermediate};
+                        2 * uint64_t{a.intermediate} +
+                        std::max({a.hidden, a.intermediate, a.query_columns()});  // quantized inputs
   return tokens * wide * sizeof(float);
 }
 
