@@ -155,8 +155,7 @@ void OutputPlanner::count(PlannedTensor& planned) {
   if (planned.weight.source == StorageDtype::F64 && !planned.task.is_copy) doubles_.add(planned.task.name);
   for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
   for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
-  if (planned.name.empty()) plan_.bytes_before += planned.task.source_bytes;  // else its source is already counted
-  plan_.bytes_after += planned.bytes_after;
+  plan_.tensor_bytes += planned.bytes_after;
   if (!is_quantized(planned)) return;
   uint64_t elements = 1;
   for (const uint64_t length : planned.weight.shape) elements *= length;
@@ -167,7 +166,7 @@ void OutputPlanner::count(PlannedTensor& planned) {
 
 void OutputPlanner::add_bytes(PlannedTensor& planned, uint64_t bytes) {
   planned.bytes_after += bytes;
-  plan_.bytes_after += bytes;
+  plan_.tensor_bytes += bytes;
   if (is_quantized(planned)) plan_.quantized_bytes += bytes;
 }
 
