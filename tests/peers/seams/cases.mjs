@@ -188,6 +188,7 @@ export class SeamCase {
       family,
       decoded: this.path('decoded'),
       loadsAs: howToLoad(output),
+      warned: report.diagnostics.filter(({ code }) => code.startsWith('loader-')).map(({ message }) => message),
       source,
       sourceShapes: known.shapes,
       output,
