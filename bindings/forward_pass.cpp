@@ -22,6 +22,7 @@ Result<std::shared_ptr<ForwardSession>> session_of(const std::string& config, co
     lengths.push_back(static_cast<uint32_t>(length.as_integer()));
   TRY_VOID(session->pass().set_tokens(tokens, lengths));
   if (options["keepsStates"].as_bool()) session->pass().keep_states();
+  if (options["scored"].as_string() == "second-half") session->pass().score_second_half();
   return session;
 }
 
@@ -79,6 +80,45 @@ int32_t BoundForwardPass::next_token(uint32_t sequence) const {
   return session_ ? (*session_)->pass().next_token(sequence) : -1;
 }
 
+BoundDivergence::BoundDivergence(const BoundForwardPass& reference, const BoundForwardPass& model)
+    : session_(session_of(reference, model)) {}
+
+Result<DivergenceSession> BoundDivergence::session_of(const BoundForwardPass& reference,
+                                                      const BoundForwardPass& model) {
+  if (!reference.session()) return reference.session().error();
+  if (!model.session()) return model.session().error();
+  return DivergenceSession::of(*reference.session(), *model.session());
+}
+
+std::string BoundDivergence::behind() const {
+  if (!session_) return fail(session_.error());
+  const DivergenceSession::Behind found = session_->behind();
+  json::Value out;
+  out.set("reference", found.reference);
+  out.set("model", found.model);
+  return ok(std::move(out));
+}
+
+std::string BoundDivergence::run(uint32_t portion) {
+  if (!session_) return fail(session_.error());
+  session_->run(portion);
+  return ok(nullptr);
+}
+
+std::string BoundDivergence::positions() {
+  if (!session_) return fail(session_.error());
+  auto found = session_->positions();
+  if (!found) return fail(found.error());
+  values_.clear();
+  for (const model::PositionDivergence& position : *found)
+    for (const double value : {position.kld, position.loss, position.reference_loss, position.is_same_top ? 1.0 : 0.0})
+      values_.push_back(value);
+  json::Value out;
+  out.set("pointer", address(values_.data()));
+  out.set("count", static_cast<uint64_t>(values_.size()));
+  return ok(std::move(out));
+}
+
 }  // namespace wasmquant::bindings
 
 EMSCRIPTEN_BINDINGS(forward_pass) {
@@ -93,4 +133,9 @@ EMSCRIPTEN_BINDINGS(forward_pass) {
       .function("run", &BoundForwardPass::run)
       .function("losses", &BoundForwardPass::losses)
       .function("nextToken", &BoundForwardPass::next_token);
+  class_<BoundDivergence>("Divergence")
+      .constructor<const BoundForwardPass&, const BoundForwardPass&>()
+      .function("behind", &BoundDivergence::behind)
+      .function("run", &BoundDivergence::run)
+      .function("positions", &BoundDivergence::positions);
 }

@@ -5,6 +5,7 @@
 
 #include "core/list.h"
 #include "marshal.h"
+#include "pipeline/forward/divergence_session.h"
 #include "pipeline/forward/forward_session.h"
 #include "work.h"
 
@@ -12,7 +13,8 @@ namespace wasmquant::bindings {
 
 class BoundForwardPass : Counted {
  public:
-  /// `options`: {"activations": "float32" | "int8", "lengths": tokens of each sequence, "keepsStates"?};
+  /// `options`: {"activations": "float32" | "int8", "lengths": tokens of each sequence, "keepsStates"?, "scored"?: "all" |
+  /// "second-half"};
   /// `tokens`: int32 [count].
   BoundForwardPass(std::string config, std::string options, Address tokens, double count);
   std::string portions() const;
@@ -30,6 +32,21 @@ class BoundForwardPass : Counted {
   Result<std::shared_ptr<ForwardSession>> session_;
   bool has_tensor_ = false;
   List<double> losses_;
+};
+
+/// A model's predictions and a reference's: two passes of the same tokens, run up to the head.
+class BoundDivergence : Counted {
+ public:
+  BoundDivergence(const BoundForwardPass& reference, const BoundForwardPass& model);
+  std::string behind() const;
+  std::string run(uint32_t portion);
+  std::string positions();
+
+ private:
+  static Result<DivergenceSession> session_of(const BoundForwardPass& reference, const BoundForwardPass& model);
+
+  Result<DivergenceSession> session_;
+  List<double> values_;
 };
 
 }  // namespace wasmquant::bindings

@@ -1,6 +1,7 @@
 // Prints build inputs: {"schemas": {"quark": schema, ...}, "formats": {"inputs", "outputs"}, "families": {"forward",
-// "gguf"}}. Schemas of the config dialects go into the package; formats are the table of web/lib/api/formats.ts; guides
-// list the families, which tests/docs checks.
+// "gguf"}, "codes": {"errors", "diagnostics"}}. Schemas of the config dialects go into the package; formats are the table
+// of web/lib/api/formats.ts; codes are those of web/lib/api, of `wasmquant explain` and of a guide; guides list the
+// families, which tests/docs checks.
 #include <cstdio>
 
 #include "config/dialects/dialects.h"
@@ -78,11 +79,49 @@ json::Value output_format_table() {
   return out;
 }
 
+json::Value code_row(std::string_view name, std::string_view meaning, std::string_view advice) {
+  json::Value row;
+  row.set("name", name);
+  row.set("meaning", meaning);
+  row.set("advice", advice);
+  return row;
+}
+
+json::Value error_codes() {
+  json::Array out;
+  const auto add = [&](std::string_view name, std::string_view meaning, std::string_view advice,
+                       std::string_view reporter) {
+    json::Value row = code_row(name, meaning, advice);
+    row.set("reporter", reporter);
+    out.push_back(std::move(row));
+  };
+#define WASMQUANT_ERROR(code, name, meaning, advice) add(name, meaning, advice, "core");
+#define WASMQUANT_LIBRARY_ERROR(name, meaning, advice) add(name, meaning, advice, "library");
+#define WASMQUANT_COMMAND_ERROR(name, meaning, advice) add(name, meaning, advice, "command");
+#include "core/codes/error.def"
+#undef WASMQUANT_ERROR
+  return out;
+}
+
+json::Value remark_codes() {
+  json::Array out;
+  const auto add = [&](std::string_view name, std::string_view severities, std::string_view meaning,
+                       std::string_view advice) {
+    json::Value row = code_row(name, meaning, advice);
+    row.set("severities", severities);
+    out.push_back(std::move(row));
+  };
+#define WASMQUANT_DIAGNOSTIC(name, severities, meaning, advice) add(name, severities, meaning, advice);
+#include "core/codes/diagnostics.def"
+#undef WASMQUANT_DIAGNOSTIC
+  return out;
+}
+
 }  // namespace
 }  // namespace wasmquant
 
 int main() {
-  wasmquant::json::Value formats, families, all;
+  wasmquant::json::Value formats, families, codes, all;
   formats.set("inputs", wasmquant::input_formats());
   formats.set("outputs", wasmquant::output_format_table());
   all.set("schemas", wasmquant::schemas());
@@ -90,6 +129,9 @@ int main() {
   families.set("forward", wasmquant::model::family_names());
   families.set("gguf", wasmquant::conversion::family_names());
   all.set("families", std::move(families));
+  codes.set("errors", wasmquant::error_codes());
+  codes.set("diagnostics", wasmquant::remark_codes());
+  all.set("codes", std::move(codes));
   std::puts(wasmquant::json::write(all).c_str());
   return 0;
 }

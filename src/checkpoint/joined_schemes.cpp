@@ -59,7 +59,7 @@ void JoinedSchemes::compare(const List<LayerOutcome>& layers, std::string_view m
   } else if (is_asked || !may_leave_) {
     const LayerOutcome& differing = other == left ? first : *other;
     if (!warning_)
-      warning_.emplace(
+      warning_ = Diagnostic(
           Severity::warning, "joined-layers", text_of("{}.weight", differing.layer),
           text_of("vLLM will not load this file: it joins this layer with {} and needs one scheme for both, "
                   "but {}",

@@ -21,7 +21,7 @@ std::string_view name_of(Severity severity) noexcept {
 json::Value to_json(const Diagnostic& diagnostic) {
   json::Object members;
   members.emplace_back("severity", name_of(diagnostic.severity));
-  members.emplace_back("code", diagnostic.code);
+  members.emplace_back("code", diagnostic.code.name());
   members.emplace_back("where", diagnostic.where);
   members.emplace_back("message", diagnostic.message);
   if (!diagnostic.hint.empty()) members.emplace_back("hint", diagnostic.hint);
@@ -38,7 +38,7 @@ json::Value to_json(const List<Diagnostic>& diagnostics) {
 void DiagnosticList::add(Diagnostic diagnostic) {
   const auto rank = static_cast<size_t>(diagnostic.severity);
   if (diagnostic.severity == Severity::error) ++errors_;
-  const size_t hash = std::hash<std::string_view>()(diagnostic.message) ^ diagnostic.code.size();
+  const size_t hash = std::hash<std::string_view>()(diagnostic.message) ^ diagnostic.code.name().size();
   if (counts_repeats_ && diagnostic.severity != Severity::error && count_repeated(diagnostic, hash)) return;
   size_t end = 0;
   for (size_t i = 0; i <= rank; ++i) end += kept_[i];
@@ -76,7 +76,7 @@ bool DiagnosticList::count_repeated(const Diagnostic& diagnostic, size_t hash) {
   return false;
 }
 
-void DiagnosticList::add_in(Severity severity, const char* code, const std::string& where, const char* key,
+void DiagnosticList::add_in(Severity severity, DiagnosticCode code, const std::string& where, const char* key,
                             const char* hint, const char* message, message::Values values) {
   std::string place = where;
   if (key != nullptr) {
@@ -87,7 +87,7 @@ void DiagnosticList::add_in(Severity severity, const char* code, const std::stri
 }
 
 Diagnostic::Diagnostic() noexcept = default;
-Diagnostic::Diagnostic(Severity severity_, std::string_view code_, std::string where_, std::string message_,
+Diagnostic::Diagnostic(Severity severity_, DiagnosticCode code_, std::string where_, std::string message_,
                        std::string_view hint_)
     : severity(severity_), code(code_), where(std::move(where_)), message(std::move(message_)), hint(hint_) {}
 Diagnostic::Diagnostic(const Diagnostic& other) = default;
@@ -96,20 +96,22 @@ Diagnostic& Diagnostic::operator=(const Diagnostic& other) = default;
 Diagnostic& Diagnostic::operator=(Diagnostic&& other) noexcept = default;
 Diagnostic::~Diagnostic() = default;
 
-void DiagnosticList::error(const char* code, const std::string& where, const char* message, const char* hint) {
+void DiagnosticList::error(DiagnosticCode code, const std::string& where, const char* message, const char* hint) {
   add({Severity::error, code, where, message, hint});
 }
-void DiagnosticList::error(const char* code, const std::string& where, const std::string& message, const char* hint) {
+void DiagnosticList::error(DiagnosticCode code, const std::string& where, const std::string& message,
+                           const char* hint) {
   add({Severity::error, code, where, message, hint});
 }
-void DiagnosticList::error(const char* code, const std::string& where, const std::string& message,
+void DiagnosticList::error(DiagnosticCode code, const std::string& where, const std::string& message,
                            const std::string& hint) {
   add({Severity::error, code, where, message, hint});
 }
-void DiagnosticList::warning(const char* code, const std::string& where, const char* message, const char* hint) {
+void DiagnosticList::warning(DiagnosticCode code, const std::string& where, const char* message, const char* hint) {
   add({Severity::warning, code, where, message, hint});
 }
-void DiagnosticList::warning(const char* code, const std::string& where, const std::string& message, const char* hint) {
+void DiagnosticList::warning(DiagnosticCode code, const std::string& where, const std::string& message,
+                             const char* hint) {
   add({Severity::warning, code, where, message, hint});
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/codes/diagnostic_code.h"
 #include "core/json.h"
 #include "core/list.h"
 #include "core/message.h"
@@ -18,14 +19,14 @@ enum class Severity : uint8_t { error, warning, note };
 /// One problem or remark. `where` is a JSON pointer into the config (or "byte N" of a text that is not JSON).
 struct Diagnostic {
   Severity severity = Severity::error;
-  std::string code;  // kebab-case, such as key-unknown
+  DiagnosticCode code = ErrorCode::argument_invalid;
   std::string where;
   std::string message;
   std::string hint;  // what to do; may be empty
 
   // Defined in diagnostic.cpp to keep the module small: diagnostics are made in many places.
   Diagnostic() noexcept;
-  Diagnostic(Severity severity, std::string_view code, std::string where, std::string message, std::string_view hint);
+  Diagnostic(Severity severity, DiagnosticCode code, std::string where, std::string message, std::string_view hint);
   Diagnostic(const Diagnostic& other);
   Diagnostic(Diagnostic&& other) noexcept;
   Diagnostic& operator=(const Diagnostic& other);
@@ -53,22 +54,22 @@ class DiagnosticList {
   /// False keeps a warning or note at every place that has it.
   explicit DiagnosticList(bool counts_repeats) noexcept : counts_repeats_(counts_repeats) {}
 
-  void error(const char* code, const std::string& where, const char* message, const char* hint = "");
-  void error(const char* code, const std::string& where, const std::string& message, const char* hint = "");
-  void error(const char* code, const std::string& where, const std::string& message, const std::string& hint);
-  void warning(const char* code, const std::string& where, const char* message, const char* hint = "");
-  void warning(const char* code, const std::string& where, const std::string& message, const char* hint = "");
+  void error(DiagnosticCode code, const std::string& where, const char* message, const char* hint = "");
+  void error(DiagnosticCode code, const std::string& where, const std::string& message, const char* hint = "");
+  void error(DiagnosticCode code, const std::string& where, const std::string& message, const std::string& hint);
+  void warning(DiagnosticCode code, const std::string& where, const char* message, const char* hint = "");
+  void warning(DiagnosticCode code, const std::string& where, const std::string& message, const char* hint = "");
   void add(Diagnostic diagnostic);
   /// At `where`/`key`, or at `where` itself if `key` is null. The message has placeholders (core/message.h); `hint` may
   /// be null. A single call without temporaries, because dialects use it in a hundred places.
   template <class... T>
-  void error_in(const char* code, const std::string& where, const char* key, const char* hint, const char* message,
+  void error_in(DiagnosticCode code, const std::string& where, const char* key, const char* hint, const char* message,
                 const T&... values) {
     const void* const at[] = {&values..., nullptr};
     add_in(Severity::error, code, where, key, hint, message, {at, message::kKinds<message::kind_of<T>()...>});
   }
   template <class... T>
-  void warning_in(const char* code, const std::string& where, const char* key, const char* hint, const char* message,
+  void warning_in(DiagnosticCode code, const std::string& where, const char* key, const char* hint, const char* message,
                   const T&... values) {
     const void* const at[] = {&values..., nullptr};
     add_in(Severity::warning, code, where, key, hint, message, {at, message::kKinds<message::kind_of<T>()...>});
@@ -82,7 +83,7 @@ class DiagnosticList {
   List<Diagnostic> take() noexcept { return std::move(items_); }
 
  private:
-  void add_in(Severity severity, const char* code, const std::string& where, const char* key, const char* hint,
+  void add_in(Severity severity, DiagnosticCode code, const std::string& where, const char* key, const char* hint,
               const char* message, message::Values values);
 
   /// Of an item: what finds its repetitions, and how many there were.

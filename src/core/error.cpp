@@ -6,17 +6,6 @@
 
 namespace wasmquant {
 
-std::string_view name_of(ErrorCode code) noexcept {
-  switch (code) {
-#define WASMQUANT_ERROR(id, name, sentence) \
-  case ErrorCode::id:                       \
-    return name;
-#include "core/error.def"
-#undef WASMQUANT_ERROR
-  }
-  return "unknown";
-}
-
 Error::Error() noexcept = default;
 Error::Error(ErrorCode code_, std::string_view where_, std::string message_) noexcept
     : code(code_), where(where_), message(std::move(message_)) {}

@@ -1,20 +1,11 @@
 // Errors of the core: a code from error.def, a location, and a sentence.
 #pragma once
-#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "core/codes/error_code.h"
+
 namespace wasmquant {
-
-/// One per row of error.def.
-enum class ErrorCode : uint8_t {
-#define WASMQUANT_ERROR(code, name, sentence) code,
-#include "core/error.def"
-#undef WASMQUANT_ERROR
-};
-
-/// Kebab-case name of a code, which JavaScript sees as `QuantizationError.code`.
-std::string_view name_of(ErrorCode code) noexcept;
 
 /// One failure. `where` is a JSON pointer (config), a tensor name, or "byte N" of a file; it may be empty.
 /// `message` says what was found, what was allowed and what to do, without repeating `where`.

@@ -102,15 +102,25 @@ double ForwardPass::stream_energy() const noexcept {
   return sum / static_cast<double>(tokens_.size());
 }
 
-Status ForwardPass::begin_head(InputSink* sink) {
-  normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, final_norm_, x_.data(), tokens_.size(),
-            x_.data());
-  if (sink != nullptr) TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, x_, architecture_.hidden));
+std::vector<int32_t> ForwardPass::targets() const {
   std::vector<int32_t> targets(tokens_.size(), -1);
   for (size_t sequence = 0; sequence < lengths_.size(); ++sequence)
     std::copy_n(tokens_.begin() + static_cast<ptrdiff_t>(begins_[sequence]) + 1, lengths_[sequence] - 1,
                 targets.begin() + static_cast<ptrdiff_t>(begins_[sequence]));
-  loss_ = std::make_unique<TokenLoss>(std::move(targets));
+  return targets;
+}
+
+std::pair<size_t, size_t> ForwardPass::scored(size_t sequence) const noexcept {
+  const size_t begin = begins_[sequence], length = lengths_[sequence];
+  const size_t first = scores_second_half_ ? length / 2 : 0;
+  return {begin + std::min(first, length - 1), begin + length - 1};
+}
+
+Status ForwardPass::begin_head(InputSink* sink) {
+  normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, final_norm_, x_.data(), tokens_.size(),
+            x_.data());
+  if (sink != nullptr) TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, x_, architecture_.hidden));
+  loss_ = std::make_unique<TokenLoss>(targets());
   next_.assign(sequences(), {});
   return {};
 }
@@ -147,7 +157,8 @@ void ForwardPass::run_head(size_t portion, std::span<const float> rows, uint32_t
 
 double ForwardPass::loss_of(size_t sequence) const noexcept {
   double sum = 0;
-  for (size_t i = 0; i + 1 < lengths_[sequence]; ++i) sum += loss_->loss(begins_[sequence] + i);
+  const auto [first, last] = scored(sequence);
+  for (size_t position = first; position < last; ++position) sum += loss_->loss(position);
   return sum;
 }
 

@@ -11,6 +11,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -34,7 +35,19 @@ class ForwardPass {
   /// one token, more than max_positions, a token outside the vocabulary; the message names it).
   Status set_tokens(std::span<const int32_t> tokens, std::span<const uint32_t> lengths);
 
+  /// From now on only the second half of a sequence is scored, as llama-perplexity does: of L tokens, those from
+  /// L / 2 + 1 on, rounded down.
+  void score_second_half() noexcept { scores_second_half_ = true; }
+  /// Positions of the batch whose next token is scored: [first, second) of a sequence, empty if it is too short.
+  std::pair<size_t, size_t> scored(size_t sequence) const noexcept;
+  /// The token that follows each position of the batch; -1 after the last of a sequence.
+  std::vector<int32_t> targets() const;
+
   size_t sequences() const noexcept { return lengths_.size(); }
+  /// Tokens of the batch before the portion, and with it.
+  std::pair<size_t, size_t> tokens_of(size_t portion) const noexcept {
+    return {portions_[portion].begin, portions_[portion].end};
+  }
   size_t portions() const noexcept { return portions_.size(); }
 
   /// Rows [first, first + rows.size() / hidden) of the embedding, written to the portion's tokens that use them.
@@ -67,8 +80,8 @@ class ForwardPass {
   /// The same, added to the losses. Tiles of rows come in order, each to every portion.
   void run_head(size_t portion, std::span<const float> rows, uint32_t first);
 
-  /// Sum over all but the sequence's last position of the negative log-likelihood of the token that follows, in nats;
-  /// 0 for one token.
+  /// Sum over the scored positions of the negative log-likelihood of the token that follows, in nats; 0 if there are
+  /// none.
   double loss_of(size_t sequence) const noexcept;
   /// The token with the largest logit at the sequence's last position, the first of equals; -1 when a logit is not
   /// finite or the head has not run.
@@ -95,6 +108,7 @@ class ForwardPass {
 
   Architecture architecture_;
   InputPrecision precision_;
+  bool scores_second_half_ = false;
   std::vector<int32_t> tokens_;
   std::vector<uint32_t> lengths_;  // of the sequences
   std::vector<size_t> begins_;     // their first tokens

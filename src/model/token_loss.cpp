@@ -1,5 +1,6 @@
 #include "model/token_loss.h"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -34,6 +35,8 @@ void TokenLoss::add(std::span<float> logits, size_t width, size_t first, uint32_
 }
 
 double TokenLoss::loss(size_t position) const noexcept {
+  // log2_of is defined for finite values only.
+  if (!std::isfinite(sums_[position])) return std::numeric_limits<double>::quiet_NaN();
   return log2_of(sums_[position]) * kLn2 + largest_[position] - target_logits_[position];
 }
 

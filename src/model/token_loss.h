@@ -18,7 +18,7 @@ class TokenLoss {
   /// the order of the vocabulary; their widths decide the order of additions. The logits are overwritten.
   void add(std::span<float> logits, size_t width, size_t first, uint32_t first_token) noexcept;
 
-  /// In nats, once every tile was added.
+  /// In nats, once every tile was added; NaN where a logit of the position was NaN.
   double loss(size_t position) const noexcept;
 
  private:

@@ -11,7 +11,8 @@ const containerRooms = Object.fromEntries(
 
 /** Of src. */
 export const cppRooms = {
-  core: [],
+  'core/codes': [],
+  core: ['core/codes'],
   numeric: [],
   kernels: ['core', 'numeric'],
   algorithms: ['core', 'numeric', 'kernels'],

@@ -168,3 +168,24 @@ test('a pattern that a preset brings along is not mentioned where nothing matche
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('a result that is larger than the model is said above the summary, before the run', async () => {
+  const path = join(browser.folder, 'small.gguf');
+  const quantizer = await createQuantizer({ threads: 0 });
+  const model = await quantizer.open(sampleFolder);
+  await quantizer.quantizeModel(model, 'q4_k_m', { target: path });
+  await model.close();
+  await quantizer[Symbol.asyncDispose]();
+  const { page, complaints, close } = await browser.open();
+  await page.locator('#files').setInputFiles(path);
+  await page.getByRole('heading', { name: 'Tensors' }).waitFor();
+  await page.getByLabel('Preset').selectOption('q8_0');
+  const summary = page.getByRole('region', { name: 'Summary' });
+  const said = summary.getByText(/^the result is [\d.]+ % larger than the model: .*; use \w+, which makes [\d.]+ MB/);
+  await said.waitFor();
+  await picture(page, 'larger');
+  await page.getByLabel('Preset').selectOption('q2_k');
+  await said.waitFor({ state: 'detached' });
+  assert.deepEqual(complaints, []);
+  await close();
+});

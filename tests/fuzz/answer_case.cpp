@@ -71,7 +71,7 @@ uint64_t run_answer_case(std::span<const uint8_t> file) {
   const auto map = safetensors::read_shard_map(text);
   map ? digest.add(map->tensors.size()) : add(digest, map.error());
   for (const Diagnostic& each : config::check(text)) {
-    digest.add(each.code);
+    digest.add(each.code.name());
     digest.add(each.where);
     digest.add(each.message);
   }

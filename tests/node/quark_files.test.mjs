@@ -213,6 +213,40 @@ test('specs of biases: values in fake-quantized files, a warning where a format 
   assert.ok(packed.report.diagnostics.some(({ code, where }) => code === 'not-applied' && where === 'a.bias'));
 });
 
+test('the bias of a matrix stored as [inputs, outputs] has one axis, whatever its spec', async (t) => {
+  const bias = { dtype: 'F32', shape: [48], data: noise(48, 44) };
+  const tensors = { 'h.0.attn.c_attn.weight': matrix(16, 48, 43), 'h.0.attn.c_attn.bias': bias };
+  const folder = folderWith(t, tensors, { model_type: 'gpt2' });
+  const group = { dtype: 'int8', qscheme: 'per_group', ch_axis: -1, group_size: 16, symmetric: true };
+  for (const spec of [{ dtype: 'int8', symmetric: true }, { dtype: 'uint8', symmetric: false }, perChannel, group]) {
+    const { data } = await quantized(
+      t,
+      folder,
+      configOf(perChannel, { layer_quant_config: { '*c_attn': { bias: spec } } }),
+      'fake-quantized',
+    );
+    const values = new Float32Array(data('h.0.attn.c_attn.bias').slice().buffer);
+    assert.notDeepEqual(values, bias.data, spec.qscheme);
+    const largest = Math.max(...bias.data.map(Math.abs));
+    const errors = values.map((value, i) => Math.abs(value - bias.data[i]));
+    assert.ok(Math.max(...errors) <= largest / 127, `${JSON.stringify(spec)}: ${errors}`);
+  }
+});
+
+test('a block names no observer that Quark cannot make from it', async (t) => {
+  const folder = folderWith(t, { 'a.weight': matrix(16, 64, 45) });
+  const observerOf = async (observer_cls) => {
+    const { config } = await quantized(t, folder, configOf({ dtype: 'int8', symmetric: true, observer_cls }));
+    return config.quantization_config.global_quant_config.weight.observer_cls;
+  };
+  assert.equal(
+    await observerOf('TQTObserver'),
+    'PerTensorMinMaxObserver',
+    'Quark asserts a qat_spec, which its JSON lacks',
+  );
+  assert.equal(await observerOf('LSQObserver'), 'LSQObserver');
+});
+
 test('an export of Quark whose biases are codes is refused, not copied', async (t) => {
   const block = { quant_method: 'quark', ...configOf(perChannel), export: { weight_format: 'real_quantized' } };
   block.global_quant_config.bias = { dtype: 'int8', symmetric: true };

@@ -85,16 +85,6 @@ test('output formats are those that the core names, in order', async (t) => {
   await model.close();
 });
 
-test('error codes are the rows of error.def, in order', () => {
-  const rows = readFileSync(join(root, 'src/core/error.def'), 'utf8').matchAll(
-    /^WASMQUANT_ERROR\(\w+,\s*"([a-z-]+)"/gm,
-  );
-  assert.deepEqual(
-    nodeEntry.coreErrorCodes,
-    [...rows].map((row) => row[1]),
-  );
-});
-
 test('checkConfig never throws and gives all problems at once', async (t) => {
   const quantizer = await quantizerFor(t);
   const circular = {};

@@ -13,7 +13,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { codeTexts, codeTypes } from './codes.mjs';
 import { main, root, run, say } from './command.mjs';
 import { noticesFor } from './notices.mjs';
 import { setUp } from './setup.mjs';
@@ -72,39 +73,45 @@ function makeWhenNewer(output, sources, make) {
   utimesSync(stamp, started, started);
 }
 
-/** Names of formats as types, and what is known of each. Written when it differs: what is made of it is made again then. */
-function writeFormats(formats) {
-  const file = join(root, 'web/lib/generated/formats.ts');
+/** Written when it differs: what is made of it is made again then. */
+function writeGenerated(file, text) {
+  const path = join(root, file);
+  if (existsSync(path) && readFileSync(path, 'utf8') === text) return;
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+/** Names of formats as types, and what is known of each. */
+function formatTypes(formats) {
   const union = (rows) =>
     Object.keys(rows)
       .map((name) => `'${name}'`)
       .join(' | ');
-  const text = `// Made by the build of the core's tables of formats (bindings/schema/main.cpp).
+  return `// Made by the build of the core's tables of formats (bindings/schema/main.cpp).
 /** A file format that can be opened. */
 export type InputFormat = ${union(formats.inputs)};
 /** A format that can be written. */
 export type OutputFormat = ${union(formats.outputs)};
 export const table = ${JSON.stringify(formats, null, 2)} as const;
 `;
-  if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
-  mkdirSync(join(root, 'web/lib/generated'), { recursive: true });
-  writeFileSync(file, text);
 }
 
 /**
- * dist/engine.js and dist/wasmquant.wasm, the JSON Schemas of the config dialects, and web/lib/generated/formats.ts. The
+ * dist/engine.js and dist/wasmquant.wasm, the JSON Schemas of the config dialects, and what is generated in web. The
  * library instantiates the module itself, so the two names are free.
  */
 export function buildModule() {
   const folder = buildNative('wasm', 'wasmquant', 'wasmquant_schema');
-  const { schemas, formats } = JSON.parse(
+  const { schemas, formats, codes } = JSON.parse(
     execFileSync(process.execPath, [join(folder, 'wasmquant_schema.cjs')], { encoding: 'utf8' }),
   );
   mkdirSync(join(root, 'dist/schema'), { recursive: true });
   for (const [dialect, schema] of Object.entries(schemas)) {
     writeFileSync(join(root, `dist/schema/${dialect}.json`), `${JSON.stringify(schema, null, 2)}\n`);
   }
-  writeFormats(formats);
+  writeGenerated('web/lib/generated/formats.ts', formatTypes(formats));
+  writeGenerated('web/lib/generated/codes.ts', codeTypes(codes));
+  writeGenerated('web/present/generated/code_texts.ts', codeTexts(codes));
   mkdirSync(join(root, 'dist/engine'), { recursive: true });
   copyWhenNewer(join(folder, 'wasmquant.js'), join(root, 'dist/engine.js'));
   copyWhenNewer(join(folder, 'wasmquant.wasm'), join(root, 'dist/wasmquant.wasm'));

@@ -8,6 +8,7 @@ import { addAuto } from './commands/auto.js';
 import { addCompare } from './commands/compare.js';
 import { addConfig } from './commands/config.js';
 import { addEvaluate } from './commands/evaluate.js';
+import { addExplain } from './commands/explain.js';
 import { addGenerate } from './commands/generate.js';
 import { addImatrix } from './commands/imatrix.js';
 import { addInspect } from './commands/inspect.js';
@@ -123,6 +124,7 @@ async function main(): Promise<void> {
     addAuto,
     addImatrix,
     addConfig,
+    addExplain,
   ])
     add(program, run);
   try {

@@ -37,7 +37,11 @@ function architectureOf(model: Model): string {
 
 /** `safetensors, 3 files, 5.15 MB, LlamaForCausalLM`. */
 export function modelText(model: Model): string {
-  const bytes = model.files.reduce((sum, file) => sum + file.bytes, 0);
-  const parts = [model.format, plural(model.files.length, 'file'), bytesText(bytes), printable(architectureOf(model))];
+  const parts = [
+    model.format,
+    plural(model.files.length, 'file'),
+    bytesText(model.bytes),
+    printable(architectureOf(model)),
+  ];
   return parts.filter(Boolean).join(', ');
 }

@@ -46,8 +46,8 @@ export function addTokenOptions(command: Command): Command {
     .addOption(ofText('--sequences <n>', 'maximum number of sequences from the text'));
 }
 
-/** Text and the model's tokenizer. Errors: source-invalid, file-invalid. */
-export async function openText(model: Model, path: string): Promise<Pick<TextInput, 'text' | 'tokenizer'>> {
+/** Text and the tokenizer of the first model that has one. Errors: source-invalid, file-invalid. */
+export async function openText(models: readonly Model[], path: string): Promise<Pick<TextInput, 'text' | 'tokenizer'>> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw new CommandError(
       'source-invalid',
@@ -57,12 +57,13 @@ export async function openText(model: Model, path: string): Promise<Pick<TextInp
       },
     );
   });
-  return { text, tokenizer: await openTokenizer(model, 'put it there, or give --tokens') };
+  return { text, tokenizer: await openTokenizer(models, 'put it there, or give --tokens') };
 }
 
-/** The model's tokenizer. Errors: source-invalid with `hint`, file-invalid. */
-export async function openTokenizer(model: Model, hint: string): Promise<Tokenizer> {
-  const files = await tokenizerFiles(model);
+/** The tokenizer of the first model that has one. Errors: source-invalid with `hint`, file-invalid. */
+export async function openTokenizer(models: readonly Model[], hint: string): Promise<Tokenizer> {
+  const all = await Promise.all(models.map(tokenizerFiles));
+  const files = all.find((found) => found !== null);
   if (!files)
     throw new CommandError('source-invalid', 'is not in the folder of the model; text input needs its tokenizer', {
       where: 'tokenizer.json',
@@ -81,10 +82,10 @@ export async function openTokenizer(model: Model, hint: string): Promise<Tokeniz
   }
 }
 
-/** The input that the options name; the opened token file, to be closed, or null. */
+/** The input that the options name, by the tokenizer of the first model that has one; the opened token file, to be closed, or null. */
 export async function openTokens(
   quantizer: Quantizer,
-  model: Model,
+  models: readonly Model[],
   options: TokenOptions,
   signal: AbortSignal,
 ): Promise<{ tokens: Model | TextInput; file: Model | null }> {
@@ -96,5 +97,5 @@ export async function openTokens(
   if (text === undefined)
     throw usageError('neither --tokens nor --text is given', 'give a file of token ids or of text');
   const given = { ...(length !== undefined && { length }), ...(sequences !== undefined && { sequences }) };
-  return { tokens: { ...(await openText(model, text)), ...given }, file: null };
+  return { tokens: { ...(await openText(models, text)), ...given }, file: null };
 }

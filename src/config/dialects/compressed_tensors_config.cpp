@@ -190,7 +190,8 @@ class CompressedTensorsParser {
       if (!set_block(spec, block))
         out_.error_in("value-invalid", where, "block_structure", nullptr, "expected two sizes, such as [128, 128]");
     } else if (strategy == "attn_head") {
-      out_.add({is_weight ? Severity::error : Severity::warning, is_weight ? "not-implemented" : "not-applied",
+      out_.add({is_weight ? Severity::error : Severity::warning,
+                is_weight ? DiagnosticCode("not-implemented") : DiagnosticCode("not-applied"),
                 pointer_to(where, "strategy"), "one scale per attention head is not known here", ""});
     }
     if (strategy != "block" && !value["block_structure"].is_null())

@@ -27,7 +27,8 @@ void SpecParser::ignored(const char* key, const std::string& message) {
   in_.warning("ignored", key, message, "leave the key out");
 }
 
-void SpecParser::unsupported(const char* code, const char* key, const std::string& message, const std::string& hint) {
+void SpecParser::unsupported(DiagnosticCode code, const char* key, const std::string& message,
+                             const std::string& hint) {
   holds_ = false;
   if (!dtype_unsupported_) in_.error(code, key, message, hint);
 }

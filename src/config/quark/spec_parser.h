@@ -49,7 +49,7 @@ class SpecParser {
   void ignored(const char* key, const std::string& message);
   // Unsupported Quark features: an error for weights; otherwise the spec is unused anyway. The observer and scale
   // format of an unsupported dtype are not reported in addition.
-  void unsupported(const char* code, const char* key, const std::string& message, const std::string& hint);
+  void unsupported(DiagnosticCode code, const char* key, const std::string& message, const std::string& hint);
   bool read_dtype();
   // dtype mx: the element dtype, and that scales are powers of two.
   bool read_mx_element();

@@ -151,20 +151,20 @@ void ObjectReader::note_without_effect(std::span<const Key> keys) const {
               text_of("without effect here, because files do not depend on it: {}", names), ""});
 }
 
-void ObjectReader::error(const char* code, const char* name, const char* message, const char* hint) const {
+void ObjectReader::error(DiagnosticCode code, const char* name, const char* message, const char* hint) const {
   out_.error(code, at(name), message, hint);
 }
-void ObjectReader::error(const char* code, const char* name, const std::string& message, const char* hint) const {
+void ObjectReader::error(DiagnosticCode code, const char* name, const std::string& message, const char* hint) const {
   out_.error(code, at(name), message, hint);
 }
-void ObjectReader::error(const char* code, const char* name, const std::string& message,
+void ObjectReader::error(DiagnosticCode code, const char* name, const std::string& message,
                          const std::string& hint) const {
   out_.error(code, at(name), message, hint);
 }
-void ObjectReader::warning(const char* code, const char* name, const char* message, const char* hint) const {
+void ObjectReader::warning(DiagnosticCode code, const char* name, const char* message, const char* hint) const {
   out_.warning(code, at(name), message, hint);
 }
-void ObjectReader::warning(const char* code, const char* name, const std::string& message, const char* hint) const {
+void ObjectReader::warning(DiagnosticCode code, const char* name, const std::string& message, const char* hint) const {
   out_.warning(code, at(name), message, hint);
 }
 

@@ -71,11 +71,11 @@ class ObjectReader {
   }
 
   /// A diagnostic at the member's place.
-  void error(const char* code, const char* name, const char* message, const char* hint = "") const;
-  void error(const char* code, const char* name, const std::string& message, const char* hint = "") const;
-  void error(const char* code, const char* name, const std::string& message, const std::string& hint) const;
-  void warning(const char* code, const char* name, const char* message, const char* hint = "") const;
-  void warning(const char* code, const char* name, const std::string& message, const char* hint = "") const;
+  void error(DiagnosticCode code, const char* name, const char* message, const char* hint = "") const;
+  void error(DiagnosticCode code, const char* name, const std::string& message, const char* hint = "") const;
+  void error(DiagnosticCode code, const char* name, const std::string& message, const std::string& hint) const;
+  void warning(DiagnosticCode code, const char* name, const char* message, const char* hint = "") const;
+  void warning(DiagnosticCode code, const char* name, const std::string& message, const char* hint = "") const;
 
   const std::string& where() const noexcept { return where_; }
   DiagnosticList& out() const noexcept { return out_; }

@@ -102,8 +102,11 @@ class CheckpointPlanner final : public OutputPlanner {
       planned.reason = Reason{Rule::excluded, "", std::string(experts_left_)};
     }
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
-    if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
-    TRY_VOID(describe_groups(planned, resolved.weight));
+    // Stored orders are those of a layer's matrix; its bias has one axis.
+    if (layer_name_of(stored.name).role != TensorRole::bias) {
+      if (!resolved.weight.empty()) TRY_VOID(describe_storage(tensor, planned, resolved.weight));
+      TRY_VOID(describe_groups(planned, resolved.weight));
+    }
     if (!resolved.weight.empty() && task.source_bytes != 0) TRY_VOID(lay_out(tensor, planned, resolved.weight));
     if (!task.layout->components.empty()) leave_with_others(planned);
     if (!task.layout->components.empty())
@@ -411,12 +414,13 @@ class CheckpointPlanner final : public OutputPlanner {
            text_of("{} cannot describe these dynamic inputs: the runtime will not quantize them", format_.name()),
            "write quark, or take int8 or fp8_e4m3 per tensor or per token");
     if (input_groups_left_out_.count != 0)
-      diagnostics_.emplace_back(
-          has_fallback() ? Severity::note : Severity::warning, "group-fallback", input_groups_left_out_.first,
-          text_of("is the first of {} layers whose inputs stay as they are: the groups that the config asks for do not "
-                  "divide them, and runtimes cut inputs into whole groups",
-                  input_groups_left_out_.count),
-          "give these layers other input_tensors, such as one scale per token");
+      diagnostics_.push_back(
+          {has_fallback() ? Severity::note : Severity::warning, "group-fallback", input_groups_left_out_.first,
+           text_of(
+               "is the first of {} layers whose inputs stay as they are: the groups that the config asks for do not "
+               "divide them, and runtimes cut inputs into whole groups",
+               input_groups_left_out_.count),
+           "give these layers other input_tensors, such as one scale per token"});
     if (static_left_out_.count != 0)
       warn("not-applied", static_left_out_.first,
            "static inputs and outputs are left out: their scales come from calibration, and only quark and "
@@ -642,14 +646,14 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
     if (limit) diagnostics.push_back(diagnostic_of(*limit, Severity::warning));
     if (const std::string_view needed = format.needed_loader(planner.outcomes(), family);
         plan && !needed.empty() && !limit)
-      diagnostics.emplace_back(
-          Severity::note, "loader-version", "model",
-          text_of("needs {}: older releases do not load experts like these, or layers that they split", needed),
-          needed);
+      diagnostics.push_back(
+          {Severity::note, "loader-version", "model",
+           text_of("needs {}: older releases do not load experts like these, or layers that they split", needed),
+           needed});
     if (const std::string_view option = format.loader_option(planner.outcomes()); plan && !option.empty() && !limit)
-      diagnostics.emplace_back(Severity::note, "loader-option", "model",
-                               text_of("transformers needs {}: its plain loading refuses packed zero points", option),
-                               option);
+      diagnostics.push_back({Severity::note, "loader-option", "model",
+                             text_of("transformers needs {}: its plain loading refuses packed zero points", option),
+                             option});
     if (plan && joined.warning()) diagnostics.push_back(*joined.warning());
     if (plan) plan->model = std::move(split);
     return plan;

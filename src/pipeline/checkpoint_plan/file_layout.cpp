@@ -133,7 +133,7 @@ Status lay_out_files(Plan& plan, const ModelIndex& model, std::string_view versi
     if (is_sharded) add_to_map(map, by_file[f], file.name);
     plan.files.push_back(std::move(file));
   }
-  if (is_sharded) plan.shard_map = safetensors::write_shard_map(map, plan.bytes_after, model.shard_map_text());
+  if (is_sharded) plan.shard_map = safetensors::write_shard_map(map, plan.tensor_bytes, model.shard_map_text());
   return {};
 }
 

@@ -270,6 +270,14 @@ std::string ModelIndex::tensors_json(size_t first, size_t last) const {
   return text;
 }
 
+uint64_t ModelIndex::file_bytes() const noexcept {
+  uint64_t bytes = 0;
+  for (const File& file : files_) bytes += file.bytes;
+  for (const FileIndex& archive : indexes_)
+    for (const DeflatedFile& inflated : archive.deflated) bytes -= inflated.bytes;
+  return bytes;
+}
+
 json::Value ModelIndex::to_json() const {
   json::Array metadata;  // of all parts
   for (const FileIndex& index : indexes_)
@@ -283,6 +291,7 @@ json::Value ModelIndex::to_json() const {
   json::Array files;
   for (const uint32_t file : file_order_) files.emplace_back(int64_t{file});
   out.set("files", std::move(files));
+  out.set("bytes", file_bytes());
   out.set("tensors", static_cast<uint64_t>(tensors_.size()));
   out.set("metadata", std::move(metadata));  // pairs, because a key may be any text, even "__proto__"
   out.set("diagnostics", wasmquant::to_json(diagnostics_));

@@ -72,6 +72,8 @@ class ModelIndex {
   ModelIndex with_tensors(List<ModelTensor> tensors) const;
 
   const List<File>& files() const noexcept { return files_; }
+  /// Bytes of the files where they lie: inflated files count as parts of their archive.
+  uint64_t file_bytes() const noexcept;
   const List<ModelTensor>& tensors() const noexcept { return tensors_; }
   const List<std::pair<std::string, std::string>>& metadata(uint32_t file) const noexcept {
     return indexes_[file].metadata;
@@ -100,7 +102,7 @@ class ModelIndex {
   void set_sibling_file(std::string name, std::string bytes);
   /// Empty if not set.
   std::string_view sibling_file(std::string_view name) const noexcept;
-  /// {format, files: file_order(), tensors: count, metadata, diagnostics, inlineTensors}
+  /// {format, files: file_order(), bytes: file_bytes(), tensors: count, metadata, diagnostics, inlineTensors}
   json::Value to_json() const;
   /// JSON text of tensors [first, last), TensorInfo[] of web/lib/api/model_types.ts with `file` as a number.
   std::string tensors_json(size_t first, size_t last) const;

@@ -82,8 +82,7 @@ json::Value to_json(const Coverage& coverage) {
 }
 
 Diagnostic nothing_quantized_error(const Coverage& coverage) {
-  Diagnostic error{Severity::error, name_of(ErrorCode::nothing_quantized), "",
-                   "nothing of this model would be quantized",
+  Diagnostic error{Severity::error, ErrorCode::nothing_quantized, "", "nothing of this model would be quantized",
                    "plan shows why each tensor is left: name layers in the config, or take another preset or format"};
   if (coverage.left.empty()) {
     error.message += ": it has no tensors";

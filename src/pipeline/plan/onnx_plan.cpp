@@ -193,7 +193,8 @@ class OnnxPlanner final : public OutputPlanner {
     const size_t folded = folding_.norms().size();
     if (all == 0 && merge->is_implied) return;
     diagnostics_.push_back(
-        {folded == 0 ? Severity::warning : Severity::note, folded == 0 ? "no-effect" : "norms-folded", merge->where,
+        {folded == 0 ? Severity::warning : Severity::note,
+         folded == 0 ? DiagnosticCode("no-effect") : DiagnosticCode("norms-folded"), merge->where,
          text_of("{} of {} batch norms are folded into the layers before them", folded, all),
          folded == all
              ? ""

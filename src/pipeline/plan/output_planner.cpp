@@ -155,8 +155,7 @@ void OutputPlanner::count(PlannedTensor& planned) {
   if (planned.weight.source == StorageDtype::F64 && !planned.task.is_copy) doubles_.add(planned.task.name);
   for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
   for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
-  if (planned.name.empty()) plan_.bytes_before += planned.task.source_bytes;  // else its source is already counted
-  plan_.bytes_after += planned.bytes_after;
+  plan_.tensor_bytes += planned.bytes_after;
   if (!is_quantized(planned)) return;
   uint64_t elements = 1;
   for (const uint64_t length : planned.weight.shape) elements *= length;
@@ -167,7 +166,7 @@ void OutputPlanner::count(PlannedTensor& planned) {
 
 void OutputPlanner::add_bytes(PlannedTensor& planned, uint64_t bytes) {
   planned.bytes_after += bytes;
-  plan_.bytes_after += bytes;
+  plan_.tensor_bytes += bytes;
   if (is_quantized(planned)) plan_.quantized_bytes += bytes;
 }
 
@@ -188,15 +187,14 @@ void OutputPlanner::fail(const PlannedTensor& planned, Error error) { fail(with_
 void OutputPlanner::fail(Error error) {
   error = of_model(std::move(error));
   if (failures_++ == 0) first_failure_ = error;
-  diagnostics_.push_back(
-      {Severity::error, std::string(name_of(error.code)), std::move(error.where), std::move(error.message), ""});
+  diagnostics_.push_back({Severity::error, error.code, std::move(error.where), std::move(error.message), ""});
 }
 
-void OutputPlanner::warn(std::string_view code, std::string where, std::string message, std::string_view hint) {
+void OutputPlanner::warn(DiagnosticCode code, std::string where, std::string message, std::string_view hint) {
   diagnostics_.push_back({Severity::warning, code, std::move(where), std::move(message), hint});
 }
 
-void OutputPlanner::note(std::string_view code, std::string where, std::string message, std::string_view hint) {
+void OutputPlanner::note(DiagnosticCode code, std::string where, std::string message, std::string_view hint) {
   diagnostics_.push_back({Severity::note, code, std::move(where), std::move(message), hint});
 }
 

@@ -75,8 +75,8 @@ class OutputPlanner {
   /// Leaves a tensor that the format does not support; an error only if nothing else is quantized.
   void leave(const PlannedTensor& planned, Error error);
   uint64_t failures() const noexcept { return failures_; }
-  void warn(std::string_view code, std::string where, std::string message, std::string_view hint = "");
-  void note(std::string_view code, std::string where, std::string message, std::string_view hint = "");
+  void warn(DiagnosticCode code, std::string where, std::string message, std::string_view hint = "");
+  void note(DiagnosticCode code, std::string where, std::string message, std::string_view hint = "");
   /// Warns about `requantized_` if there are any.
   void report_requantized();
 

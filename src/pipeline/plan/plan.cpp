@@ -1,9 +1,12 @@
 #include "pipeline/plan/plan.h"
 
+#include <algorithm>
+
 #include "config/config_api.h"
 #include "pipeline/calibration/algorithm_list.h"
 #include "pipeline/model_index/source_names.h"
 #include "pipeline/plan/output_format.h"
+#include "pipeline/plan/output_size.h"
 
 namespace wasmquant {
 namespace {
@@ -27,8 +30,11 @@ void PlannedFile::add_literal(uint64_t offset, std::string_view text) {
   prefix += text;
 }
 
-Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
-                       List<Diagnostic>& diagnostics) {
+namespace {
+
+// `chosen` is set to the output format.
+Result<Plan> plan_as_asked(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
+                           List<Diagnostic>& diagnostics, const OutputFormat*& chosen) {
   const Format& source = model.format();
   TRY_VOID(check_adapter(model));
   const OutputFormat* const asked = output_format_named(options.format);
@@ -73,7 +79,35 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config_text, co
     return error_at(ErrorCode::format_unsupported, "format",
                     "a {} model can only be written as {}: {} needs names and metadata that {} files do not have",
                     source.title, usual_output_format(source, true).name, format.name, source.title);
+  chosen = &format;
   return format.plan(model, config, format, options, diagnostics);
+}
+
+// The best preset whose files in this format are smaller than the model.
+SizedPreset smaller_preset(const ModelIndex& model, const OutputFormat& format, const PlanOptions& options) {
+  PlanOptions same = options;
+  same.format = format.name;
+  for (const std::string_view preset : shrinking_presets(format.takes_recipes)) {
+    List<Diagnostic> ignored;
+    const OutputFormat* chosen = nullptr;
+    const auto plan = plan_as_asked(model, preset, same, ignored, chosen);
+    if (plan && plan->quantized_count != 0 && plan->file_bytes() < model.file_bytes())
+      return {preset, plan->file_bytes()};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,
+                       List<Diagnostic>& diagnostics) {
+  const OutputFormat* format = nullptr;
+  TRY(plan, plan_as_asked(model, config, options, diagnostics, format));
+  const uint64_t bytes = plan.file_bytes(), before = model.file_bytes();
+  const auto is_error = [](const Diagnostic& d) { return d.severity == Severity::error; };
+  if (is_larger(bytes, before) && std::none_of(diagnostics.begin(), diagnostics.end(), is_error))
+    diagnostics.insert(0, larger_output_warning(model, bytes, format->name, smaller_preset(model, *format, options)));
+  return std::move(plan);
 }
 
 }  // namespace wasmquant

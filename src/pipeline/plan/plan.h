@@ -110,9 +110,15 @@ struct Plan {
   json::Value quantization_config;
   json::Value config_changes;    // other changes to config.json: an object, or null
   std::string external_data_of;  // the file whose tensors are in an external file; empty: none
-  uint64_t bytes_before = 0, bytes_after = 0;
+  uint64_t tensor_bytes = 0;     // of all output tensors, without headers, graph and padding
   uint64_t quantized_elements = 0, quantized_bytes = 0, quantized_count = 0;
 
+  /// Bytes of all files.
+  uint64_t file_bytes() const noexcept {
+    uint64_t bytes = 0;
+    for (const PlannedFile& file : files) bytes += file.bytes;
+    return bytes;
+  }
   size_t task_count() const noexcept { return work.size(); }
   size_t work_of(size_t i) const noexcept { return work[i]; }
   const TensorTask& task_of(size_t item) const noexcept {

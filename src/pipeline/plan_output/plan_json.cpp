@@ -191,7 +191,7 @@ json::Value plan_json(const Plan& plan, const ModelIndex& given, const List<Diag
   json::Value out;
   out.set("format", plan.format);
   out.set("files", std::move(files));
-  json::Value totals = totals_json(plan.tensors.size(), plan.quantized_count, plan.bytes_before, plan.bytes_after,
+  json::Value totals = totals_json(plan.tensors.size(), plan.quantized_count, given.file_bytes(), plan.file_bytes(),
                                    plan.quantized_elements, plan.quantized_bytes);
   totals.set("coverage", to_json(coverage_of(plan, given)));
   out.set("totals", std::move(totals));

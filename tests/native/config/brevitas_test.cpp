@@ -18,7 +18,7 @@ std::string brevitas(const std::string& layer, const std::string& rest = R"(,"pr
 std::string brevitas_errors_of(const std::string& tensor, const std::string& spec) {
   std::string text;
   for (const Diagnostic& d : config::check(brevitas("\"" + tensor + "\":" + spec)))
-    if (d.severity == Severity::error) text += (text.empty() ? "" : "\n") + d.code + " " + d.where;
+    if (d.severity == Severity::error) text += (text.empty() ? "" : "\n") + std::string(d.code.name()) + " " + d.where;
   const std::string place = "/global_quant_config/" + tensor;
   for (size_t at; (at = text.find(place)) != std::string::npos;) text.replace(at, place.size(), "{}");
   return text;

@@ -10,7 +10,7 @@ inline std::string lines_of(const wasmquant::List<wasmquant::Diagnostic>& diagno
   std::string text;
   for (const wasmquant::Diagnostic& d : diagnostics) {
     if (!text.empty()) text += "\n";
-    text += std::string(name_of(d.severity)) + " " + d.code + " " + d.where;
+    text += std::string(name_of(d.severity)) + " " + std::string(d.code.name()) + " " + d.where;
   }
   return text;
 }

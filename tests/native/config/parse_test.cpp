@@ -17,7 +17,7 @@ std::string summary_of(const List<Diagnostic>& diagnostics) {
   std::string text;
   for (const Diagnostic& d : diagnostics) {
     if (!text.empty()) text += "\n";
-    text += std::string(name_of(d.severity)) + " " + d.code + " " + d.where;
+    text += std::string(name_of(d.severity)) + " " + std::string(d.code.name()) + " " + d.where;
   }
   return text;
 }

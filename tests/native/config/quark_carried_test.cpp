@@ -15,7 +15,7 @@ std::string quark_carried_errors_of(const std::string& algorithm, const std::str
   for (const wasmquant::Diagnostic& d : wasmquant::config::check(
            R"({"global_quant_config":{"weight":)" + weight + R"(},"algo_config":[)" + algorithm + "]" + rest + "}")) {
     if (d.code == "no-effect") continue;
-    text += (text.empty() ? "" : "\n") + d.code + " " +
+    text += (text.empty() ? "" : "\n") + std::string(d.code.name()) + " " +
             (d.where.starts_with("/algo_config/0") ? "{}" + d.where.substr(14) : d.where);
   }
   return text;

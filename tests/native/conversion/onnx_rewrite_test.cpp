@@ -67,7 +67,8 @@ Outcome rewrite(const std::string& file, const QuantizationSpec& spec, OnnxStyle
   }
   DiagnosticList diagnostics;
   const auto rewritten = conversion::rewrite_onnx(*model, choices, options, diagnostics);
-  for (const Diagnostic& diagnostic : diagnostics.items()) out.diagnostics.push_back(diagnostic.code);
+  for (const Diagnostic& diagnostic : diagnostics.items())
+    out.diagnostics.push_back(std::string(diagnostic.code.name()));
   if (!rewritten) {
     out.error = rewritten.error().message;
     return out;

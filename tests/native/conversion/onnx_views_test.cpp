@@ -78,7 +78,8 @@ ViewsOutcome views_quantized(const Message& graph, const QuantizationSpec& spec,
   }
   ViewsOutcome found;
   found.weights.assign(weights.begin(), weights.end());
-  for (const Diagnostic& diagnostic : diagnostics.items()) found.diagnostics.push_back(diagnostic.code);
+  for (const Diagnostic& diagnostic : diagnostics.items())
+    found.diagnostics.push_back(std::string(diagnostic.code.name()));
   const auto again = read_onnx(out);
   REQUIRE_MESSAGE(again, again.error().message);
   for (const onnx::Node& node : again->nodes) {

@@ -7,6 +7,7 @@
 #include "model/attention.h"
 #include "model/block.h"
 #include "model/forward_pass.h"
+#include "model/logit_divergence.h"
 #include "model/norm.h"
 #include "model/rotary.h"
 #include "model/token_loss.h"
@@ -131,6 +132,51 @@ TEST_CASE("the loss of the next token, whatever the tiles of the vocabulary") {
       for (size_t i = 0; i < kVocabulary; ++i) sum += std::exp(line[i] - largest);
       const double expected = std::log(sum) + largest - line[targets[row]];
       CHECK_MESSAGE(std::fabs(loss.loss(row) - expected) < 1e-6 * (1 + expected), "width ", width, ", row ", row);
+    }
+  }
+}
+
+TEST_CASE("the divergence of two predictions, whatever the tiles of the vocabulary") {
+  constexpr size_t kVocabulary = 50, kRows = 4;
+  std::vector<float> reference = RandomValues(4).vector(kRows * kVocabulary), logits = reference;
+  const std::vector<float> change = RandomValues(5).vector(kRows * kVocabulary);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    reference[i] = reference[i] * 20 + (i % 7 == 0 ? 200.0f : 0.0f);
+    logits[i] = reference[i] + change[i] * static_cast<float>(i / kVocabulary);  // none in the first row
+  }
+  const std::vector<int32_t> targets = {0, 49, 17, 30};
+  for (const size_t width : {50, 49, 16, 7, 1}) {
+    LogitDivergence divergence(targets);
+    for (size_t first = 0; first < kVocabulary; first += width) {
+      const size_t here = std::min(width, kVocabulary - first);
+      std::vector<float> tiles[2] = {std::vector<float>(kRows * here), std::vector<float>(kRows * here)};
+      for (size_t row = 0; row < kRows; ++row) {
+        std::copy_n(reference.data() + row * kVocabulary + first, here, tiles[0].data() + row * here);
+        std::copy_n(logits.data() + row * kVocabulary + first, here, tiles[1].data() + row * here);
+      }
+      divergence.add(tiles[0], tiles[1], here, 0, static_cast<uint32_t>(first));
+    }
+    for (size_t row = 0; row < kRows; ++row) {
+      const auto log_softmax = [&](const std::vector<float>& all) {
+        const float* line = all.data() + row * kVocabulary;
+        const double largest = *std::max_element(line, line + kVocabulary);
+        double sum = 0;
+        for (size_t i = 0; i < kVocabulary; ++i) sum += std::exp(line[i] - largest);
+        std::vector<double> out(kVocabulary);
+        for (size_t i = 0; i < kVocabulary; ++i) out[i] = line[i] - largest - std::log(sum);
+        return out;
+      };
+      const std::vector<double> p = log_softmax(reference), q = log_softmax(logits);
+      double kld = 0;
+      for (size_t i = 0; i < kVocabulary; ++i) kld += std::exp(p[i]) * (p[i] - q[i]);
+      const auto target = static_cast<size_t>(targets[row]);
+      const PositionDivergence found = divergence.at(row);
+      CHECK_MESSAGE(std::fabs(found.kld - kld) < 1e-6 * (1 + kld), "width ", width, ", row ", row);
+      CHECK(std::fabs(found.loss + q[target]) < 1e-6 * (1 - q[target]));
+      CHECK(std::fabs(found.reference_loss + p[target]) < 1e-6 * (1 - p[target]));
+      CHECK(found.is_same_top ==
+            (std::max_element(p.begin(), p.end()) - p.begin() == std::max_element(q.begin(), q.end()) - q.begin()));
+      if (row == 0) CHECK(found.kld == 0);
     }
   }
 }

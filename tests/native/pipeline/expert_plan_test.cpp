@@ -222,6 +222,7 @@ TEST_CASE("experts that transformers merges are quantized by default, under the 
   REQUIRE(bool(plan));
   CHECK(plan->tensors[0].weight.layer == "model.layers.0.mlp.experts.0.w1");
   CHECK(plan->tensors[1].weight.layer == "model.layers.0.mlp.experts.0.w3");
+  CHECK(has_code(none, "loader-version"));
 }
 
 TEST_CASE("experts of layouts that transformers cannot decompress are left, and included with a warning") {

@@ -116,7 +116,7 @@ Result<Plan> onnx_folding_plan_of(const OnnxFile& source, const ModelIndex& inde
   auto plan = make_plan(index, config, options, diagnostics);
   if (plan) {
     CHECK(plan->constants.empty());
-    CHECK(plan->bytes_after == first.bytes_after);
+    CHECK(plan->file_bytes() == first.file_bytes());
     CHECK(plan->files[0].bytes == first.files[0].bytes);
   }
   return plan;

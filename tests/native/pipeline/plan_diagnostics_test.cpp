@@ -80,7 +80,7 @@ Attempt attempt(const ModelIndex& model, const std::string& config, const PlanOp
   CAPTURE(config);
   CAPTURE(options.format);
   if (!plan) CHECK_MESSAGE(!plan.error().where.empty(), plan.error().message);
-  for (const Diagnostic& each : diagnostics) CHECK_MESSAGE(!each.where.empty(), each.code, ": ", each.message);
+  for (const Diagnostic& each : diagnostics) CHECK_MESSAGE(!each.where.empty(), each.code.name(), ": ", each.message);
   return {std::move(plan), std::move(diagnostics)};
 }
 

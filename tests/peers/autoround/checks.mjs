@@ -1,7 +1,9 @@
 // Folders of formats gptq and awq, loaded by AutoRound with its kernels in PyTorch.
 import { casesOf, checkRuntime } from '../runtimes/runtimes.mjs';
 
-const tinyLlama = { model: 'tiny-llama', dtype: 'float16' };
+/** The kernels decode to the weights that the reference has, and multiply as it is made to (multiply_transposed). */
+const isExact = true;
+const tinyLlama = { model: 'tiny-llama', dtype: 'float16', isExact };
 
 // On a CPU it has no kernel of its own for gptq and awq with zero points and leaves such layers with random weights; with gptqmodel installed it uses that.
 const refusals = { uint4_wo_64: 'missing_keys' };
@@ -21,6 +23,7 @@ const cases = [
     casesOf({ ...tinyLlama, format: 'gptq', presets: ['int4_wo_32'], weight: { dtype } }),
   ),
   ...casesOf({ ...tinyLlama, format: 'awq', presets: ['uint4_wo_64'], refusals }),
+  ...casesOf({ ...tinyLlama, format: 'gptq', isWrong: true, presets: ['int4_wo_32', 'int4_wo_64'] }),
 ];
 
 /** Rows of the table of `npm run test:peers`. */

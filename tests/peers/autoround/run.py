@@ -8,7 +8,7 @@ from transformers_models import run
 def run_words(folder, case, is_reference):
     # Its layers have no g_idx: columns of a group are taken to lie together.
     options = {} if is_reference else {"quantization_config": AutoRoundConfig(), "ignored": ("g_idx",)}
-    return run(folder, case, is_reference, **options)
+    return run(folder, case, is_reference, are_transposed=True, **options)
 
 
 answer(run_words)

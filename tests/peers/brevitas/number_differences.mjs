@@ -1,8 +1,13 @@
 // Where a weight that was quantized and dequantized differs from Brevitas 0.13's, on purpose or because of what Brevitas does. The first row that explains
 // a case counts; a case that none explains is a failure.
 
-/** Of a case that both take: {given, spec, errors, count, largest}; `given` has the arguments of Brevitas' program. */
+/** Of a case that both take: {given, spec, errors, count, largest, areTies}; `given` has the arguments of Brevitas' program. */
 export const numberDifferences = [
+  {
+    id: 'signs of ties',
+    text: 'where the largest magnitude of a signed scale has both signs, Brevitas takes that of the first, and here the lowest value is the lowest code',
+    explains: ({ spec, areTies }) => spec.scale_sign === 'signed' && areTies,
+  },
   {
     id: 'fractional zero points and searches',
     text: 'mse with quantize_weight_zero_point false: no config of the dialect has that; the two end at other zero points',

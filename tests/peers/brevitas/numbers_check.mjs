@@ -16,8 +16,30 @@ function fakeQuantized(quantizer, tensor, spec) {
 
 const squaredError = (x, y) => x.reduce((sum, value, i) => sum + (value - y[i]) ** 2, 0);
 
-function compareCase(row, name, { given, spec, ours, theirs, weight }) {
-  const found = differenceOf(ours, theirs);
+/** Values that share a scale, of a weight with rows of `columns`. */
+const lengthOfScale = ({ qscheme, group_size }, columns, count) =>
+  ({ per_tensor: count, per_channel: columns, per_group: Math.min(group_size, columns) })[qscheme];
+
+/** Whether the largest magnitude has both signs wherever values of one scale differ. */
+function areTies(ours, theirs, weight, length) {
+  for (let begin = 0; begin < weight.length; begin += length) {
+    const part = (values) => values.subarray(begin, begin + length);
+    const theirPart = part(theirs);
+    if (part(ours).every((value, i) => value === theirPart[i])) continue;
+    const { low, high } = part(weight).reduce(
+      (range, value) => ({ low: Math.min(range.low, value), high: Math.max(range.high, value) }),
+      { low: 0, high: 0 },
+    );
+    if (low !== -high) return false;
+  }
+  return true;
+}
+
+function compareCase(row, name, { given, spec, ours, theirs, weight, columns }) {
+  const found = {
+    ...differenceOf(ours, theirs),
+    areTies: areTies(ours, theirs, weight, lengthOfScale(spec, columns, weight.length)),
+  };
   const errors = { ours: squaredError(weight, ours), theirs: squaredError(weight, theirs) };
   if (found.count === 0) return row.add(name, []);
   if (row.explained.by(numberDifferences, { given, spec, errors, ...found })) return row.add(name, [], true);
@@ -50,8 +72,11 @@ export async function checkNumbers(environment, quantizer, folder, { seed, count
         `refused: ${problems[0].where} ${problems[0].message}`,
       );
     else if (error) row.refuse(name, numberRefusals, { given, error }, `Brevitas: ${error}`);
-    else
-      compareCase(row, name, { given, spec, ours, theirs: tensors.get(values).data, weight: tensors.get(weight).data });
+    else {
+      const { data, shape } = tensors.get(weight);
+      const columns = data.length / shape[0];
+      compareCase(row, name, { given, spec, ours, theirs: tensors.get(values).data, weight: data, columns });
+    }
   }
   return row;
 }

@@ -3,6 +3,8 @@
 const ocpDtypes = { e4m3: 'fp8_e4m3', e5m2: 'fp8_e5m2', e3m2: 'fp6_e3m2', e2m3: 'fp6_e2m3', e2m1: 'fp4' };
 const fnuzDtypes = { e4m3: 'fp8_e4m3fnuz', e5m2: 'fp8_e5m2fnuz' };
 
+const isSigned = ({ weight_scale_precision: precision }) => precision.startsWith('signed_');
+
 /** Quantizers that no spec describes: {id, text, explains(arguments)}. */
 export const withoutCounterpart = [
   {
@@ -15,6 +17,11 @@ export const withoutCounterpart = [
     text: 'mse with per_group: the search for thresholds is per tensor or per channel here; PerGroupMSEObserver searches ranges',
     explains: ({ weight_param_method: method, weight_quant_granularity: granularity }) =>
       method === 'mse' && granularity === 'per_group',
+  },
+  {
+    id: 'signed scales of thresholds and narrow ranges',
+    text: 'signed scales are of the value with the largest magnitude here, over the lowest code: not of searched thresholds (mse), nor with narrow_range',
+    explains: (given) => isSigned(given) && (given.weight_param_method === 'mse' || given.weight_kwargs.narrow_range),
   },
   {
     id: 'powers of two for floats',
@@ -59,6 +66,8 @@ export function specOf(given) {
   if (isPowerOfTwo && !isInteger)
     return { ...spec, scale_format: 'e8m0', scale_calculation_mode: given.scale_rounding_func_type ?? 'floor' };
   if (isPowerOfTwo) spec.scale_type = 'pof2';
+  const smallestThreshold = { smallest_threshold: Math.fround(given.scaling_min_val) };
+  if (isSigned(given)) return { ...spec, scale_sign: 'signed', grid: { divides: true, ...smallestThreshold } };
   spec.grid = {
     divisor: isPowerOfTwo ? 'code_count' : 'smallest_code',
     threshold_rounding: isPowerOfTwo ? (given.scale_rounding_func_type ?? (isGroup ? 'floor' : 'ceil')) : 'none',
@@ -67,7 +76,7 @@ export function specOf(given) {
     divides: true,
     max_includes_zero: false,
     smallest_scale: 0,
-    smallest_threshold: Math.fround(given.scaling_min_val),
+    ...smallestThreshold,
   };
   return spec;
 }

@@ -7,6 +7,9 @@ KINDS = [(weight_format, precision, method, granularity, kind)
          for precision, methods in precisions.items()
          for method, granularities in methods.items()
          for granularity, kinds in granularities.items() for kind in kinds]
+# Scales with a sign of their own: the program takes the word before the precision of any scale.
+KINDS += [("int", "signed_float_scale", method, granularity, "sym")
+          for method in ("stats", "mse") for granularity in ("per_tensor", "per_channel", "per_group")]
 # (e, m) of each kind of float that our specs have.
 FLOATS = {
     "float": ((4, 3), (5, 2), (3, 2), (2, 3), (2, 1), (3, 4), (5, 8), (1, 2)),
@@ -23,7 +26,8 @@ def random_arguments(c, kind):
                      quantize_weight_zero_point=c.random() < 0.7, scaling_min_val=c.choice((1e-4, 1e-10)),
                      weight_kwargs={"narrow_range": c.random() < 0.3})
     if weight_format == "int":
-        arguments.update(weight_quant_format="int", weight_bit_width=c.choice((2, 3, 4, 5, 6, 7, 8, 10, 13)))
+        widths = (2, 3, 4, 5, 6, 7, 8) if precision.startswith("signed") else (2, 3, 4, 5, 6, 7, 8, 10, 13)
+        arguments.update(weight_quant_format="int", weight_bit_width=c.choice(widths))
     else:
         e, m = c.choice(FLOATS[weight_format])
         arguments.update(weight_quant_format=f"{weight_format}_e{e}m{m}", weight_bit_width=1 + e + m)

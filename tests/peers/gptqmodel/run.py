@@ -10,7 +10,7 @@ BACKENDS = {"gptq": BACKEND.TORCH, "awq": BACKEND.TORCH_AWQ}
 
 def run_words(folder, case, is_reference):
     if is_reference:
-        return run(folder, case, True)
+        return run(folder, case, True, are_transposed=True)
     loaded = GPTQModel.load(folder, device="cpu", dtype=getattr(torch, case["dtype"]), backend=BACKENDS[case["format"]])
     return compute(loaded.model.eval(), case)
 

@@ -16,6 +16,7 @@ import torch
 from quark.torch import ModelQuantizer
 from quark.torch.quantization.config.config import (FP8E4M3PerTensorSpec, Int8PerChannelSpec, Int8PerTensorSpec, QConfig, QLayerConfig,
                                                     Uint8PerTensorSpec)
+from quark.torch.quantization.nn.modules.mixin import QuantMixin
 from random_specs import REFUSALS
 from safetensors.torch import save_file
 from tiny_models import make_model
@@ -48,7 +49,7 @@ def main(folder):
             with torch.no_grad():
                 frozen = quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model), None))
             biases = {f"{path}.bias": module._bias_quantizer(module.bias) if getattr(module, "_bias_quantizer", None) else module.bias
-                      for path, module in frozen.named_modules() if "proj" in path or "fc" in path}
+                      for path, module in frozen.named_modules() if isinstance(module, QuantMixin)}
             save_file({path: value.detach().float().clone() for path, value in biases.items()}, line["values"])
         except REFUSALS as error:
             line["error"] = f"{type(error).__name__}: {error}"[:200]

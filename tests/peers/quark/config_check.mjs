@@ -36,12 +36,16 @@ function missingLayers(plan, { layers }) {
   return Object.keys(layers).filter((layer) => !planned.has(layer));
 }
 
+/** A spec as a file names it: Quark cannot make a TQTObserver from JSON. */
+const loadable = (spec) =>
+  spec?.observer_cls === 'TQTObserver' ? { ...spec, observer_cls: 'PerTensorMinMaxObserver' } : spec;
+
 /** What our plan of format "quark" sets on the layers that Quark knows, and the block that says so; null when that format is refused. */
 function written(quantizer, { model, layers }, config) {
   const { plan } = planOf(quantizer, model, config, 'quark');
   if (!plan?.quantizationConfig) return null;
   const known = plan.tensors.filter(({ layer, name }) => layer in layers && name.endsWith('.weight'));
-  const weights = new Map(known.map(({ layer, stages, spec }) => [layer, effectText(stages ?? spec)]));
+  const weights = new Map(known.map(({ layer, stages, spec }) => [layer, effectText(stages ?? loadable(spec))]));
   return { block: plan.quantizationConfig, weights };
 }
 

@@ -41,6 +41,25 @@ export const refusals = [
     explains: ({ code, message }) => code === 'value-invalid' && message.includes('e4m3 is for the scales of groups'),
   },
   {
+    id: 'axes of biases',
+    text: 'a bias has one axis; with another ch_axis Quark sets the spec and fails as soon as the layer runs',
+    explains: ({ code, where, message }) =>
+      code === 'shape-mismatch' &&
+      where.endsWith('.bias') &&
+      /^ch_axis -?\d+ is not an axis of shape \[\d+\]/.test(message),
+  },
+  {
+    id: 'softmax',
+    text: 'softmax_quant_spec quantizes attention probabilities while a model runs; no file says so, and it is refused when it is set',
+    explains: ({ code, where }) => code === 'not-implemented' && where === '/softmax_quant_spec',
+  },
+  {
+    id: 'algorithms that train',
+    text: 'AutoRound trains roundings, and TwoBitScalar its own codes; they are refused',
+    explains: ({ code, where, message }) =>
+      code === 'not-implemented' && where.startsWith('/algo_config') && /"(autoround|twobitscalar)"/.test(message),
+  },
+  {
     id: 'blocks of transposed weights',
     text: 'formats of simulated weights have no blocks along the first axis, which is where those of a Conv1D lie; Quark passes Conv1D over',
     explains: ({ code, where }) => code === 'format-unsupported' && /^transformer\.h\.\d+\./.test(where),

@@ -8,12 +8,6 @@ export const tensorDifferences = [
     text: 'for kv_cache_group Quark gives keys and values the larger of both output scales; here each has its own',
     explains: ({ name, scheme }) => scheme.endsWith('kv_cache fp8') && name.endsWith('.output_scale'),
   },
-  {
-    id: 'shared scales',
-    text: 'shared_scale_groups gives parallel layers (q, k, v; gate, up) one scale of the tensor; here every weight has its own',
-    explains: ({ name, scheme }) =>
-      /^(nvfp4|fp4_block16_scale_e4m3)$/.test(scheme) && /\.weight(_scale(_2)?)?$/.test(name),
-  },
 ];
 
 /** Of a config that ours refuses and Quark exports; `problem` is a diagnostic. */

@@ -2,7 +2,7 @@
 
 A MODEL is the name of one in tiny_models.py or a folder with a checkpoint, and :bfloat16 or :float16 for its weights in that dtype. Each is quantized with every scheme of Quark's own LLMTemplate and
 written by its exporter. Prints a line an export: {"model", "name", "source": folder of the float model, "activations": file, "folder",
-"seconds"}, or "error" for the last two where Quark fails. Static scales of activations are calibrated on FOLDER/tokens.safetensors, one
+"sharing": keys of the config that its export leaves out, "seconds"}, or "error" for the last two where Quark fails. Static scales of activations are calibrated on FOLDER/tokens.safetensors, one
 sequence a batch; what enters and leaves the layers of the float model then is in the file of activations.
 """
 import copy
@@ -23,6 +23,7 @@ from transformers import AutoModelForCausalLM
 
 # Routers are of no class that Quark quantizes, so its configs do not name them.
 EXCLUDED = ["lm_head"]
+SHARING = ("shared_scale_groups", "sync_moe_expert_input_amax")
 # One scheme of each kind of packing.
 PACKED = ("int4_wo_32", "uint4_wo_32", "uint4_wo_per_channel", "int4_fp8")
 
@@ -86,11 +87,13 @@ def write_activations(model, tokens, path):
 
 
 def export(model, tokens, target, arguments, export_arguments):
-    """Quantizes a copy of `model` and writes it into `target`."""
+    """Quantizes a copy of `model` and writes it into `target`; returns what its config says of scales that layers share."""
     config = LLMTemplate.get("llama").get_config(exclude_layers=EXCLUDED, **arguments)
+    sharing = {key: getattr(config, key) for key in SHARING}
     quantizer = ModelQuantizer(config)
     quantized = quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model), list(tokens.split(1))))
     export_safetensors(quantized, target, **export_arguments)
+    return sharing
 
 
 def main(folder, *names):
@@ -107,7 +110,7 @@ def main(folder, *names):
             start = time.monotonic()
             try:
                 with torch.no_grad():
-                    export(model, own_tokens, line["folder"], arguments, export_arguments)
+                    line["sharing"] = export(model, own_tokens, line["folder"], arguments, export_arguments)
                 line["seconds"] = time.monotonic() - start
             except (AssertionError, AttributeError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
                 line["error"] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"

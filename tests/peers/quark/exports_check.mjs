@@ -86,9 +86,10 @@ function blockOf(folder) {
 /** Of schemes whose activations have static scales of scales, weights alone are compared. */
 const isOfWeightsAlone = (scheme) => /^(nvfp4|fp4_block16)/.test(scheme);
 
-/** The config that Quark wrote. */
-function configOf(folder, name) {
-  const { algo_config, ...config } = blockOf(folder);
+/** The config that Quark wrote, with the keys that its export leaves out. */
+function configOf(folder, name, sharing) {
+  const { algo_config, ...block } = blockOf(folder);
+  const config = { ...block, ...sharing };
   if (isOfWeightsAlone(name)) config.global_quant_config.input_tensors = null;
   return config;
 }
@@ -134,10 +135,10 @@ class ExportCheck {
   }
 
   /** Whether ours takes the config. */
-  async quantize(name, { name: scheme, source, folder, activations }, target) {
+  async quantize(name, { name: scheme, source, folder, activations, sharing }, target) {
     const model = await this.quantizer.open(source);
     try {
-      const config = configOf(folder, scheme);
+      const config = configOf(folder, scheme, sharing);
       await this.quantizer.quantizeModel(model, config, { target, format: 'quark', calibration: activations });
       return true;
     } catch (error) {

@@ -32,10 +32,10 @@ def load(folder):
 
 
 def write_values(model, folder, source):
-    """A checkpoint of the dequantized weights."""
+    """A checkpoint of the dequantized weights; an export of values is opened with layers that have them."""
     os.makedirs(folder, exist_ok=True)
-    values = {f"{name}.weight": module._get_qweight(module.weight).float().contiguous()
-              for name, module in model.named_modules() if isinstance(module, QParamsLinear)}
+    values = {f"{name}.weight": (module._get_qweight(module.weight) if isinstance(module, QParamsLinear) else module.weight).float().clone()
+              for name, module in model.named_modules() if isinstance(module, (QParamsLinear, torch.nn.Linear))}
     save_file(values, os.path.join(folder, "model.safetensors"))
     shutil.copy(os.path.join(source, "config.json"), folder)
     with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:

@@ -48,8 +48,9 @@ export const numberDifferences = [
   },
   {
     id: 'logarithms of 16 bits',
-    text: 'scale_calculation_mode floor and ceil: Quark takes the logarithm in the dtype of a weight of 16 bits, which is rounded to a whole number near powers of two; here powers of two are read from the bits',
-    explains: ({ specs, dtype }) => dtype !== 'float32' && /^(floor|ceil)$/.test(specs[0].scale_calculation_mode ?? ''),
+    text: 'scale_calculation_mode floor and ceil, and bfp16: Quark takes the logarithm in the dtype of a weight of 16 bits, which is rounded to a whole number near powers of two; here powers of two are read from the bits',
+    explains: ({ specs: [{ dtype: codes, scale_calculation_mode }], dtype }) =>
+      dtype !== 'float32' && (codes === 'bfp16' || /^(floor|ceil)$/.test(scale_calculation_mode ?? '')),
   },
   {
     id: 'histograms of 16 bits',

@@ -129,8 +129,8 @@ export class Writer {
     // Copied, or cast to the dtype in which the loader computes.
     const kept = layersOf((action) => action !== 'quantize').filter((layer) => !quantized.has(layer));
     const { weight } = config.global_quant_config;
-    // Which code a value halfway between two gets: x/s + z is rounded; AMD Quark, and a plain simulation, round x/s.
-    const isShifted = weight.symmetric === false && format !== 'quark';
+    // Which code a value halfway between two gets: x/s + z is rounded; AMD Quark, a plain simulation and algorithms that choose codes round x/s.
+    const isShifted = weight.symmetric === false && format !== 'quark' && !algorithm;
     const order = isShifted ? { grid: { ...weight.grid, zero_point_order: 'before_rounding' } } : {};
     const scales = formatsOfFloat16Scales.includes(format) ? { scale_type: 'float16' } : {};
     const spec = { ...weight, ...scales, ...order };

@@ -31,6 +31,22 @@ def round_inputs(model, case):
             module.register_forward_pre_hook(round_first)
 
 
+def multiply_transposed(model, case):
+    """Multiplies with a copy [inputs, outputs] of the weights, which is what kernels of words decode to: the sums are the same to the bit."""
+    def product(weight, bias):
+        transposed = weight.detach().t().contiguous()
+
+        def forward(values):
+            made = torch.matmul(values.reshape(-1, values.shape[-1]), transposed).reshape(*values.shape[:-1], -1)
+            return made if bias is None else made + bias
+
+        return forward
+
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear) and any(layer.endswith(name) for layer in case["quantized"]):
+            module.forward = product(module.weight, module.bias)
+
+
 def load(folder, case, ignored=(), **options):
     """The model, all its weights found; tensors whose names end with one of `ignored` may be left."""
     auto = AutoModel if case["isEncoder"] else AutoModelForCausalLM
@@ -54,10 +70,13 @@ def compute(model, case):
     return logits, made[0, ids.shape[1]:].tolist()
 
 
-def run(folder, case, is_reference, **options):
+def run(folder, case, is_reference, are_transposed=False, **options):
+    """`are_transposed`: the runtime multiplies with weights [inputs, outputs]."""
     model = load(folder, case, **options)
     if not is_reference:
         return compute(model, case)
+    if are_transposed:
+        multiply_transposed(model, case)
     if case["inputs"]:
         round_inputs(model, case)
     answer = compute(model, case)

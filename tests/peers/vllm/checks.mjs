@@ -63,7 +63,12 @@ const cases = [
   ...casesOf({ ...smollm2, ...compressed, presets: ['int4_wo_64'] }),
   // One wrong scale of a row moves logits by 0.28 and 0.06 of the largest, less than the bounds of inputs that are rounded by other kernels: what
   // shows it is transformers, where both runs are equal to the bit.
-  ...casesOf({ ...inFloat32, ...compressed, presets: ['int8_dynamic', 'ptpc_fp8'] }),
+  ...casesOf({ ...inFloat32, ...compressed, presets: ['int8_dynamic', 'ptpc_fp8', ...wordPresets] }),
+  ...casesOf({ ...inFloat32, format: 'awq', presets: ['uint4_wo_64'] }),
+  ...casesOf({ ...inFloat32, format: 'gptq', presets: ['int4_wo_64'] }),
+  ...casesOf({ ...inFloat32, ...compressed, isWrong: true, presets: wordPresets }),
+  ...casesOf({ ...inFloat32, format: 'awq', isWrong: true, presets: ['uint4_wo_64'] }),
+  ...casesOf({ ...inFloat32, format: 'gptq', isWrong: true, presets: ['int4_wo_64'] }),
 ];
 
 /** Rows of the table of `npm run test:peers`. */

@@ -84,7 +84,7 @@ async function auto(context: Context, path: string, options: AutoOptions): Promi
   await checkReportPath(file, [path, texts], '--output');
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal, options);
-  const { tokens, file: tokenFile } = await openTokens(quantizer, model, options, signal);
+  const { tokens, file: tokenFile } = await openTokens(quantizer, [model], options, signal);
   await using _ = tokenFile;
   await checkReportPath(
     file,

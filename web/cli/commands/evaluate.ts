@@ -1,6 +1,6 @@
-/** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte. */
+/** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte; with `--against`, the KLD to another model. */
 import { type Command, Option } from 'commander';
-import { createQuantizer, type Evaluation } from '../../lib/node.js';
+import { createQuantizer, type Divergence, type Evaluation } from '../../lib/node.js';
 import { durationText, plural } from '../../present/units.js';
 import {
   addOutputOptions,
@@ -21,6 +21,8 @@ interface EvaluateCommand extends ResourceOptions, ReportOptions, TokenOptions, 
   bytesPerToken?: number;
   activations: 'float32' | 'int8';
   source?: string;
+  against?: string;
+  scored?: 'all' | 'second-half';
 }
 
 /** Standard error of the mean over sequences, in bits per byte (or token). */
@@ -31,9 +33,41 @@ function standardError({ sequenceLosses, bytes, tokens }: Evaluation): number {
   return (Math.sqrt(variance / count) * count) / Math.LN2 / (bytes ?? tokens);
 }
 
-function evaluationLines(model: string, text: string, found: Evaluation, { terminal }: Context): string[] {
+const plusMinus = (value: number, error: number, digits: number) =>
+  `${value.toFixed(digits)} ± ${error.toFixed(digits)}`;
+
+/** The rows that llama-perplexity --kl-divergence prints of these. */
+function divergenceRows(against: string, found: Divergence): string[] {
+  const percent = (share: number, error: number) => `${plusMinus(100 * share, 100 * error, 3)} %`;
+  return [
+    '',
+    `against ${printable(against)}`,
+    `mean KLD        ${plusMinus(found.meanKld, found.meanKldError, 6)}`,
+    `median KLD      ${found.medianKld.toFixed(6)}`,
+    `99 % KLD        ${found.kld99.toFixed(6)}`,
+    `99.9 % KLD      ${found.kld999.toFixed(6)}`,
+    `maximum KLD     ${found.maxKld.toFixed(6)}`,
+    `same top token  ${percent(found.sameTop, found.sameTopError)}`,
+    `ln(PPL ratio)   ${plusMinus(found.logPerplexityRatio, found.logPerplexityRatioError, 6)}`,
+  ];
+}
+
+/** How the numbers were made. */
+function basisLine({ tokens, sequences, length, scored, durationMs }: Evaluation, given: string): string {
+  const sequencesText = `${plural(sequences, 'sequence')} of ${tokens + sequences < sequences * length ? 'up to ' : ''}${length} tokens`;
+  const which = scored === 'all' ? '' : ', in the second half of each';
+  return `${tokens} predictions in ${sequencesText}${which}, of ${printable(given)}, ${durationText(durationMs)}`;
+}
+
+function evaluationLines(
+  model: string,
+  text: string,
+  found: Evaluation,
+  { given, against }: { given: string; against: string | undefined },
+  { terminal }: Context,
+): string[] {
   const { out: colors } = terminal;
-  const { bitsPerByte, bitsPerToken, perplexity, tokens, sequences, length } = found;
+  const { bitsPerByte, bitsPerToken, perplexity, sequences, divergence } = found;
   const error = sequences > 1 ? colors.dim(` ± ${standardError(found).toFixed(4)}`) : '';
   const rows = [
     bitsPerByte === null ? null : `bits per byte   ${colors.bold(bitsPerByte.toFixed(4))}${error}`,
@@ -44,10 +78,9 @@ function evaluationLines(model: string, text: string, found: Evaluation, { termi
     `${colors.bold(printable(model))}  ${colors.dim(text)}`,
     '',
     ...rows.filter((row) => row !== null),
+    ...(divergence && against !== undefined ? divergenceRows(against, divergence) : []),
     '',
-    colors.dim(
-      `${tokens} predictions in ${plural(sequences, 'sequence')} of ${tokens + sequences < sequences * length ? 'up to ' : ''}${length} tokens, ${durationText(found.durationMs)}`,
-    ),
+    colors.dim(basisLine(found, given)),
   ];
 }
 
@@ -58,21 +91,28 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal, options);
   await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
-  const { tokens, file } = await openTokens(quantizer, source ?? model, options, signal);
+  const { against: referencePath } = options;
+  await using against = referencePath === undefined ? null : await openModel(quantizer, referencePath, signal, options);
+  const tokenizers = [source, model, against].filter((one) => one !== null);
+  const { tokens, file } = await openTokens(quantizer, tokenizers, options, signal);
   await using _ = file;
   await checkReportPath(options, [...(await modelPaths(path, model)), ...(file ? await modelPaths(given, file) : [])]);
   const bar = new ProgressBar(terminal);
   try {
-    const document = await quantizer.languageModel(model, source ? { source } : {}).evaluate({
+    const found = await quantizer.languageModel(model, source ? { source } : {}).evaluate({
       tokens,
       activations: options.activations,
       ...(options.tensor !== undefined && { tensor: options.tensor }),
+      ...(against && { against }),
+      ...(options.scored !== undefined && { scored: options.scored }),
       ...(options.bytesPerToken !== undefined && { bytesPerToken: options.bytesPerToken }),
       signal,
       onProgress: bar.update,
     });
+    const document = { ...found, data: given, ...(referencePath !== undefined && { against: referencePath }) };
     if (options.report !== undefined) await writeReport(options.report, document);
-    return { document, lines: evaluationLines(path, modelText(model), document, context) };
+    const names = { given, against: referencePath };
+    return { document, lines: evaluationLines(path, modelText(model), found, names, context) };
   } finally {
     bar.stop();
   }
@@ -81,11 +121,21 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
 export function addEvaluate(program: Command, run: Run): void {
   const command = program
     .command('evaluate')
-    .description('perplexity and bits per byte of a Llama-architecture model, quantized or not')
+    .description('perplexity and bits per byte of a Llama-architecture model, quantized or not, and its KLD to another')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)
     .option('--source <folder>', 'for a GGUF file: the folder it was made from, with tokenizer.json and config.json')
+    .option(
+      '--against <model>',
+      'the model it was made from: KLD, same top token and ln(PPL ratio) as llama-perplexity has them',
+    )
+    .addOption(
+      new Option(
+        '--scored <tokens>',
+        'tokens that count (default: all; with --against the second half of each sequence)',
+      ).choices(['all', 'second-half']),
+    )
     .addOption(
       new Option('--activations <precision>', 'int8: quantize inputs of linear layers per token, as in W8A8')
         .choices(['float32', 'int8'])

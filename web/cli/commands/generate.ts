@@ -20,7 +20,10 @@ async function generate({ signal, terminal }: Context, path: string, options: Ge
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal, options);
   await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
-  const tokenizer = await openTokenizer(source ?? model, 'put it there, or name its folder with --source');
+  const tokenizer = await openTokenizer(
+    source ? [source, model] : [model],
+    'put it there, or name its folder with --source',
+  );
   const bar = new ProgressBar(terminal);
   try {
     const given = { text, tokenizer, count, signal };

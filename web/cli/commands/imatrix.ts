@@ -23,7 +23,7 @@ async function imatrix({ signal, terminal }: Context, path: string, options: Ima
   await checkReportPath(file, [path, texts], '--output');
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal, options);
-  const { tokens, file: tokenFile } = await openTokens(quantizer, model, options, signal);
+  const { tokens, file: tokenFile } = await openTokens(quantizer, [model], options, signal);
   await using _ = tokenFile;
   const inputs = [...(await modelPaths(path, model)), ...(tokenFile ? await modelPaths(texts, tokenFile) : [])];
   await checkReportPath(file, inputs, '--output');

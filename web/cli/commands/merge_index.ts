@@ -1,13 +1,14 @@
 /** `wasmquant merge-index <folder>`: merges the parts that `quantize --shards` wrote into one model. */
 import type { Command } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
+import { otherDiagnostics } from '../../present/output_size.js';
 import { plural } from '../../present/units.js';
 import { addOutputOptions, addReportOptions, type ReportOptions } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { checkReportPath, writeReport } from '../report_file.js';
 import { printable } from '../terminal.js';
-import { totalsText } from './plan.js';
+import { headlineLines } from './plan.js';
 
 async function mergeIndex({ terminal }: Context, folder: string, options: ReportOptions): Promise<Outcome> {
   await checkReportPath(options, [folder]);
@@ -15,14 +16,15 @@ async function mergeIndex({ terminal }: Context, folder: string, options: Report
   const report = await quantizer.mergeShards(folder, { overwrite: options.force === true });
   if (options.report !== undefined) await writeReport(options.report, report);
   const { out: colors } = terminal;
+  const diagnostics = otherDiagnostics(report.diagnostics);
   return {
     document: { ...report, output: folder },
     lines: [
       `${colors.bold(printable(folder))}  ${colors.dim(`${plural(report.files.length, 'file')}, ${report.format}`)}`,
       '',
-      colors.bold(totalsText(report.totals)),
+      ...headlineLines(report, colors),
       ...(options.report !== undefined ? [colors.dim(`report of every tensor: ${printable(options.report)}`)] : []),
-      ...(report.diagnostics.length > 0 ? ['', ...diagnosticLines(report.diagnostics, colors)] : []),
+      ...(diagnostics.length > 0 ? ['', ...diagnosticLines(diagnostics, colors)] : []),
     ],
   };
 }

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Model, OutputFormat, Plan, PlannedTensor, Totals } from '../../lib/node.js';
 import { createQuantizer, planJson } from '../../lib/node.js';
+import { isOfSize, otherDiagnostics } from '../../present/output_size.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, plural, shapeText, shareText } from '../../present/units.js';
 import {
@@ -24,6 +25,7 @@ import { diagnosticLines } from '../diagnostics.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { table } from '../tables.js';
+import type { Colors } from '../terminal.js';
 import { printable } from '../terminal.js';
 
 interface PlanOptions extends ConfigOptions, OnnxFlags, GgufFlags, InclusionFlags, ModelFlags {
@@ -42,6 +44,12 @@ export function totalsText(totals: Totals): string {
   ];
   if (quantized > 0 && Number.isFinite(bitsPerWeight)) parts.push(`${bitsPerWeight.toFixed(2)} bits per weight`);
   return parts.join(', ');
+}
+
+/** The totals, and below them that the result is larger than the model. */
+export function headlineLines({ totals, diagnostics }: Pick<Plan, 'totals' | 'diagnostics'>, colors: Colors): string[] {
+  const larger = diagnostics.filter(isOfSize).map(({ message, hint }) => `${message}; ${hint}`);
+  return [colors.bold(totalsText(totals)), ...larger.map((text) => colors.yellow(printable(text)))];
 }
 
 const sum = (row: Row, value: (tensor: PlannedTensor) => number) =>
@@ -78,14 +86,14 @@ function planLines(argument: string, model: Model, plan: Plan, options: PlanOpti
     ],
     { colors, columns },
   );
-  const diagnostics = [...model.diagnostics, ...plan.diagnostics];
+  const diagnostics = [...model.diagnostics, ...otherDiagnostics(plan.diagnostics)];
   const files = plan.files.map((file) => `${printable(file.name)} ${bytesText(file.bytes)}`).sort();
   return [
     `${colors.bold(printable(argument))}  ${colors.dim(`${modelText(model)} → ${plan.format}`)}`,
     '',
     ...lines,
     '',
-    colors.bold(totalsText(plan.totals)),
+    ...headlineLines(plan, colors),
     ...coverageLines(plan.totals.coverage, { colors, columns }),
     colors.dim(`${plural(files.length, 'file')}: ${files.join(', ')}`),
     ...(diagnostics.length > 0 ? ['', ...diagnosticLines(diagnostics, colors)] : []),

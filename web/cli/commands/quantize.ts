@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Model, OutputFormat, Plan, QuantizeModelOptions, Report, ShardPart } from '../../lib/node.js';
 import { createQuantizer, outputFormatsOf } from '../../lib/node.js';
+import { otherDiagnostics } from '../../present/output_size.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, durationText, plural } from '../../present/units.js';
 import {
@@ -40,7 +41,7 @@ import type { Colors } from '../terminal.js';
 import { printable } from '../terminal.js';
 import { openText } from '../token_source.js';
 import { errorColumns, isExact, worstFirst } from './compare.js';
-import { totalsText } from './plan.js';
+import { headlineLines } from './plan.js';
 
 interface QuantizeOptions
   extends ConfigOptions,
@@ -116,12 +117,12 @@ function reportLines(
     .slice(0, kWorstShown);
   const rate = report.durationMs > 0 ? `, ${bytesText((bytesBefore / report.durationMs) * 1000)}/s` : '';
   const where = report.threads > 0 ? plural(report.threads, 'worker') : 'no workers';
-  const diagnostics = [...model.diagnostics, ...report.diagnostics];
+  const diagnostics = [...model.diagnostics, ...otherDiagnostics(report.diagnostics)];
   const load = report.shards ? [] : loadLines(model, report, options.output, isFolder);
   return [
     `${colors.bold(printable(argument))} → ${colors.bold(printable(options.output))}  ${colors.dim(`${modelText(model)} → ${report.format}`)}`,
     '',
-    colors.bold(totalsText(report.totals)),
+    ...headlineLines(report, colors),
     ...(quantized > 0 ? [specsText(report.tensors)] : []),
     ...coverageLines(report.totals.coverage, { colors, columns }),
     colors.dim(`done in ${durationText(report.durationMs)}${rate}, ${where}`),
@@ -157,17 +158,16 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   const text =
     calibrationText === undefined
       ? null
-      : { ...(await openText(model, calibrationText)), sequences: kCalibrationSequences };
+      : { ...(await openText([model], calibrationText)), sequences: kCalibrationSequences };
   await checkReportPath(options, [
     ...(await modelPaths(argument, model)),
     ...(calibration ? await modelPaths(options.calibration ?? '', calibration) : []),
   ]);
   const choices = await planOptions(options);
   if (terminal.live) {
-    const { tensors, totals } = quantizer.plan(model, config, choices);
-    err.write(
-      `${terminal.err.dim(`${specsText(tensors)}; ${bytesText(totals.bytesBefore)} → ${bytesText(totals.bytesAfter)}`)}\n`,
-    );
+    const plan = quantizer.plan(model, config, choices);
+    const lines = [terminal.err.dim(specsText(plan.tensors)), ...headlineLines(plan, terminal.err)];
+    err.write(`${lines.filter(Boolean).join('\n')}\n`);
   }
 
   const bar = new ProgressBar(terminal);

@@ -1,5 +1,6 @@
 // Diagnostics. Equal messages at several places are one entry with a list of places.
 import type { Diagnostic } from 'wasmquant';
+import { codeTexts } from '../../present/generated/code_texts';
 
 /** Number shown before the rest is folded. */
 const shownAtOnce = 3;
@@ -36,14 +37,26 @@ function Places({ places }: { places: string[] }) {
   );
 }
 
+/** The code, and on hover what it means and what to do. */
+function Code({ code }: { code: string }) {
+  const text = codeTexts[code];
+  return (
+    <code class="diagnostic-code" title={text && `${text.meaning} ${text.advice}`}>
+      {code}
+    </code>
+  );
+}
+
 function Items({ entries }: { entries: Entry[] }) {
   return (
     <ul>
-      {entries.map(({ diagnostic: { severity, message, hint }, places }) => (
+      {entries.map(({ diagnostic: { severity, code, message, hint }, places }) => (
         <li key={`${severity} ${message}`} class={`diagnostic diagnostic-${severity}`}>
           <span class="diagnostic-severity">{severity}</span>
           <div>
-            <p>{message}</p>
+            <p>
+              {message} <Code code={code} />
+            </p>
             {hint && <p class="diagnostic-hint">{hint}</p>}
             <Places places={places} />
           </div>

@@ -1,4 +1,5 @@
 import { formats } from 'wasmquant';
+import { otherDiagnostics } from '../../present/output_size';
 import { Diagnostics } from '../app/diagnostics';
 import { quantizer } from '../app/engine';
 import { FailureMessage } from '../app/failure';
@@ -80,7 +81,7 @@ export function ChoosePanel() {
         </p>
       </div>
       <ConfigText />
-      {planned.value.plan && <Diagnostics items={planned.value.plan.diagnostics} />}
+      {planned.value.plan && <Diagnostics items={otherDiagnostics(planned.value.plan.diagnostics)} />}
       {planned.value.failure && <FailureMessage failure={planned.value.failure} />}
     </section>
   );

@@ -41,7 +41,7 @@ export function reportHtml({ report, config, modelTitle, configTitle, plan }: Fi
   const { totals } = report;
   const figures = [
     [
-      'Weights',
+      'File size',
       `${bytesText(totals.bytesBefore)} → ${bytesText(totals.bytesAfter)}, ${ratioText(totals.bytesBefore, totals.bytesAfter)}`,
     ],
     ['Bits per quantized weight', totals.bitsPerWeight.toFixed(2)],

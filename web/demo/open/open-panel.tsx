@@ -12,7 +12,7 @@ function elements(shape: number[]): number {
 }
 
 function ModelFacts({ title, model }: OpenedModel) {
-  const size = model.files.reduce((sum, file) => sum + file.bytes, 0);
+  const size = model.bytes;
   const weights = model.tensors.reduce((sum, tensor) => sum + elements(tensor.shape), 0);
   const architectures = model.config?.architectures;
   const facts = [

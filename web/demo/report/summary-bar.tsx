@@ -1,5 +1,6 @@
-// What the run costs and saves. Sizes are exact before the run: they depend only on shapes and specs.
+// What the run costs and saves. Sizes are those of files, and exact before the run.
 import { percentText } from '../../present/coverage';
+import { isOfSize } from '../../present/output_size';
 import { bytesText, countText, decibels, durationText, ratioText } from '../../present/units';
 import { planned } from '../configure/choice';
 import { shownReport } from '../run/runs';
@@ -23,14 +24,20 @@ export function SummaryBar() {
   if (!plan) return null;
   const report = shownReport.value;
   const { tensors, quantized, bytesBefore, bytesAfter, bitsPerWeight, coverage } = report?.totals ?? plan.totals;
+  const larger = plan.diagnostics.find(isOfSize);
   const measured = report?.tensors.flatMap(({ error }) => (error ? [error.sqnrDb] : [])) ?? [];
   const lowest = Math.min(...measured);
   return (
     <section class="summary-section" aria-label="Summary">
+      {larger && (
+        <p class="message message-warning" role="status">
+          {larger.message}; {larger.hint}
+        </p>
+      )}
       <SizeBar plan={plan} />
       <dl class="summary">
         <Figure
-          label="Weights"
+          label="File size"
           value={`${bytesText(bytesBefore)} → ${bytesText(bytesAfter)}`}
           note={ratioText(bytesBefore, bytesAfter)}
         />

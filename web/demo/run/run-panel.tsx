@@ -41,7 +41,6 @@ function DestinationChoice() {
 function Ready({ again }: { again: boolean }) {
   const button = useRef<HTMLButtonElement>(null);
   const { plan } = planned.value;
-  const bytesWritten = plan?.files.reduce((sum, file) => sum + file.bytes, 0) ?? 0;
   const model = opened.value?.model;
   const hasGraph = model !== undefined && formats.inputs[model.format].hasGraph;
   const config = chosenConfig.value;
@@ -71,7 +70,7 @@ function Ready({ again }: { again: boolean }) {
       >
         {again ? 'Quantize again' : 'Quantize'}
       </button>
-      <p class="fine">{missing ?? `Writes ${bytesText(bytesWritten)}.`}</p>
+      <p class="fine">{missing ?? `Writes ${bytesText(plan?.totals.bytesAfter ?? 0)}.`}</p>
     </>
   );
 }

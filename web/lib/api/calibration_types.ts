@@ -122,13 +122,52 @@ export interface EvaluateOptions {
   bytesPerToken?: number;
   /** `int8`: quantizes the inputs of linear layers per token, as W8A8 runtimes do. Default `float32`. */
   activations?: 'float32' | 'int8';
+  /**
+   * The reference, usually the model before it was quantized, opened by the same quantizer; of any format that `evaluate`
+   * runs, with the same vocabulary. The result then has `divergence`. Both models share a worker's memory.
+   */
+  against?: Model;
+  /**
+   * `all`: every token but the first of its sequence counts. `second-half`: of a sequence of L tokens only those from L / 2 + 1
+   * (rounded down) on, and text is cut as llama-perplexity does. Default `all`; with `against` `second-half`.
+   */
+  scored?: 'all' | 'second-half';
   /** Cancels. */
   signal?: AbortSignal;
   /** Every batch of sequences reads all tensors; `count` and `bytesTotal` cover all batches. */
   onProgress?: (progress: Progress) => void;
 }
 
-/** How well a model predicts each token except the first of its sequence. */
+/**
+ * How far a model's predictions are from a reference's over the scored tokens, defined as `llama-perplexity --kl-divergence`
+ * does. KLD is KL(reference || model) of one token's prediction, in nats; errors are standard errors over tokens.
+ */
+export interface Divergence {
+  /** Mean KLD. */
+  meanKld: number;
+  /** Standard error of it. */
+  meanKldError: number;
+  /** Median KLD. */
+  medianKld: number;
+  /** 99 % of tokens have at most this KLD. */
+  kld99: number;
+  /** 99.9 % of tokens have at most this KLD. */
+  kld999: number;
+  /** Largest KLD. */
+  maxKld: number;
+  /** Share of tokens, 0 to 1, for which both models find the same token the most probable one. */
+  sameTop: number;
+  /** Standard error of it. */
+  sameTopError: number;
+  /** Mean of ln(PPL(model) / PPL(reference)). */
+  logPerplexityRatio: number;
+  /** Standard error of it. */
+  logPerplexityRatioError: number;
+  /** The reference's perplexity. */
+  referencePerplexity: number;
+}
+
+/** How well a model predicts the scored tokens. */
 export interface Evaluation {
   /** Mean of -log2 p per byte of text; null if the bytes are unknown. */
   bitsPerByte: number | null;
@@ -136,7 +175,9 @@ export interface Evaluation {
   bitsPerToken: number;
   /** 2 to the bits per token. */
   perplexity: number;
-  /** Predicted tokens. */
+  /** Which tokens were scored; see {@link EvaluateOptions}. */
+  scored: 'all' | 'second-half';
+  /** Scored tokens. */
   tokens: number;
   /** Bytes of text in these tokens; special tokens have none. */
   bytes: number | null;
@@ -144,8 +185,10 @@ export interface Evaluation {
   sequences: number;
   /** Tokens of the longest sequence. */
   length: number;
-  /** Sum of -ln p of each sequence, for standard errors of differences between models; 0 for one of one token. */
+  /** Sum of -ln p over the scored tokens of each sequence, for standard errors of differences between models; 0 where there are none. */
   sequenceLosses: number[];
+  /** With `against`: how far the model is from it. */
+  divergence?: Divergence;
   /** Wall time in milliseconds. */
   durationMs: number;
   /** Number of workers used. */

@@ -1,50 +1,9 @@
-// The only error class. Core codes are the rows of src/core/error.def; the library adds files, targets and workers.
+// The only error class. Its codes are the rows of src/core/codes/error.def: the core's, and those of files, targets and workers.
 
+import { coreErrorCodes, libraryErrorCodes } from '../generated/codes.js';
 import type { Diagnostic } from './diagnostic_types.js';
 
-/** Codes that the core reports, in the order of src/core/error.def. */
-export const coreErrorCodes = [
-  'argument-invalid',
-  'json-invalid',
-  'config-invalid',
-  'spec-invalid',
-  'shape-mismatch',
-  'group-size-invalid',
-  'value-not-finite',
-  'value-overflow',
-  'format-unknown',
-  'file-truncated',
-  'file-invalid',
-  'file-too-large',
-  'tensor-missing',
-  'tensor-duplicate',
-  'dtype-unsupported',
-  'format-unsupported',
-  'nothing-quantized',
-  'memory-budget',
-  'not-implemented',
-  'state-invalid',
-] as const;
-
-/** Codes that the library adds. */
-export const libraryErrorCodes = [
-  /** A source is missing, unreachable or not a model. */
-  'source-invalid',
-  /** The target cannot take the output: wrong kind, not writable, or it contains the input. */
-  'target-invalid',
-  /** The output exists and `overwrite` is not set. */
-  'target-exists',
-  /** Reading failed midway; `cause` is the host's error. */
-  'read-failed',
-  /** Writing failed midway (disk full, stream refused); `cause` is the host's error. */
-  'write-failed',
-  /** wasmquant.wasm could not be fetched, compiled or started. */
-  'engine-unavailable',
-  /** The WebAssembly code trapped in this thread, usually out of memory. */
-  'engine-crashed',
-  /** A worker died twice on the same job, or could not be started. */
-  'worker-crashed',
-] as const;
+export { coreErrorCodes, libraryErrorCodes };
 
 /** One of {@link coreErrorCodes}. */
 export type CoreErrorCode = (typeof coreErrorCodes)[number];

@@ -17,6 +17,8 @@ export const evaluateOptions: Kinds<EvaluateOptions> = {
   ...watched,
   bytesPerToken: 'number',
   activations: ['float32', 'int8'],
+  against: 'any', // evaluate says more
+  scored: ['all', 'second-half'],
 };
 
 export const generateOptions: Kinds<GenerateOptions> = {

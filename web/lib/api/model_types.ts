@@ -40,6 +40,8 @@ export interface Model extends AsyncDisposable {
   format: InputFormat;
   /** Every file of the model, in order. */
   files: FileSize[];
+  /** Bytes of the files where they lie: arrays that are compressed in an archive count as such. */
+  bytes: number;
   /** Every tensor, in file order. Tensors share shape objects: do not modify them. */
   tensors: TensorInfo[];
   /** Metadata of the file headers. */

@@ -122,15 +122,16 @@ export interface PlanJson extends Omit<Plan, 'tensors'> {
   tensors: PlannedTensorJson[];
 }
 
-/** Sums over the tensors of a plan or report. */
+/** Sums over a plan or report: tensors, and sizes of whole files. */
 export interface Totals {
   /** Number of tensors. */
   tensors: number;
   /** Number of quantized tensors. */
   quantized: number;
-  /** Bytes of all tensors in the model. */
+  /** Bytes of the model's weight files: tensors, headers, graph, tokenizer of a GGUF file, everything in them. */
   bytesBefore: number;
-  /** Bytes of all tensors in the output. */
+  /** Bytes of the weight files that are written, likewise: the sum over `Plan.files`. Small files of a folder, such as
+   * config.json, are not counted. */
   bytesAfter: number;
   /** Bits per element of the quantized weights, including scales and zero points. */
   bitsPerWeight: number;

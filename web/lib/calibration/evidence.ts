@@ -27,7 +27,7 @@ const fewDirections = 8;
 
 function remark(
   severity: Diagnostic['severity'],
-  code: string,
+  code: Diagnostic['code'],
   layers: Judged[],
   { what, detail, hint }: { what: string; detail(layer: LayerCalibration): string; hint: string },
 ): Diagnostic[] {

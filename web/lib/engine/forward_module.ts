@@ -21,6 +21,17 @@ export interface BoundForwardPass {
   delete(): void;
 }
 
+/** A model's predictions and a reference's: two passes of the same tokens, whose heads are loaded tile by tile. */
+export interface BoundDivergence {
+  /** JSON `{reference, model}`: whether to load the next tile of its head; or the constructor's error. */
+  behind(): string;
+  /** Compares a portion's logits of the tokens that both heads have loaded. JSON null. */
+  run(portion: number): string;
+  /** After the last tile of both. JSON `{pointer, count}`: float64, `valuesPerPosition` for each scored position. */
+  positions(): string;
+  delete(): void;
+}
+
 /** Calibration results for the requests of a plan. */
 export interface FoundActivations {
   found: object[];
@@ -98,13 +109,14 @@ export interface BoundSensitivityProbe {
 }
 
 export interface ForwardModule {
-  /** `config`: config.json. `options`: JSON `{activations, lengths, keepsStates?}`. `tokens`: int32, sequences of `lengths`. */
+  /** `config`: config.json. `options`: JSON `{activations, lengths, keepsStates?, scored?}`. `tokens`: int32, sequences of `lengths`. */
   ForwardPass: new (
     config: string,
     options: string,
     tokens: number,
     count: number,
   ) => BoundForwardPass;
+  Divergence: new (reference: BoundForwardPass, model: BoundForwardPass) => BoundDivergence;
   /** `requests`: the plan's. */
   ActivationObserver: new (
     requests: string,

@@ -209,12 +209,16 @@ function choose(
   const elements = layers.reduce((sum, layer) => sum + layer.elements, 0);
   const own = (chosen: (layer: AutoLayer) => number) =>
     layers.reduce((sum, layer) => sum + (layer.choices[chosen(layer)]?.bytes ?? 0), 0);
-  // Bytes outside of these layers are constant.
-  const cheapest = spend(layers, { bytes: 0 });
-  layers.forEach((layer, i) => {
-    layer.chosen = cheapest[i] ?? 0;
-  });
-  const { totals } = planOf(configOf(candidates, layers, base));
+  const taken = (limit: { bytes?: number; loss?: number }) => {
+    const chosen = spend(layers, limit);
+    layers.forEach((layer, i) => {
+      layer.chosen = chosen[i] ?? 0;
+    });
+    const config = configOf(candidates, layers, base);
+    return { config, totals: planOf(config).totals };
+  };
+  // Bytes outside of these layers are constant, but for the lengths of headers.
+  const { totals } = taken({ bytes: 0 });
   const cheapestBytes = own(({ chosen }) => chosen);
   const ofOthers = totals.bytesAfter - cheapestBytes;
   const limit =
@@ -226,15 +230,15 @@ function choose(
     const detail = `${budget.value} is too little: the smallest candidates need ${least}`;
     throw failure('argument-invalid', budget.key, detail);
   }
-  const chosen = spend(layers, limit);
-  layers.forEach((layer, i) => {
-    layer.chosen = chosen[i] ?? 0;
-  });
+  let found = taken(limit);
+  while (budget.key === 'targetBytes' && limit.bytes !== undefined && found.totals.bytesAfter > budget.value) {
+    limit.bytes = Math.max(cheapestBytes, limit.bytes - (found.totals.bytesAfter - budget.value));
+    found = taken(limit);
+  }
   const loss = layers.reduce((sum, layer) => sum + (layer.choices[layer.chosen]?.loss ?? 0), 0);
   if (limit.loss !== undefined && loss > limit.loss) {
     const detail = `${limit.loss} is out of reach: the best candidates have ${loss}`;
     throw failure('argument-invalid', 'maxLoss', detail);
   }
-  const config = configOf(candidates, layers, base);
-  return { config, candidates: candidates.map(({ spec }) => spec), layers, totals: planOf(config).totals, loss };
+  return { ...found, candidates: candidates.map(({ spec }) => spec), layers, loss };
 }

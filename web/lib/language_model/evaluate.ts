@@ -1,4 +1,5 @@
-// Perplexity and bits per byte. Losses are added in sequence order, so the split among workers does not matter.
+// Perplexity and bits per byte, and the divergence from a reference. Losses are added in sequence order, so the split among workers
+// does not matter.
 
 import { check } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
@@ -6,20 +7,35 @@ import { evaluateOptions } from '../api/language_model_kinds.js';
 import type { EvaluateOptions, Evaluation } from '../api/types.js';
 import type { MemoryPlan } from '../engine/memory.js';
 import { abortable, linkedController } from '../io/abort.js';
-import type { OpenedModel } from '../model/model.js';
+import { OpenedModel } from '../model/model.js';
 import { tokenBytesOf } from '../model/token_bytes.js';
-import { longestOf, partOf, type TokenBatch } from '../model/tokens.js';
-import { type ForwardPlanJson, forwardBatchOf, forwardBesidesBytes } from '../plan/forward_plan.js';
+import { longestOf, partOf, type TokenBatch, type Windows } from '../model/tokens.js';
+import { type ForwardPlanJson, forwardBatchOf, forwardBesidesBytes, forwardPlanOf } from '../plan/forward_plan.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { type Workshop, withMaterials } from '../pool/workshop.js';
-import type { ForwardStep, ForwardWork } from '../worker/jobs.js';
+import { type ForwardStep, type ForwardWork, type JobPart, valuesPerPosition } from '../worker/jobs.js';
+import { divergenceOf } from './divergence.js';
+
+/** What of a plan decides how many tokens fit. */
+type PassMemory = Pick<ForwardPlanJson, 'tokenBytes' | 'workingBytes'> & { steps: readonly { floatBytes: number }[] };
+
+/** A reference and a model in one worker. */
+function bothOf(plans: readonly ForwardPlanJson[]): PassMemory {
+  const sum = (of: (plan: ForwardPlanJson) => number) => plans.reduce((all, plan) => all + of(plan), 0);
+  const blocks = sum(({ steps }) => Math.max(...steps.map(({ floatBytes }) => floatBytes)));
+  return {
+    tokenBytes: sum(({ tokenBytes }) => tokenBytes),
+    workingBytes: sum(({ workingBytes }) => workingBytes),
+    steps: [{ floatBytes: blocks }],
+  };
+}
 
 /** Splits sequences into batches [first, last) that fit the workers' memory, as even as whole sequences can be. Errors:
  * memory-budget. */
 export function batchesOf(
   memory: MemoryPlan,
-  plan: ForwardPlanJson,
+  plan: PassMemory,
   lengths: readonly number[],
 ): { first: number; last: number }[] {
   const stepBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
@@ -52,12 +68,21 @@ function filled(lengths: readonly number[], even: number, most: number): { first
   return batches;
 }
 
-/** Bytes of text in the predicted tokens, all but the first of each sequence; null if a token's are unknown. */
-function predictedBytes({ ids, lengths }: TokenBatch, bytes: Map<number, number> | null): number | null {
+/** The first position of a sequence whose next token is scored. */
+const firstScored = (length: number, scored: Scored) => (scored === 'all' ? 0 : Math.floor(length / 2));
+
+type Scored = NonNullable<EvaluateOptions['scored']>;
+
+/** Scored positions of each sequence. */
+const scoredCounts = (lengths: readonly number[], scored: Scored) =>
+  lengths.map((length) => Math.max(0, length - 1 - firstScored(length, scored)));
+
+/** Bytes of text in the scored tokens; null if a token's are unknown. */
+function scoredBytes({ ids, lengths }: TokenBatch, scored: Scored, bytes: Map<number, number> | null): number | null {
   let sum = 0;
   let at = 0;
   for (const length of lengths) {
-    for (const id of ids.subarray(at + 1, at + length)) {
+    for (const id of ids.subarray(at + 1 + firstScored(length, scored), at + length)) {
       const known = bytes?.get(id);
       if (known === undefined) return null;
       sum += known;
@@ -67,10 +92,48 @@ function predictedBytes({ ids, lengths }: TokenBatch, bytes: Map<number, number>
   return sum;
 }
 
-/** From the tokenizer.json of the folder that a GGUF file was made from, else the model's own. */
-async function bytesByToken(model: OpenedModel, source: OpenedModel | undefined): Promise<Map<number, number> | null> {
-  return (source && (await tokenBytesOf(source))) ?? tokenBytesOf(model);
+/** From the first tokenizer.json: of the folder that a GGUF file was made from, of the model, of the reference. */
+async function bytesByToken(models: readonly (OpenedModel | undefined)[]): Promise<Map<number, number> | null> {
+  for (const model of models) {
+    const bytes = model && (await tokenBytesOf(model));
+    if (bytes) return bytes;
+  }
+  return null;
 }
+
+/** Checks the options, and names the defaults. */
+function settingsOf(options: EvaluateOptions) {
+  check(options, evaluateOptions, 'options');
+  check(options.tokens, 'object', 'tokens');
+  const { activations = 'float32', bytesPerToken, against } = options;
+  if (bytesPerToken !== undefined && !(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
+    throw failure('argument-invalid', 'bytesPerToken', `${bytesPerToken} is not a positive number`);
+  if (against !== undefined && !(against instanceof OpenedModel))
+    throw failure('argument-invalid', 'against', 'was not opened by this library');
+  const scored: Scored = options.scored ?? (against ? 'second-half' : 'all');
+  return { activations, bytesPerToken, against, scored };
+}
+
+/** The parts of a batch's job: its forward pass, or both passes. */
+function partOfBatch(plans: readonly ForwardPlanJson[], settings: BatchSettings, batch: TokenBatch): JobPart {
+  const [model, reference] = plans.map(({ config, steps }, number): ForwardWork => {
+    const forwardSteps = steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
+    const { ids: tokens, lengths } = batch;
+    const activations = number === 0 ? settings.activations : 'float32';
+    return {
+      config,
+      activations,
+      scored: settings.scored,
+      steps: forwardSteps,
+      reads: number,
+      model: number,
+      tokens,
+      lengths,
+    };
+  }) as [ForwardWork, ForwardWork | undefined];
+  return reference ? { kind: 'divergence', reference, model } : { kind: 'forward', ...model };
+}
+type BatchSettings = Required<Pick<ForwardWork, 'activations' | 'scored'>>;
 
 export async function evaluateModel(
   { instance, pool, memory }: Workshop,
@@ -78,41 +141,41 @@ export async function evaluateModel(
   source: OpenedModel | undefined,
   options: EvaluateOptions,
 ): Promise<Evaluation> {
-  check(options, evaluateOptions, 'options');
-  check(options.tokens, 'object', 'tokens');
+  const settings = settingsOf(options);
   const started = performance.now();
   const { signal } = options;
   signal?.throwIfAborted();
-  const { activations = 'float32', bytesPerToken } = options;
-  if (activations !== 'float32' && activations !== 'int8')
-    throw failure('argument-invalid', 'activations', `"${String(activations)}" is neither float32 nor int8`);
-  if (bytesPerToken !== undefined && !(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
-    throw failure('argument-invalid', 'bytesPerToken', `${bytesPerToken} is not a positive number`);
-  const { tokens, plan } = await forwardBatchOf(instance, model, options, { runs: true, source });
-  const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
-  const batches = batchesOf(memory, plan, tokens.lengths).map(({ first, last }) => {
-    const { ids, lengths } = partOf(tokens, first, last);
-    const work: ForwardWork = { config: plan.config, activations, steps, reads: 0, tokens: ids, lengths };
-    return { work, label: `sequences ${first} to ${last - 1}` };
-  });
+  const { scored, against, bytesPerToken } = settings;
+  const windows: Windows = scored === 'all' ? 'adjoining' : 'llama.cpp';
+  const { tokens, plan } = await forwardBatchOf(instance, model, options, { runs: true, source, windows });
+  const counts = scoredCounts(tokens.lengths, scored);
+  const predicted = counts.reduce((sum, count) => sum + count, 0);
+  if (predicted === 0)
+    throw failure('argument-invalid', 'tokens', 'sequences of 2 tokens have no second half to score; give longer ones');
+  const plans = [
+    plan,
+    ...(against ? [forwardPlanOf(instance, against, longestOf(tokens), { runs: true, source })] : []),
+  ];
+  const batches = batchesOf(memory, bothOf(plans), tokens.lengths).map(({ first, last }) => ({
+    part: partOfBatch(plans, settings, partOf(tokens, first, last)),
+    label: `sequences ${first} to ${last - 1}`,
+  }));
 
-  const tensors = steps.flatMap((step) => step.tensors);
+  const tensors = plans.flatMap(({ steps }) => steps.flatMap((step) => step.tensors));
   const modelBytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   const progress = new ProgressMeter(options.onProgress, tensors.length * batches.length, modelBytes * batches.length);
-  const losses = await withMaterials(pool, { models: [model], work: [plan.work] }, (context) =>
-    runBatches(batches, context),
-  );
+  const materials = { models: [model, ...(against ? [against] : [])], work: plans.map(({ work }) => work) };
+  const found = await withMaterials(pool, materials, (context) => runBatches(batches, context));
   progress.finish('evaluate');
-  return summary(losses);
+  return summary(found);
 
   async function runBatches(all: typeof batches, run: RunContext): Promise<number[]> {
     const { controller: stop, unlink } = linkedController(signal);
-    const running = all.map(async ({ work, label }) => {
-      const part = { kind: 'forward' as const, ...work };
+    const running = all.map(async ({ part, label }) => {
       const result = await pool.run(run, { label, bytes: modelBytes, parts: [part] }, stop.signal, (done) =>
         progress.advance({ ...done, phase: 'evaluate' }),
       );
-      return [...(result.parts[0] ?? [])];
+      return [...(result.parts[0] as Float64Array)];
     });
     try {
       return (await Promise.all(running)).flat();
@@ -125,25 +188,36 @@ export async function evaluateModel(
     }
   }
 
-  async function summary(sequenceLosses: number[]): Promise<Evaluation> {
+  async function summary(values: number[]): Promise<Evaluation> {
+    const sequenceLosses = against ? lossesOf(values, counts) : values;
     const nats = sequenceLosses.reduce((sum, loss) => sum + loss, 0);
-    const sequences = tokens.lengths.length;
-    const predicted = tokens.ids.length - sequences;
     const bytes =
       bytesPerToken === undefined
-        ? predictedBytes(tokens, await abortable(signal, bytesByToken(model, source)))
+        ? scoredBytes(tokens, scored, await abortable(signal, bytesByToken([source, model, against])))
         : predicted * bytesPerToken;
     return {
       bitsPerByte: bytes === null || bytes === 0 ? null : nats / Math.LN2 / bytes,
       bitsPerToken: nats / Math.LN2 / predicted,
       perplexity: Math.exp(nats / predicted),
+      scored,
       tokens: predicted,
       bytes,
-      sequences,
+      sequences: tokens.lengths.length,
       length: longestOf(tokens),
       sequenceLosses,
+      ...(against && { divergence: divergenceOf(values) }),
       durationMs: performance.now() - started,
       threads: memory.threads,
     };
   }
+}
+
+/** Sums of the model's losses over the scored positions of each sequence. */
+function lossesOf(values: readonly number[], counts: readonly number[]): number[] {
+  let at = 0;
+  return counts.map((count) => {
+    let sum = 0;
+    for (const end = at + count; at < end; ++at) sum += values[at * valuesPerPosition + 1] ?? Number.NaN;
+    return sum;
+  });
 }

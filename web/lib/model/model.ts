@@ -34,6 +34,7 @@ interface IndexJson {
   format: InputFormat;
   /** Numbers of the added files in the model's order. */
   files: number[];
+  bytes: number;
   tensors: number;
   /** Pairs, because a key may be any text. */
   metadata: [string, string][];
@@ -70,6 +71,7 @@ export class OpenedModel implements Model {
   /** Name for output files, without extension. */
   readonly name: string;
   readonly files: { name: string; bytes: number }[];
+  readonly bytes: number;
   readonly tensors: TensorInfo[];
   readonly metadata: Record<string, string>;
   readonly config: Record<string, unknown> | null;
@@ -83,12 +85,13 @@ export class OpenedModel implements Model {
 
   private constructor(instance: Instance, index: BoundModelIndex, files: ModelFiles, added: FileSource[]) {
     const finished = instance.call<IndexJson>(() => index.finish());
-    const { format, tensors, metadata, diagnostics, inlineTensors } = finished;
+    const { format, bytes, tensors, metadata, diagnostics, inlineTensors } = finished;
     const weights = finished.files.flatMap((file) => added[file] ?? []);
     this.format = format;
     this.name = nameOf(files.name ?? weights[0]?.name ?? '');
     const name = (file: number) => weights[file]?.name ?? '';
     this.files = weights.map((source) => ({ name: source.name, bytes: source.size }));
+    this.bytes = bytes;
     this.tensors = [];
     const numbers: number[] = []; // of their files
     const shapes = new Shapes();

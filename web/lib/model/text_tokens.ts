@@ -30,9 +30,14 @@ export function promptOf(tokenizer: Tokenizer, text: string): number[] {
   return [...prefixOf(idsOf(tokenizer, text, true), plain), ...plain];
 }
 
+/** Where windows begin. `adjoining`: each token of the text is in one. `llama.cpp`: as llama-perplexity cuts a text with its
+ * prefix, every `length` tokens, and the prefix of a window stands in the place of as many tokens. The two are the same
+ * without prefix. */
+export type Windows = 'adjoining' | 'llama.cpp';
+
 /** Windows of `length` tokens; an incomplete last one is dropped. A text shorter than a window is one sequence of its own
  * length. Errors: argument-invalid (fewer than 2 tokens...). */
-export function tokensOfText(input: TextInput, maxPositions: number): TokenInput {
+export function tokensOfText(input: TextInput, maxPositions: number, windows: Windows = 'adjoining'): TokenInput {
   const { tokenizer, length = Math.min(usualLength, maxPositions), sequences = Number.POSITIVE_INFINITY } = input;
   const texts = typeof input.text === 'string' ? [input.text] : input.text;
   check(texts, 'strings', 'text');
@@ -55,11 +60,12 @@ export function tokensOfText(input: TextInput, maxPositions: number): TokenInput
     const data = Int32Array.from([...prefix, ...stream]);
     return { data, shape: [1, data.length] };
   }
-  const count = Math.min(Math.floor(stream.length / step), sequences);
+  const distance = windows === 'adjoining' ? step : length;
+  const count = Math.min(Math.floor((stream.length - step) / distance) + 1, sequences);
   const data = new Int32Array(count * length);
   for (let row = 0; row < count; ++row) {
     data.set(prefix, row * length);
-    data.set(stream.slice(row * step, (row + 1) * step), row * length + prefix.length);
+    data.set(stream.slice(row * distance, row * distance + step), row * length + prefix.length);
   }
   return { data, shape: [count, length] };
 }

@@ -6,7 +6,9 @@ import { failure } from '../api/errors.js';
 import type { Model, TensorInfo, TextInput, TokenInput, TokenRows } from '../api/types.js';
 import { type MaskValues, type Run, runsOf } from './attention_mask.js';
 import { OpenedModel } from './model.js';
-import { tokensOfText } from './text_tokens.js';
+import { tokensOfText, type Windows } from './text_tokens.js';
+
+export type { Windows } from './text_tokens.js';
 
 /** Sequences one after another, without padding. */
 export interface TokenBatch {
@@ -127,6 +129,7 @@ async function textOf(
   input: TokenInput | TokenRows | Model | TextInput,
   name: string | undefined,
   maxPositions: number,
+  windows: Windows | undefined,
 ): Promise<{ data: ArrayLike<number | bigint>; runs: Run[] }> {
   check(input, 'object', 'tokens');
   if (name !== undefined) check(name, 'string', 'tensor');
@@ -135,7 +138,7 @@ async function textOf(
     'data' in input
       ? input
       : 'text' in input
-        ? tokensOfText(input, maxPositions)
+        ? tokensOfText(input, maxPositions, windows)
         : await readTokens(input as Model, name);
   const { data, shape, mask } = checkedInput(array);
   const runs = rowsOf(shape, data.length);
@@ -149,8 +152,9 @@ export async function tokenBatch(
   name: string | undefined,
   vocabulary: number,
   maxPositions: number,
+  windows?: Windows,
 ): Promise<TokenBatch> {
-  const { data, runs } = await textOf(input, name, maxPositions);
+  const { data, runs } = await textOf(input, name, maxPositions, windows);
   const lengths = runs.map(({ begin, end }) => end - begin);
   const longest = longestOf({ lengths });
   if (longest === 0) throw argumentInvalid('there are none: every row is empty or padding');

@@ -7,7 +7,7 @@ import type { Instance } from '../engine/instance.js';
 import { comparedTiles, type MemoryPlan } from '../engine/memory.js';
 import type { HeapBytes } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
-import { longestOf, type TokenBatch, tokenBatch } from '../model/tokens.js';
+import { longestOf, type TokenBatch, tokenBatch, type Windows } from '../model/tokens.js';
 import type { ForwardStep } from '../worker/jobs.js';
 
 export interface ForwardPlanJson {
@@ -42,6 +42,8 @@ export interface ForwardBatch {
 export interface ForwardUse {
   runs?: boolean;
   source?: OpenedModel | undefined;
+  /** How text is cut; default adjoining. */
+  windows?: Windows;
 }
 
 /** Tokens checked against the model. Errors: those of tokenBatch and forwardPlanOf. */
@@ -52,7 +54,7 @@ export async function forwardBatchOf(
   use: ForwardUse = {},
 ): Promise<ForwardBatch> {
   const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1, use);
-  const tokens = await tokenBatch(input, tensor, vocabulary, maxPositions);
+  const tokens = await tokenBatch(input, tensor, vocabulary, maxPositions, use.windows);
   return { tokens, plan: forwardPlanOf(instance, model, longestOf(tokens), use) };
 }
 

@@ -129,8 +129,11 @@ function coverageOf(tensors: TensorReport[]): Coverage {
   return coverage;
 }
 
-/** Totals of a comparison: sizes of both models, and bits per element of the quantized weights. */
-export function totalsOf(tensors: TensorReport[]): Totals {
+/** Totals of some tensors, with the sizes of their files before and after. */
+export function totalsOf(
+  tensors: TensorReport[],
+  { bytesBefore, bytesAfter }: Pick<Totals, 'bytesBefore' | 'bytesAfter'>,
+): Totals {
   const quantized = tensors.filter((tensor) => tensor.action === 'quantize');
   const sum = (list: TensorReport[], of: (tensor: TensorReport) => number) =>
     list.reduce((total, tensor) => total + of(tensor), 0);
@@ -138,8 +141,8 @@ export function totalsOf(tensors: TensorReport[]): Totals {
   return {
     tensors: tensors.length,
     quantized: quantized.length,
-    bytesBefore: sum(tensors, (tensor) => tensor.bytesBefore),
-    bytesAfter: sum(tensors, (tensor) => tensor.bytesAfter),
+    bytesBefore,
+    bytesAfter,
     bitsPerWeight: elements === 0 ? 0 : (8 * sum(quantized, (tensor) => tensor.bytesAfter)) / elements,
     coverage: coverageOf(tensors),
   };

@@ -84,7 +84,6 @@ export async function compareModels(
   const started = performance.now();
   const { instance, memory } = workshop;
   options.signal?.throwIfAborted();
-  const inputBytes = [...reference.files, ...quantized.files].reduce((sum, file) => sum + file.bytes, 0);
   const { pairs, diagnostics, work } = comparisonOf(instance, reference, quantized);
   const progress = new ProgressMeter(
     options.onProgress,
@@ -95,7 +94,7 @@ export async function compareModels(
     workshop,
     { models: [reference, quantized], work, sendsByJob: true },
     pairs,
-    { input: inputBytes, job: memory.jobBytes },
+    { input: reference.bytes + quantized.bytes, job: memory.jobBytes },
     options.signal,
     (done) => progress.advance(done),
   );
@@ -106,7 +105,7 @@ export async function compareModels(
     format: null,
     tensors,
     files: quantized.files,
-    totals: totalsOf(tensors),
+    totals: totalsOf(tensors, { bytesBefore: reference.bytes, bytesAfter: quantized.bytes }),
     diagnostics: [...nonFiniteRemarks(tensors), ...diagnostics],
     durationMs: performance.now() - started,
     threads: memory.threads,

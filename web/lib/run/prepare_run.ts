@@ -100,7 +100,8 @@ export async function prepare(order: Order): Promise<Prepared> {
       diagnostics: plan.diagnostics,
     });
   const part =
-    options.shards && (await loaded(import('./shard_range.js'))).partOf(workshop.instance, planned, options.shards);
+    options.shards &&
+    (await loaded(import('./shard_range.js'))).partOf(workshop.instance, model, planned, options.shards);
   const unkept = options.resume && planned.calibration ? [calibratedNote] : [];
   const notes = [...(target.isFolder ? [] : checkSingle(plan, target)), ...planned.notes, ...unkept];
   const hasSmall = target.isFolder && formats.outputs[plan.format].hasSiblingFiles && (options.shards?.part ?? 1) === 1;

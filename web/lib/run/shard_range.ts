@@ -4,9 +4,10 @@
 
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
-import type { Diagnostic, Report, ShardPart, TensorError } from '../api/types.js';
+import type { Diagnostic, FileSize, Report, ShardPart, TensorError } from '../api/types.js';
 import type { PlannedRun } from '../calibration/calibrate.js';
 import type { Instance } from '../engine/instance.js';
+import type { OpenedModel } from '../model/model.js';
 import type { PlannedFile } from '../plan/output_files.js';
 import type { PreparedRun } from '../plan/prepared_run.js';
 import { infiniteError, totalsOf } from '../pool/report.js';
@@ -109,7 +110,7 @@ function checkShardable({ run: { plan }, calibration }: PlannedRun): void {
 }
 
 /** Errors: argument-invalid, format-unsupported. */
-export function partOf(instance: Instance, planned: PlannedRun, which: ShardPart): PartOfRun {
+export function partOf(instance: Instance, model: OpenedModel, planned: PlannedRun, which: ShardPart): PartOfRun {
   checkPart(which);
   checkShardable(planned);
   const { run } = planned;
@@ -125,6 +126,9 @@ export function partOf(instance: Instance, planned: PlannedRun, which: ShardPart
   const dealt = dealOut(work, which.of);
   const isOwn = (file: number) => dealt[file] === which.part - 1;
   const own = (files: PlannedFile[]) => files.map((file, number) => (isOwn(number) ? file : null));
+  // A shard of the output is made of the shard of the model with the same number.
+  const ownBytes = (files: FileSize[]) =>
+    files.reduce((sum, { bytes }, number) => sum + (isOwn(number) ? bytes : 0), 0);
   const shards = own(run.files).filter((file) => file !== null);
   const order = [...plan.tensors.keys()].filter((tensor) => isOwn(fileOf(tensor)));
   const { library } = instance.call<{ library: string }>((module) => module.version());
@@ -135,7 +139,8 @@ export function partOf(instance: Instance, planned: PlannedRun, which: ShardPart
     report(whole) {
       const tensors = order.flatMap((tensor) => whole.tensors[tensor] ?? []);
       const files = whole.files.filter(({ name }) => shards.some((shard) => shard.name === name));
-      const totals = { ...totalsOf(tensors), coverage: whole.totals.coverage };
+      const sizes = { bytesBefore: ownBytes(model.files), bytesAfter: ownBytes(plan.files) };
+      const totals = { ...totalsOf(tensors, sizes), coverage: whole.totals.coverage };
       return { ...whole, tensors, files, totals, shards: which };
     },
     async stage(small, report) {

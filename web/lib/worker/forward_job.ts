@@ -7,11 +7,13 @@ import type { BoundForwardPass } from '../engine/forward_module.js';
 import type { JobHost } from './job_host.js';
 import type { ContinuationWork, ForwardStep, ForwardWork } from './jobs.js';
 
-/** A forward pass, the number of portions of its batch, and its tasks. */
+/** A forward pass, the number of portions of its batch, its tasks, and the model that they read. */
 export interface Pass {
   bound: BoundForwardPass;
   portions: number;
   work: BoundWork;
+  /** Index in `ContextFiles.inputs`. */
+  model: number;
 }
 
 export function withPass<T>(
@@ -23,15 +25,17 @@ export function withPass<T>(
     lengths,
     activations = 'float32',
     keepsStates = false,
+    scored = 'all',
+    model = 0,
   }: Omit<ForwardWork, 'steps' | 'activations'> & Partial<ForwardWork>,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
   const { instance } = host;
-  const options = JSON.stringify({ activations, lengths, keepsStates });
+  const options = JSON.stringify({ activations, lengths, keepsStates, scored });
   return instance.withObject(
     (module) =>
       instance.withBytes(tokens, (pointer) => new module.ForwardPass(config, options, pointer, tokens.length)),
-    (bound) => use({ bound, portions: instance.call<number>(() => bound.portions()), work: host.work(reads) }),
+    (bound) => use({ bound, portions: instance.call<number>(() => bound.portions()), work: host.work(reads), model }),
   );
 }
 
@@ -62,18 +66,20 @@ export async function runContinuation(host: JobHost, work: ContinuationWork): Pr
 }
 
 async function runSteps(host: JobHost, pass: Pass, steps: ForwardStep[]): Promise<void> {
-  for (const [number, step] of steps.entries()) {
-    const { name } = step;
-    const isStreamed = step.tensors.some((tensor) => tensor.streamed);
-    await loadStep(host, pass, number, step, (bytes, tensors) => {
-      if (isStreamed) host.progress({ name, bytes, tensors });
-    });
-    if (isStreamed) continue;
-    // The products take the time, not reading.
-    const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / pass.portions;
-    await runPortions(host, pass, () => host.progress({ name, bytes, tensors: 0 }));
-    host.progress({ name, bytes: 0, tensors: step.tensors.length });
-  }
+  for (const [number, step] of steps.entries()) await runStep(host, pass, number, step);
+}
+
+export async function runStep(host: JobHost, pass: Pass, number: number, step: ForwardStep): Promise<void> {
+  const { name } = step;
+  const isStreamed = step.tensors.some((tensor) => tensor.streamed);
+  await loadStep(host, pass, number, step, (bytes, tensors) => {
+    if (isStreamed) host.progress({ name, bytes, tensors });
+  });
+  if (isStreamed) return;
+  // The products take the time, not reading.
+  const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / pass.portions;
+  await runPortions(host, pass, () => host.progress({ name, bytes, tensors: 0 }));
+  host.progress({ name, bytes: 0, tensors: step.tensors.length });
 }
 
 /** Reads and decodes the tensors of a step; runs streamed ones. Calls `done` after each tile. */
@@ -95,9 +101,9 @@ export async function loadStep(
   }
 }
 
-export async function loadTile(host: JobHost, { bound }: Pass, tile: number): Promise<void> {
+export async function loadTile(host: JobHost, { bound, model }: Pass, tile: number): Promise<void> {
   await host.pause();
-  await host.read(0, bound, tile);
+  await host.read(model, bound, tile);
   host.instance.call<null>(() => bound.load(tile));
 }
 

@@ -6,6 +6,10 @@ import type { FoundActivations, LayerEvidence } from '../engine/forward_module.j
 /** Doubles per unit of an error: Σx², Σy², Σ(x−y)², max|x−y|, count; NaN or infinite x, then y. */
 export const sumsPerUnit = 7;
 
+/** Doubles per position of a divergence: KL(reference || model), losses of the model and of the reference, all in nats, and 1
+ * where the most probable token is the same. */
+export const valuesPerPosition = 4;
+
 export interface JobKinds {
   /** Observes tiles of a tensor that must be observed before quantizing. */
   observe: { work: QuantizeWork; result: TileResult };
@@ -17,6 +21,8 @@ export interface JobKinds {
   distribution: { work: DistributionWork; result: FoundDistribution };
   /** Sequences through a whole model: the loss of each, in nats. */
   forward: { work: ForwardWork; result: Float64Array };
+  /** Sequences through a reference and a model: `valuesPerPosition` values of every scored position. */
+  divergence: { work: DivergenceWork; result: Float64Array };
   /** Continues a sequence: the added tokens. */
   continue: { work: ContinuationWork; result: number[] };
   /** Observes the inputs of a model's linear layers. */
@@ -107,6 +113,15 @@ export interface ForwardWork {
   lengths: number[];
   /** Whether blocks that calibration runs part by part go on where they ended, for `stateBytes` a token. */
   keepsStates?: boolean;
+  /** Positions whose losses count: all, or of each sequence the second half. Default: all. */
+  scored?: 'all' | 'second-half';
+  /** Index of the files in `ContextFiles.inputs`; default 0. */
+  model?: number;
+}
+/** The same tokens for both. */
+export interface DivergenceWork {
+  reference: ForwardWork;
+  model: ForwardWork;
 }
 export interface ForwardStep {
   name: string;
