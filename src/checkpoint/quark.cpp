@@ -234,8 +234,7 @@ json::Value Quark::quantization_config(const Config& config, const List<LayerOut
   for (const LayerOutcome& layer : layers) {
     const Stages* const weight = layer.weight->empty() ? nullptr : &layer.weight.get();
     exported.push_back({layer.layer, layer.layer_type, weight, &layer.inputs});
-    if (!layer.loader_layer.empty())
-      exported.push_back({layer.loader_layer, layer.layer_type, weight, &layer.inputs});
+    if (!layer.loader_layer.empty()) exported.push_back({layer.loader_layer, layer.layer_type, weight, &layer.inputs});
   }
   // Loaders make a quantized layer of every Linear module that is not excluded, and a tied head has no codes.
   for (const std::string_view head : heads_without_tensor(layers, family))

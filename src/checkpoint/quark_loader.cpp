@@ -41,7 +41,8 @@ std::string unread_part(const LayerOutcome& layer) {
       const uint64_t high = spec.block_rows, wide = spec.block_columns;
       if (is_small_float) return text_of("{} per block", dtype.name);
       if (layer.rows % high != 0 || layer.columns % wide != 0)
-        return text_of("blocks of {} x {} that do not divide a weight of {} x {}", high, wide, layer.rows, layer.columns);
+        return text_of("blocks of {} x {} that do not divide a weight of {} x {}", high, wide, layer.rows,
+                       layer.columns);
       return {};
     }
   }
@@ -56,25 +57,27 @@ std::optional<LoaderLimit> quark_loader_limit(const List<LayerOutcome>& layers, 
   for (const LayerOutcome& layer : layers) {
     if (keeps_weight(layer)) continue;
     if (const std::string part = unread_part(layer); !part.empty())
-      return LoaderLimit{layer.layer,
-                         text_of("AMD Quark's loader, which transformers calls, does not read {}", part),
-                         "take int8 or fp8 per tensor or channel, int4 per group of 32, or mxfp4, which it reads; or "
+      return LoaderLimit{layer.layer, text_of("AMD Quark's loader, which transformers calls, does not read {}", part),
+                         "use int8 or fp8 per tensor or channel, int4 per group of 32, or mxfp4, which it reads; or "
                          "write compressed-tensors or fake-quantized",
                          false, false};
     if (has_second_scale(layer))
-      return LoaderLimit{layer.layer,
-                         "transformers leaves out the second scales of Quark's files (weight_scale_2), and computes with "
-                         "wrong weights without an error",
-                         "load the file with import_model_from_safetensors of AMD Quark; or write compressed-tensors, "
-                         "which transformers and vLLM read",
-                         false, false};
+      return LoaderLimit{
+          layer.layer,
+          "transformers leaves out the second scales of Quark's files (weight_scale_2), and computes with "
+          "wrong weights without an error",
+          "load the file with import_model_from_safetensors of AMD Quark; or write compressed-tensors, "
+          "which transformers and vLLM read",
+          false, false};
     if ((merges_experts && families::is_single_expert(layer.layer)) || conversions.find(layer.layer) != nullptr)
-      return LoaderLimit{layer.layer,
-                         "transformers joins, splits or rearranges such weights of this family while it loads, and its "
-                         "loader of Quark's files cannot do that with quantized ones",
-                         "leave the experts (--exclude-experts) and other such layers; or write compressed-tensors; "
-                         "vLLM reads experts of Quark's files in fp8 and mxfp4",
-                         false, false};
+      return LoaderLimit{
+          layer.layer,
+          "transformers joins, splits or rearranges such weights of this family while it loads, and its "
+          "loader of Quark's files cannot do that with quantized ones",
+          "load the file with vLLM, where it has kernels for the scheme, or with "
+          "import_model_from_safetensors of AMD Quark; or leave the experts (--exclude-experts), or write "
+          "compressed-tensors",
+          false, false};
   }
   return std::nullopt;
 }

@@ -52,7 +52,9 @@ bool same(const LayerConfig& a, const LayerConfig& b) {
 
 // Whether the entry quantizes nothing: AMD Quark cannot load entries that only cast.
 bool only_casts(const LayerConfig& layer) {
-  const auto casts = [](const Stages& stages) { return stages.empty() || info_of(stages.front().dtype).is_plain_cast(); };
+  const auto casts = [](const Stages& stages) {
+    return stages.empty() || info_of(stages.front().dtype).is_plain_cast();
+  };
   return casts(layer.weight) && casts(layer.input_tensors) && casts(layer.output_tensors);
 }
 
@@ -75,7 +77,8 @@ Config in_quark_terms(const Config& config, bool keeps_static) {
     return layer;
   };
   for (const auto& [type, layer] : config.layer_type)
-    if (!only_casts(layer) && !layer.weight.empty() && (type == "Linear" || type == "Conv2d" || type == "ConvTranspose2d"))
+    if (!only_casts(layer) && !layer.weight.empty() &&
+        (type == "Linear" || type == "Conv2d" || type == "ConvTranspose2d"))
       block.layer_type.emplace_back(type, convert(layer));
   for (const auto& [name, layer] : config.layer)
     if (!only_casts(layer) && !layer.weight.empty() && !is_regex(name)) block.layer.emplace_back(name, convert(layer));

@@ -50,8 +50,8 @@ export class Judge {
 
 /** Formats that a package's `from_pretrained` reads, and the environment of the package. */
 const packages = { 'compressed-tensors': 'transformers', quark: 'quark' };
-/** Rounding of float32, and of bfloat16 with 8 bits in two blocks. */
-const bounds = { float32: 2e-3, bfloat16: 6e-2 };
+/** Rounding of float32, of bfloat16 with 8 bits in two blocks, and of inputs to 8 and 4 bits, which the decoded weights meet unrounded. */
+const bounds = { float32: 2e-3, bfloat16: 6e-2, inputs: 0.5 };
 
 /** The loaders that people use, each started when it is first asked. */
 export class Loaders {
@@ -77,7 +77,7 @@ export class Loaders {
     }
     if (error && (isOfModel || warned.length > 0)) return { refused: error };
     if (error) return { problems: [`no warning that its loader refuses it: ${error}`] };
-    if (difference <= bounds[dtype]) return { problems: [] };
+    if (difference <= bounds[loadsAs.roundsInputs ? 'inputs' : dtype]) return { problems: [] };
     const problem = `the loader's logits differ by ${difference.toPrecision(3)} of the largest`;
     return warned.length > 0 ? { refused: problem } : { problems: [problem] };
   }
