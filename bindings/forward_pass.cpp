@@ -14,13 +14,15 @@ Result<std::shared_ptr<ForwardSession>> session_of(const std::string& config, co
   TRY(document, json::parse(config, json::kPython));
   TRY(options, json::parse(options_text));
   TRY(architecture, model::read_architecture(document));
-  const bool int8 = options["activations"].as_string() == "int8";
+  const std::string& activations = options["activations"].as_string();
+  const bool int8 = activations == "int8";
   auto session = std::make_shared<ForwardSession>(
       std::move(architecture), int8 ? model::InputPrecision::int8_per_token : model::InputPrecision::float32);
   std::vector<uint32_t> lengths;
   for (const json::Value& length : options["lengths"].items())
     lengths.push_back(static_cast<uint32_t>(length.as_integer()));
   TRY_VOID(session->pass().set_tokens(tokens, lengths));
+  if (activations == "llama.cpp") session->multiply_as_llama_cpp();
   if (options["keepsStates"].as_bool()) session->pass().keep_states();
   if (options["scored"].as_string() == "second-half") session->pass().score_second_half();
   return session;

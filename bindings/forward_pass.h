@@ -13,7 +13,7 @@ namespace wasmquant::bindings {
 
 class BoundForwardPass : Counted {
  public:
-  /// `options`: {"activations": "float32" | "int8", "lengths": tokens of each sequence, "keepsStates"?, "scored"?: "all" |
+  /// `options`: {"activations": "float32" | "int8" | "llama.cpp", "lengths": tokens of each sequence, "keepsStates"?, "scored"?: "all" |
   /// "second-half"};
   /// `tokens`: int32 [count].
   BoundForwardPass(std::string config, std::string options, Address tokens, double count);

@@ -2,25 +2,13 @@
 
 #include <algorithm>
 
-#include "kernels/kernels.h"
 #include "kernels/matmul.h"
 #include "model/norm.h"
 
 namespace wasmquant::model {
 
-void quantize_inputs(InputPrecision precision, std::span<float> x, size_t columns) noexcept {
-  if (precision == InputPrecision::float32) return;
-  for (size_t at = 0; at < x.size(); at += columns) {
-    const std::span<float> row = x.subspan(at, columns);
-    const float scale = std::max(kernels::reduce_absmax(row).value / 127.0f, 0x1p-126f);
-    const kernels::Affine grid{scale, 1.0f / scale, 0, -127, 127};
-    kernels::fake_quantize_int(row, &grid, columns, RoundMethod::half_even, row.data());
-  }
-}
-
-BlockRunner::BlockRunner(const Architecture& architecture, InputPrecision precision, size_t longest)
+BlockRunner::BlockRunner(const Architecture& architecture, size_t longest)
     : architecture_(architecture),
-      precision_(precision),
       table_(architecture.rope, architecture.head_dim, longest),
       sliding_table_(architecture.sliding_rope, architecture.head_dim, longest) {}
 
@@ -39,14 +27,22 @@ Status BlockRunner::rotate_down_input(std::vector<float>& x) {
   return {};
 }
 
-void BlockRunner::linear(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& bias,
-                         size_t in, size_t out, std::vector<float>& y) {
+void BlockRunner::linear(const std::vector<float>& x, const BlockValues& weights, Slot weight, Slot bias, size_t in,
+                         size_t out, std::vector<float>& y) {
+  const InputPrecision precision = weights.inputs[static_cast<size_t>(weight)];
+  const float* inputs = x.data();
+  if (precision != InputPrecision::float32) {
+    quantized_.assign(x.begin(), x.begin() + static_cast<ptrdiff_t>(tokens_ * in));
+    quantize_inputs(precision, quantized_, in);
+    inputs = quantized_.data();
+  }
   y.resize(tokens_ * out);
   product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens_, out, in)));
-  kernels::matmul({x.data(), in, 1}, {weight.data(), in, 1}, in, tokens_, out, kernels::Update::set,
+  kernels::matmul({inputs, in, 1}, {weights[weight].data(), in, 1}, in, tokens_, out, kernels::Update::set,
                   kernels::Region::all, y.data(), out, product_.data());
-  if (bias.empty()) return;
-  for (size_t i = 0; i < y.size(); ++i) y[i] += bias[i % out];
+  const std::vector<float>& added = weights[bias];
+  if (added.empty()) return;
+  for (size_t i = 0; i < y.size(); ++i) y[i] += added[i % out];
 }
 
 void BlockRunner::apply_rope(std::vector<float>& x, size_t heads, const std::vector<float>& norm,
@@ -66,9 +62,9 @@ Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::
   const bool is_sliding = a.is_sliding[layer];
   const RotaryTable& table = is_sliding ? sliding_table_ : table_;
   const size_t queries = a.query_columns(), keys = a.key_columns();
-  linear(normed_, weights[Slot::q], weights[Slot::q_bias], a.hidden, queries, q_);
-  linear(normed_, weights[Slot::k], weights[Slot::k_bias], a.hidden, keys, k_);
-  linear(normed_, weights[Slot::v], weights[Slot::v_bias], a.hidden, keys, v_);
+  linear(normed_, weights, Slot::q, Slot::q_bias, a.hidden, queries, q_);
+  linear(normed_, weights, Slot::k, Slot::k_bias, a.hidden, keys, k_);
+  linear(normed_, weights, Slot::v, Slot::v_bias, a.hidden, keys, v_);
   if (sink != nullptr) {
     TRY_VOID(sink->accept_cached(layer, CachedValue::projected_key, k_, keys));
     TRY_VOID(sink->accept_cached(layer, CachedValue::value, v_, keys));
@@ -92,7 +88,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   const Norm norm{a.norm_epsilon, a.norm_plus_one};
   const size_t hidden = a.hidden;
   tokens_ = x.size() / hidden;
-  // Shows and quantizes the next input; false if the sink ends the run there.
+  // Shows the next input; false if the sink ends the run there.
   const auto reach = [&](LinearInput input, std::vector<float>& values, size_t columns) -> Result<bool> {
     const std::span<float> all{values.data(), tokens_ * columns};
     if (sink != nullptr) TRY_VOID(sink->accept(layer, input, all, columns));
@@ -104,15 +100,13 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
       }
       return false;
     }
-    quantize_inputs(precision_, all, columns);
     return true;
   };
   // The same for the input of a state; the stream of early ones is x.
-  const auto resume = [&](std::vector<float>& values, size_t columns) {
+  const auto resume = [&](std::vector<float>& values) {
     values.swap(state->input);
     state->input.clear();
     if (state->at >= LinearInput::feed_forward) std::copy(state->stream.begin(), state->stream.end(), x.begin());
-    quantize_inputs(precision_, {values.data(), tokens_ * columns}, columns);
   };
   const auto add_to_x = [&](std::vector<float>& y, Slot post_norm) {
     if (const std::vector<float>& weight = weights[post_norm]; !weight.empty())
@@ -124,7 +118,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   const auto is_from = [&](LinearInput input) { return resumes && from == input; };
 
   if (is_from(LinearInput::attention)) {
-    resume(normed_, hidden);
+    resume(normed_);
   } else if (!resumes) {
     normed_.resize(x.size());
     normalize(norm, weights[Slot::input_norm], x.data(), tokens_, normed_.data());
@@ -132,32 +126,32 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
     if (!goes_on) return {};
   }
   if (is_from(LinearInput::attention_output)) {
-    resume(attended_, a.query_columns());
+    resume(attended_);
   } else if (from < LinearInput::attention_output) {
     TRY_VOID(attend_all(weights, layer, lengths, sink));
     TRY(goes_on, reach(LinearInput::attention_output, attended_, a.query_columns()));
     if (!goes_on) return {};
   }
   if (is_from(LinearInput::feed_forward)) {
-    resume(normed_, hidden);
+    resume(normed_);
   } else if (from < LinearInput::feed_forward) {
-    linear(attended_, weights[Slot::o], weights[Slot::o_bias], a.query_columns(), hidden, normed_);
+    linear(attended_, weights, Slot::o, Slot::o_bias, a.query_columns(), hidden, normed_);
     add_to_x(normed_, Slot::attention_post_norm);
     normalize(norm, weights[Slot::feed_forward_norm], x.data(), tokens_, normed_.data());
     TRY(goes_on, reach(LinearInput::feed_forward, normed_, hidden));
     if (!goes_on) return {};
   }
   if (is_from(LinearInput::feed_forward_output)) {
-    resume(gate_, a.intermediate);
+    resume(gate_);
   } else {
-    linear(normed_, weights[Slot::gate], weights[Slot::gate_bias], hidden, a.intermediate, gate_);
-    linear(normed_, weights[Slot::up], weights[Slot::up_bias], hidden, a.intermediate, up_);
+    linear(normed_, weights, Slot::gate, Slot::gate_bias, hidden, a.intermediate, gate_);
+    linear(normed_, weights, Slot::up, Slot::up_bias, hidden, a.intermediate, up_);
     kernels::activate_gate(a.activation, gate_, up_.data());
     if (a.rotated_down_input) TRY_VOID(rotate_down_input(gate_));
     TRY(goes_on, reach(LinearInput::feed_forward_output, gate_, a.intermediate));
     if (!goes_on) return {};
   }
-  linear(gate_, weights[Slot::down], weights[Slot::down_bias], a.intermediate, hidden, normed_);
+  linear(gate_, weights, Slot::down, Slot::down_bias, a.intermediate, hidden, normed_);
   add_to_x(normed_, Slot::feed_forward_post_norm);
   return {};
 }

@@ -14,19 +14,10 @@
 
 namespace wasmquant::model {
 
-/// The precision of the inputs of linear layers.
-enum class InputPrecision : uint8_t {
-  float32,
-  int8_per_token  // fake-quantized: codes -127..127, scale absmax / 127 of each token's row
-};
-
-/// x [rows, columns] to its quantized values, in place.
-void quantize_inputs(InputPrecision precision, std::span<float> x, size_t columns) noexcept;
-
 /// How far a block has run on some tokens: up to an input of its linear layers. Empty: not at all.
 struct BlockState {
   LinearInput at = LinearInput::attention;
-  std::vector<float> input;   // that input, before it is quantized; empty: nothing was computed
+  std::vector<float> input;   // that input; empty: nothing was computed
   std::vector<float> stream;  // the residual stream, which differs from x from feed_forward on
 };
 
@@ -34,7 +25,7 @@ struct BlockState {
 class BlockRunner {
  public:
   /// For sequences of at most `longest` tokens.
-  BlockRunner(const Architecture& architecture, InputPrecision precision, size_t longest);
+  BlockRunner(const Architecture& architecture, size_t longest);
 
   /// x [tokens, hidden], in place; the tokens are consecutive sequences of these lengths. `sink`, if given, gets every
   /// linear layer's input before it is quantized. Rows do not depend on how sequences are batched. `state`, if given, is
@@ -45,16 +36,15 @@ class BlockRunner {
  private:
   Status attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
   Status rotate_down_input(std::vector<float>& x);
-  void linear(const std::vector<float>& x, const std::vector<float>& weight, const std::vector<float>& bias, size_t in,
-              size_t out, std::vector<float>& y);
+  void linear(const std::vector<float>& x, const BlockValues& weights, Slot weight, Slot bias, size_t in, size_t out,
+              std::vector<float>& y);
   void apply_rope(std::vector<float>& x, size_t heads, const std::vector<float>& norm, const RotaryTable& table,
                   std::span<const uint32_t> lengths);
 
   const Architecture& architecture_;
-  InputPrecision precision_;
   size_t tokens_ = 0;
   RotaryTable table_, sliding_table_;
-  std::vector<float> normed_, q_, k_, v_, attended_, gate_, up_, product_;
+  std::vector<float> normed_, q_, k_, v_, attended_, gate_, up_, quantized_, product_;
   AttentionMemory attention_;
   Hadamard hadamard_;  // rotates the input of down; created on first use
   std::vector<double> row_;

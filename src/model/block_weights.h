@@ -6,6 +6,7 @@
 
 #include "core/list.h"
 #include "model/architecture.h"
+#include "model/linear_input.h"
 
 namespace wasmquant::model {
 
@@ -44,9 +45,11 @@ struct BlockWeight {
 /// The weights of a block of this architecture, in the order of its computation.
 List<BlockWeight> block_weights(const Architecture& architecture);
 
-/// Values in C order; weights that the architecture lacks stay empty.
+/// Values in C order; weights that the architecture lacks stay empty. `inputs`: the precision of the inputs of the
+/// layer that a weight belongs to.
 struct BlockValues {
   std::array<std::vector<float>, kSlots> values;
+  std::array<InputPrecision, kSlots> inputs{};
   std::vector<float>& operator[](Slot slot) noexcept { return values[static_cast<size_t>(slot)]; }
   const std::vector<float>& operator[](Slot slot) const noexcept { return values[static_cast<size_t>(slot)]; }
 };

@@ -17,8 +17,9 @@ constexpr size_t kPortionTokens = 512;
 
 }  // namespace
 
-ForwardPass::ForwardPass(Architecture architecture, InputPrecision precision)
-    : architecture_(std::move(architecture)), precision_(precision) {}
+ForwardPass::ForwardPass(Architecture architecture, InputPrecision precision) : architecture_(std::move(architecture)) {
+  block_.inputs.fill(precision);
+}
 
 Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const uint32_t> lengths) {
   size_t count = 0, longest = 0;
@@ -56,7 +57,7 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const 
   x_.assign(tokens.size() * architecture_.hidden, 0.0f);
   reference_x_.clear();
   states_.clear();
-  runner_ = std::make_unique<BlockRunner>(architecture_, precision_, longest);
+  runner_ = std::make_unique<BlockRunner>(architecture_, longest);
   loss_.reset();
   next_.clear();
   return {};
@@ -120,6 +121,7 @@ Status ForwardPass::begin_head(InputSink* sink) {
   normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, final_norm_, x_.data(), tokens_.size(),
             x_.data());
   if (sink != nullptr) TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, x_, architecture_.hidden));
+  quantize_inputs(head_inputs_, x_, architecture_.hidden);
   loss_ = std::make_unique<TokenLoss>(targets());
   next_.assign(sequences(), {});
   return {};
@@ -174,7 +176,8 @@ uint64_t ForwardPass::state_bytes(const Architecture& a) noexcept {
 uint64_t ForwardPass::working_bytes(const Architecture& a, size_t longest) noexcept {
   const uint64_t tokens = std::max(kPortionTokens, longest);
   const uint64_t wide = uint64_t{a.hidden} + 2 * uint64_t{a.query_columns()} + 2 * uint64_t{a.key_columns()} +
-                        2 * uint64_t{a.intermediate};
+                        2 * uint64_t{a.intermediate} +
+                        std::max({a.hidden, a.intermediate, a.query_columns()});  // quantized inputs
   return tokens * wide * sizeof(float);
 }
 

@@ -23,6 +23,7 @@ namespace wasmquant::model {
 /// The state of one forward pass.
 class ForwardPass {
  public:
+  /// `precision`: of the inputs of every layer of the blocks.
   ForwardPass(Architecture architecture, InputPrecision precision);
   ForwardPass(const ForwardPass&) = delete;
   ForwardPass& operator=(const ForwardPass&) = delete;
@@ -69,11 +70,14 @@ class ForwardPass {
   /// The same with other values, on a copy of the activations made at the first such call.
   Status run_reference(size_t portion, uint32_t layer, const BlockValues& block, InputSink* sink, bool keep);
 
+  /// That of the head's input; float32 at first.
+  void set_head_precision(InputPrecision precision) noexcept { head_inputs_ = precision; }
+
   std::vector<float>& final_norm() noexcept { return final_norm_; }
   /// Mean over tokens of the squared norm of the current activations.
   double stream_energy() const noexcept;
 
-  /// Applies the final norm; `sink` gets the head's input.
+  /// Applies the final norm; `sink` gets the head's input before it is rounded to its precision.
   Status begin_head(InputSink* sink);
   /// Logits of tokens [first, first + rows.size() / hidden) at the portion's positions, [tokens, rows].
   std::span<float> logits(size_t portion, std::span<const float> rows);
@@ -107,7 +111,6 @@ class ForwardPass {
              bool keep);
 
   Architecture architecture_;
-  InputPrecision precision_;
   bool scores_second_half_ = false;
   std::vector<int32_t> tokens_;
   std::vector<uint32_t> lengths_;  // of the sequences
@@ -118,6 +121,7 @@ class ForwardPass {
   std::unique_ptr<BlockRunner> runner_;
   BlockValues block_;
   std::vector<float> final_norm_, scratch_, product_;
+  InputPrecision head_inputs_ = InputPrecision::float32;
   std::unique_ptr<TokenLoss> loss_;
   std::vector<NextToken> next_;  // by sequence
 };

@@ -1,12 +1,32 @@
-// What calibration observes in a transformer: the inputs of its linear layers, and the keys and values of attention.
+// The inputs of a transformer's linear layers: the precision in which they are multiplied, and what calibration observes of
+// them and of the keys and values of attention.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "core/result.h"
+#include "numeric/storage_dtype.h"
 
 namespace wasmquant::model {
+
+/// The precision of the inputs of a linear layer. The last four are those in which llama.cpp's CPU kernels multiply
+/// weights of its types (vec_dot_type in ggml-cpu.c).
+enum class InputPrecision : uint8_t {
+  float32,
+  int8_per_token,  // fake-quantized: codes -127..127, scale absmax / 127 of each token's row
+  float16,
+  bfloat16,
+  q8_0,  // each 32 values: codes -127..127 of x * (127 / absmax), their scale absmax / 127 as float16
+  q8_k   // each 256 values likewise, with a float32 scale
+};
+
+/// x [rows, columns] to its quantized values, in place; columns are a multiple of the block of q8_0 and q8_k. Rows
+/// (of q8_0 and q8_k all of x) that hold NaN or infinity stay as they are, so that results are NaN, too.
+void quantize_inputs(InputPrecision precision, std::span<float> x, size_t columns) noexcept;
+
+/// In which llama.cpp multiplies the inputs of a weight that a GGUF file stores as this; float32 for other dtypes.
+InputPrecision llama_cpp_precision(StorageDtype weight) noexcept;
 
 /// One matrix may feed several layers: q, k and v read `attention`, gate and up read `feed_forward`.
 enum class LinearInput : uint8_t { attention, attention_output, feed_forward, feed_forward_output, head };

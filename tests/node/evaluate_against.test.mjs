@@ -138,6 +138,38 @@ test('a model against itself is nowhere different; every format we write has a d
   near(found.gptq.divergence.referencePerplexity, alone.perplexity, 1e-9, 'the reference alone');
 });
 
+test('inputs of a GGUF file are rounded as llama.cpp rounds them, unless float32 is asked for', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const tokens = tokensOf(1, 64);
+  const gguf = async (recipe) => {
+    const { stream, bytes } = memoryStream();
+    await quantizer.quantizeModel(source, { dialect: 'gguf', recipe }, { target: stream, format: 'gguf' });
+    return modelFor(t, quantizer, bytes());
+  };
+  const evaluate = (model, options) => quantizer.languageModel(model).evaluate({ tokens, ...options });
+  const [whole, half, blocks] = [await gguf('f32'), await gguf('f16'), await gguf('q8_0')];
+  const rounded = await evaluate(blocks, { against: whole });
+  assert.equal(rounded.activations, 'llama.cpp');
+  const exact = await evaluate(blocks, { against: whole, activations: 'float32' });
+  assert.equal(exact.activations, 'float32');
+  assert.ok(rounded.divergence.meanKld > 1.2 * exact.divergence.meanKld, 'both weights and inputs are rounded');
+  assert.equal(rounded.divergence.referencePerplexity, exact.divergence.referencePerplexity, 'F32 rounds nothing');
+  const same = await evaluate(whole, { against: whole });
+  assert.equal(same.divergence.maxKld, 0);
+  assert.notEqual(
+    (await evaluate(half, { activations: 'llama.cpp' })).perplexity,
+    (await evaluate(half, {})).perplexity,
+  );
+  assert.equal((await evaluate(half, {})).activations, 'float32', 'by itself');
+  assert.equal((await evaluate(source, { against: whole })).activations, 'float32', 'a folder');
+  await assert.rejects(evaluate(source, { activations: 'llama.cpp' }), {
+    code: 'argument-invalid',
+    where: 'activations',
+    message: /safetensors/,
+  });
+});
+
 test('the divergence does not depend on threads or memory, nor on how the heads are stored', async (t) => {
   const all = [];
   for (const options of [{ threads: 0 }, { threads: 2 }, { threads: 3, memoryBudgetBytes: 200 * 1024 * 1024 }]) {

@@ -40,6 +40,11 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
   const bool is_table = slot == kEmbeddingSlot || slot == kHeadSlot;
   is_streamed_ = is_table && !layout.column_tiles();
   if (!is_streamed_) target_of(slot)->resize(layout.rows * layout.columns);
+  if (is_as_llama_cpp_) {
+    const model::InputPrecision precision = model::llama_cpp_precision(layout.components.front().dtype);
+    if (slot < model::kSlots) pass_.block().inputs[slot] = precision;
+    if (slot == kHeadSlot) pass_.set_head_precision(precision);
+  }
   if (slot == kHeadSlot) TRY_VOID(pass_.begin_head(sink_));
   decoder_.emplace(std::move(task));
   return {};

@@ -21,6 +21,10 @@ class ForwardSession {
   ForwardSession(model::Architecture architecture, model::InputPrecision precision)
       : pass_(std::move(architecture), precision) {}
 
+  /// From now on the inputs of each layer have the precision of llama.cpp's kernels for the type in which its weight is
+  /// stored.
+  void multiply_as_llama_cpp() noexcept { is_as_llama_cpp_ = true; }
+
   model::ForwardPass& pass() noexcept { return pass_; }
   /// Receives the inputs of linear layers; may be null; must outlive the session.
   void set_sink(model::InputSink* sink) noexcept { sink_ = sink; }
@@ -57,7 +61,7 @@ class ForwardSession {
   model::InputSink* reference_sink_ = nullptr;
   std::optional<TensorDecoder> decoder_;
   uint32_t step_ = 0, slot_ = 0;
-  bool is_streamed_ = false;
+  bool is_streamed_ = false, is_as_llama_cpp_ = false;
   std::vector<float> matrix_;  // a streamed slot stored in column tiles
   std::vector<float> replaced_;
   std::span<const float> rows_;  // of the embedding or head, ready to run

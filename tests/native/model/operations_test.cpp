@@ -11,6 +11,7 @@
 #include "model/norm.h"
 #include "model/rotary.h"
 #include "model/token_loss.h"
+#include "numeric/half.h"
 #include "random_values.h"
 
 namespace wasmquant::model {
@@ -225,9 +226,49 @@ TEST_CASE("inputs are quantized per token to 255 codes") {
   CHECK(x[2] == doctest::Approx(3.3f));
   CHECK(x[3] == 0);
   CHECK(x[5] == 0);
+  std::vector<float> broken = {0.3f, std::numeric_limits<float>::quiet_NaN()};
+  for (const InputPrecision precision : {InputPrecision::int8_per_token, InputPrecision::q8_0, InputPrecision::q8_k}) {
+    quantize_inputs(precision, broken, 2);
+    CHECK(std::isnan(broken[1]));
+  }
   std::vector<float> same = {0.1f, 0.25f};
   quantize_inputs(InputPrecision::float32, same, 2);
   CHECK(same[1] == 0.25f);
+}
+
+TEST_CASE("inputs are rounded as llama.cpp rounds them for the type of the weight") {
+  using enum InputPrecision;
+  CHECK(llama_cpp_precision(StorageDtype::F32) == float32);
+  CHECK(llama_cpp_precision(StorageDtype::F16) == float16);
+  CHECK(llama_cpp_precision(StorageDtype::BF16) == bfloat16);
+  CHECK(llama_cpp_precision(StorageDtype::ggml_q4_0) == q8_0);
+  CHECK(llama_cpp_precision(StorageDtype::ggml_q5_1) == q8_0);
+  CHECK(llama_cpp_precision(StorageDtype::ggml_iq4_nl) == q8_0);
+  CHECK(llama_cpp_precision(StorageDtype::ggml_q6_k) == q8_k);
+  CHECK(llama_cpp_precision(StorageDtype::ggml_iq4_xs) == q8_k);
+  CHECK(llama_cpp_precision(StorageDtype::I32) == float32);
+  const std::vector<float> x = RandomValues(6).vector(512);
+  for (const InputPrecision precision : {q8_0, q8_k}) {
+    const size_t block = precision == q8_0 ? 32 : 256;
+    std::vector<float> found = x;
+    quantize_inputs(precision, found, 256);
+    for (size_t i = 0; i < x.size(); ++i) {
+      float largest = 0;
+      for (size_t j = i / block * block; j < i / block * block + block; ++j)
+        largest = std::max(largest, std::fabs(x[j]));
+      const float exact = largest / 127.0f, scale = precision == q8_0 ? from_half(half_of(exact)) : exact;
+      CHECK(found[i] == std::nearbyint(x[i] * (127.0f / largest)) * scale);
+    }
+  }
+  std::vector<float> halves = {1 + 0x1p-11f, 1 + 0x1p-9f, -0.1f};
+  std::vector<float> wide = halves;
+  quantize_inputs(float16, halves, 3);
+  CHECK(halves[0] == 1);  // a tie, to even
+  CHECK(halves[1] == 1 + 0x1p-9f);
+  CHECK(halves[2] == from_half(half_of(-0.1f)));
+  quantize_inputs(bfloat16, wide, 3);
+  CHECK(wide[1] == 1);
+  CHECK(wide[2] == -0.10009765625f);
 }
 
 }  // namespace

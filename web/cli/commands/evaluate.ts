@@ -1,6 +1,6 @@
 /** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte; with `--against`, the KLD to another model. */
 import { type Command, Option } from 'commander';
-import { createQuantizer, type Divergence, type Evaluation } from '../../lib/node.js';
+import { createQuantizer, type Divergence, type EvaluateOptions, type Evaluation } from '../../lib/node.js';
 import { durationText, plural } from '../../present/units.js';
 import {
   addOutputOptions,
@@ -19,7 +19,7 @@ import { addTokenOptions, openTokens, parsePositive, type TokenOptions } from '.
 
 interface EvaluateCommand extends ResourceOptions, ReportOptions, TokenOptions, ModelFlags {
   bytesPerToken?: number;
-  activations: 'float32' | 'int8';
+  activations?: EvaluateOptions['activations'];
   source?: string;
   against?: string;
   scored?: 'all' | 'second-half';
@@ -53,10 +53,12 @@ function divergenceRows(against: string, found: Divergence): string[] {
 }
 
 /** How the numbers were made. */
-function basisLine({ tokens, sequences, length, scored, durationMs }: Evaluation, given: string): string {
+function basisLine({ tokens, sequences, length, scored, activations, durationMs }: Evaluation, given: string): string {
   const sequencesText = `${plural(sequences, 'sequence')} of ${tokens + sequences < sequences * length ? 'up to ' : ''}${length} tokens`;
   const which = scored === 'all' ? '' : ', in the second half of each';
-  return `${tokens} predictions in ${sequencesText}${which}, of ${printable(given)}, ${durationText(durationMs)}`;
+  const inputs =
+    activations === 'float32' ? '' : `, inputs of layers ${activations === 'int8' ? 'int8' : "as llama.cpp's"}`;
+  return `${tokens} predictions in ${sequencesText}${which}${inputs}, of ${printable(given)}, ${durationText(durationMs)}`;
 }
 
 function evaluationLines(
@@ -101,7 +103,7 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
   try {
     const found = await quantizer.languageModel(model, source ? { source } : {}).evaluate({
       tokens,
-      activations: options.activations,
+      ...(options.activations !== undefined && { activations: options.activations }),
       ...(options.tensor !== undefined && { tensor: options.tensor }),
       ...(against && { against }),
       ...(options.scored !== undefined && { scored: options.scored }),
@@ -137,9 +139,10 @@ export function addEvaluate(program: Command, run: Run): void {
       ).choices(['all', 'second-half']),
     )
     .addOption(
-      new Option('--activations <precision>', 'int8: quantize inputs of linear layers per token, as in W8A8')
-        .choices(['float32', 'int8'])
-        .default('float32'),
+      new Option(
+        '--activations <precision>',
+        'inputs of linear layers: int8 per token, as in W8A8, or rounded as llama.cpp does for a GGUF file (default: float32; of GGUF with --against llama.cpp)',
+      ).choices(['float32', 'int8', 'llama.cpp']),
     );
   addOutputOptions(addReportOptions(addResourceOptions(addTokenOptions(command)), 'an existing report')).action(
     (model: string, options: EvaluateCommand) => run(options, (context) => evaluate(context, model, options)),

@@ -16,7 +16,7 @@ export const evaluateOptions: Kinds<EvaluateOptions> = {
   ...tokenCalibration,
   ...watched,
   bytesPerToken: 'number',
-  activations: ['float32', 'int8'],
+  activations: ['float32', 'int8', 'llama.cpp'],
   against: 'any', // evaluate says more
   scored: ['all', 'second-half'],
 };

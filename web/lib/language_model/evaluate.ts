@@ -14,7 +14,13 @@ import { type ForwardPlanJson, forwardBatchOf, forwardBesidesBytes, forwardPlanO
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { type Workshop, withMaterials } from '../pool/workshop.js';
-import { type ForwardStep, type ForwardWork, type JobPart, valuesPerPosition } from '../worker/jobs.js';
+import {
+  type Activations,
+  type ForwardStep,
+  type ForwardWork,
+  type JobPart,
+  valuesPerPosition,
+} from '../worker/jobs.js';
 import { divergenceOf } from './divergence.js';
 
 /** What of a plan decides how many tokens fit. */
@@ -102,16 +108,24 @@ async function bytesByToken(models: readonly (OpenedModel | undefined)[]): Promi
 }
 
 /** Checks the options, and names the defaults. */
-function settingsOf(options: EvaluateOptions) {
+function settingsOf(model: OpenedModel, options: EvaluateOptions) {
   check(options, evaluateOptions, 'options');
   check(options.tokens, 'object', 'tokens');
-  const { activations = 'float32', bytesPerToken, against } = options;
+  const { bytesPerToken, against } = options;
   if (bytesPerToken !== undefined && !(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
     throw failure('argument-invalid', 'bytesPerToken', `${bytesPerToken} is not a positive number`);
   if (against !== undefined && !(against instanceof OpenedModel))
     throw failure('argument-invalid', 'against', 'was not opened by this library');
+  const isGguf = model.format === 'gguf';
+  const activations = options.activations ?? (against && isGguf ? 'llama.cpp' : 'float32');
+  if (activations === 'llama.cpp' && !isGguf) {
+    const detail = `llama.cpp is how inputs of GGUF files are rounded; this is ${model.format}: give float32 or int8`;
+    throw failure('argument-invalid', 'activations', detail);
+  }
   const scored: Scored = options.scored ?? (against ? 'second-half' : 'all');
-  return { activations, bytesPerToken, against, scored };
+  const referenceActivations: Activations =
+    activations === 'llama.cpp' && against?.format === 'gguf' ? 'llama.cpp' : 'float32';
+  return { activations, referenceActivations, bytesPerToken, against, scored };
 }
 
 /** The parts of a batch's job: its forward pass, or both passes. */
@@ -119,7 +133,7 @@ function partOfBatch(plans: readonly ForwardPlanJson[], settings: BatchSettings,
   const [model, reference] = plans.map(({ config, steps }, number): ForwardWork => {
     const forwardSteps = steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
     const { ids: tokens, lengths } = batch;
-    const activations = number === 0 ? settings.activations : 'float32';
+    const activations = number === 0 ? settings.activations : settings.referenceActivations;
     return {
       config,
       activations,
@@ -133,7 +147,7 @@ function partOfBatch(plans: readonly ForwardPlanJson[], settings: BatchSettings,
   }) as [ForwardWork, ForwardWork | undefined];
   return reference ? { kind: 'divergence', reference, model } : { kind: 'forward', ...model };
 }
-type BatchSettings = Required<Pick<ForwardWork, 'activations' | 'scored'>>;
+type BatchSettings = Required<Pick<ForwardWork, 'activations' | 'scored'>> & { referenceActivations: Activations };
 
 export async function evaluateModel(
   { instance, pool, memory }: Workshop,
@@ -141,7 +155,7 @@ export async function evaluateModel(
   source: OpenedModel | undefined,
   options: EvaluateOptions,
 ): Promise<Evaluation> {
-  const settings = settingsOf(options);
+  const settings = settingsOf(model, options);
   const started = performance.now();
   const { signal } = options;
   signal?.throwIfAborted();
@@ -199,6 +213,7 @@ export async function evaluateModel(
       bitsPerByte: bytes === null || bytes === 0 ? null : nats / Math.LN2 / bytes,
       bitsPerToken: nats / Math.LN2 / predicted,
       perplexity: Math.exp(nats / predicted),
+      activations: settings.activations,
       scored,
       tokens: predicted,
       bytes,

@@ -1,5 +1,6 @@
 // The kinds of jobs, with their inputs and results, all plain data.
 
+import type { EvaluateOptions } from '../api/calibration_types.js';
 import type { Distribution } from '../api/distribution_types.js';
 import type { FoundActivations, LayerEvidence } from '../engine/forward_module.js';
 
@@ -101,10 +102,13 @@ export interface FoundDistribution extends Omit<Distribution, 'channelSqnrDb'> {
   sums: Float64Array;
 }
 
+/** Precision of the inputs of linear layers. */
+export type Activations = NonNullable<EvaluateOptions['activations']>;
+
 /** A batch of sequences and the steps of its forward plan. */
 export interface ForwardWork {
   config: string;
-  activations: 'float32' | 'int8';
+  activations: Activations;
   steps: ForwardStep[];
   /** Index of the steps' tasks in `ContextFiles.work`. */
   reads: number;
