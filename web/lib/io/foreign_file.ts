@@ -24,6 +24,7 @@ interface Kind {
   isCompanion?: boolean;
 }
 
+const ownMagic = /^(GGUF|\x93NUMPY)/;
 const startBytes = 64 * 1024;
 /** Of the header of a safetensors file, behind its length. */
 const openingBrace = 0x7b;
@@ -213,10 +214,7 @@ const readable = new Intl.ListFormat('en-GB').format(inputFormats.map((name) => 
 /** What a file is that is not for this library; null if it may be, or is unknown. */
 async function foreignKind(file: FileSource): Promise<{ detail: string; isCompanion: boolean } | null> {
   const start = await startOf(file);
-  if (
-    /^(GGUF|\x93NUMPY)/.test(start.text) ||
-    (inputFormatOf(file.name) === 'safetensors' && start.bytes[8] === openingBrace)
-  )
+  if (ownMagic.test(start.text) || (inputFormatOf(file.name) === 'safetensors' && start.bytes[8] === openingBrace))
     return null;
   const kind = kinds.find(({ matches }) => matches(start));
   if (kind) {
@@ -243,7 +241,8 @@ export async function foreignFailure(file: FileSource, refused: unknown): Promis
   const kind = isNamed && inputFormatOf(file.name) === 'npy' ? null : await foreignKind(file);
   if (kind) return failure('format-unknown', file.name, kind.detail, refused);
   const first = await file.read(0, Math.min(file.size, 9));
-  if (file.size < 9 || first[8] === openingBrace || !hasNoHeader(refused)) return refused;
+  if (file.size < 9 || first[8] === openingBrace || ownMagic.test(latin1(first)) || !hasNoHeader(refused))
+    return refused;
   const shown = [...first.subarray(0, 4)].map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
   const detail = `begins with the bytes ${shown}, as no known format does. Files of ${readable} are read.`;
   return failure('format-unknown', file.name, detail, refused);
