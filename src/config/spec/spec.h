@@ -88,6 +88,7 @@ struct QuantizationSpec {
   ScaleCalculationMode scale_calculation_mode = ScaleCalculationMode::even;
   ZeroPointType zero_point_type = ZeroPointType::int32;
   ScaleSign scale_sign = ScaleSign::positive;
+  bool scale_refit = false;  // scales are refit to the codes they give, by least squares (per_scale_search.h)
   ObserverId observer = ObserverId::PerTensorMinMaxObserver;
 
   uint8_t exponent_bits = 0, mantissa_bits = 0;  // only dtype minifloat: 1..7 and 0..10
@@ -102,6 +103,10 @@ struct QuantizationSpec {
 constexpr FloatFormat float_format_of(const QuantizationSpec& spec) {
   return spec.dtype == Dtype::minifloat ? plain_minifloat(spec.exponent_bits, spec.mantissa_bits)
                                         : float_format_of(spec.dtype);
+}
+/// Whether minimum and maximum of a scale's elements settle it.
+constexpr bool needs_only_range(const QuantizationSpec& spec) {
+  return info_of(spec.observer).finds_range() && !spec.scale_refit;
 }
 /// Smallest code of an integer spec.
 constexpr int64_t quant_min_of(const QuantizationSpec& spec) {
