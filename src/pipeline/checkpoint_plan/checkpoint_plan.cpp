@@ -364,7 +364,7 @@ class CheckpointPlanner final : public OutputPlanner {
     outcome.is_reordered = weight.is_reordered;
     const Rule rule = planned.reason->rule;
     outcome.is_asked = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
-    if (weight.shape.size() == 2) outcome.columns = weight.shape[1];
+    if (weight.shape.size() == 2) outcome.rows = weight.shape[0], outcome.columns = weight.shape[1];
     if (!planned.task.is_copy && !planned.is_left) {
       outcome.weight = planned.task.layout->all_stages();
       check_loader(planned, outcome);
