@@ -9,6 +9,7 @@
 namespace wasmquant {
 
 bool Observer::replaces() const noexcept {
+  if (spec_.scale_refit) return true;
   switch (info_of(spec_.observer).method) {
     case ObserverMethod::last_range:
     case ObserverMethod::mx_diffs:
@@ -24,7 +25,9 @@ bool Observer::replaces() const noexcept {
 
 Status Observer::weigh(std::span<const float> importance) {
   const ObserverMethod method = info_of(spec_.observer).method;
-  if (!batches_.empty() || (method != ObserverMethod::per_scale_mse && method != ObserverMethod::half_quadratic))
+  const bool measures_errors =
+      method == ObserverMethod::per_scale_mse || method == ObserverMethod::half_quadratic || spec_.scale_refit;
+  if (!batches_.empty() || !measures_errors)
     return error_at(ErrorCode::state_invalid, "", "{} takes no importance of input channels{}",
                     info_of(spec_.observer).name, batches_.empty() ? "" : " after its first data");
   for (size_t i = 0; i < importance.size(); ++i)

@@ -282,6 +282,7 @@ void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& w
     lose(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
   if (spec.zero_point_type == ZeroPointType::float32) lose(where, "{} has whole zero points only", to);
   if (spec.scale_sign != ScaleSign::positive) lose(where, "{} does not say that scales have a sign", to);
+  if (spec.scale_refit) lose(where, "{} does not say that scales are refit", to);
   if (spec.scale_format != ScaleFormat::float32 && to_ != Dialect::compressed_tensors)
     lose(where, "{} has no {} scales", to, word_of(spec.scale_format, kScaleFormats));
   if (info_of(spec.dtype).is_integer && spec.symmetric && !info_of(spec.dtype).is_signed)

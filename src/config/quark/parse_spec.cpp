@@ -16,6 +16,7 @@ std::optional<QuantizationSpec> SpecParser::parse() {
     read_numbers();
     read_scale();
     read_scale_sign();
+    read_scale_refit();
     read_dynamic();
     read_without_effect();
   }

@@ -51,6 +51,8 @@ Status BlockCalibration::round(const Part& part) {
     for (float& value : input.hessian) value = static_cast<float>(value * factor);
   }
   const ExpectedError expected(input.hessian, columns, input.tokens, applied_scales(part.input));
+  std::vector<float> squares(columns);
+  for (size_t j = 0; j < columns; ++j) squares[j] = input.hessian[j * columns + j];
   if (step.method != CalibrationMethod::gpfq) {
     double damping = step.gptq.damp_percent;
     if (step.method == CalibrationMethod::qronos) damping = relative_damping(input.hessian, columns, step.alpha);
@@ -60,6 +62,7 @@ Status BlockCalibration::round(const Part& part) {
     if (step.method == CalibrationMethod::gptaq) add_drift(feedback, drift, step.alpha);
   }
   input.hessian.clear();
+  feedback.squares = std::move(squares);
   for (const LinearLayer& layer : model::consumers_of(part.input)) {
     if (!is_rounded(step, layer.weight)) continue;
     if (Status status = round_layer(layer.weight, step, feedback, expected, drift, pair.get()); !status)
@@ -86,7 +89,7 @@ Status BlockCalibration::round_layer(Slot slot, const CalibrationStep& step, con
   for (size_t row = 0; row < weight.size() && !is_gpfq; row += feedback.columns())
     for (const uint32_t j : feedback.dead) weight[row + j] = ranged[row + j] = 0;
   const bool was_clipped = !target.clipped.empty();
-  TRY(scales, observed_scales(*target.task, ranged, joined));
+  TRY(scales, observed_scales(*target.task, ranged, joined, feedback.squares));
   if (!is_gpfq && !step.gptq.static_groups && !was_clipped) scales.qparams.clear();
   if (step.method == CalibrationMethod::qronos) TRY_VOID(correct_for_drift(feedback, drift, weight));
   std::vector<uint32_t> codes(weight.size() * code_bytes_of(spec) / sizeof(uint32_t) + 1);

@@ -51,6 +51,7 @@ function withValue(spec: QuantizationSpec, key: Key, value: Value): Quantization
   if (fits(wanted)) return wanted;
   const fallbacks: (keyof QuantizationSpec)[] = [
     'scale_sign',
+    'scale_refit',
     'observer_cls',
     'scale_format',
     'symmetric',
