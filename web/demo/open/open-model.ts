@@ -5,8 +5,8 @@ import { explain } from '../app/failure';
 import { type Choice, choice } from '../configure/choice';
 import { firstPresetOf, formatsOf, perChannelPreset } from '../configure/formats';
 import { isBusy } from '../quality/job';
+import { extensionsText } from './accepted-files';
 import { opened, openFailure, opening } from './opened';
-import { extensionsText, notWeights, withoutWeights } from './wrong-files';
 
 const sample = { title: 'tiny-llama (sample)', location: 'tiny-llama', isSample: true as const };
 
@@ -73,16 +73,11 @@ async function load(what: string, find: () => Promise<Given | null>): Promise<vo
   }
 }
 
-/** Errors: what is wrong with the files, in a sentence. */
-async function ofFiles(files: File[]): Promise<Given | null> {
+function ofFiles(files: File[]): Given | null {
   if (files.length === 0) return null;
   const weights = files.filter((file) => weightFilePattern.test(file.name));
-  if (weights.length === 0) throw new Error(withoutWeights(files));
-  for (const file of weights) {
-    const problem = await notWeights(file);
-    if (problem) throw new Error(problem);
-  }
-  return { source: files, title: titleOf(weights), location: locationOf(weights) };
+  const named = weights.length > 0 ? weights : files;
+  return { source: files, title: titleOf(named), location: locationOf(named) };
 }
 
 /** Hugging Face's page about a file differs from the file's URL in one segment. */
@@ -112,7 +107,7 @@ export function openUrl(text: string): Promise<void> {
 
 export function openFiles(files: File[]): Promise<void> {
   const first = files[0];
-  return load(files.length === 1 && first ? first.name : `${files.length} files`, () => ofFiles(files));
+  return load(files.length === 1 && first ? first.name : `${files.length} files`, async () => ofFiles(files));
 }
 
 export function openDrop(files: Promise<File[]>): Promise<void> {
