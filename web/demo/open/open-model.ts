@@ -46,7 +46,7 @@ function chooseFor(model: Model): void {
 }
 
 interface Given {
-  source: File[] | URL;
+  source: File[] | URL | string;
   title: string;
   location: string;
   isSample?: true;
@@ -80,16 +80,17 @@ function ofFiles(files: File[]): Given | null {
   return { source: files, title: titleOf(named), location: locationOf(named) };
 }
 
-/** Hugging Face's page about a file differs from the file's URL in one segment. */
-function addressOf(text: string): URL {
+/** An id of the hub or a page of it, or the URL of a file. */
+function addressOf(text: string): URL | string {
+  if (/^hf:/.test(text)) return text;
+  if (/^[\w.-]+\/[\w.-]+$/.test(text) && !weightFilePattern.test(text)) return `hf:${text}`;
   let url: URL;
   try {
     url = new URL(text, document.baseURI);
   } catch {
     throw new Error(`“${text}” is not a URL. Enter one that ends in ${extensionsText}.`);
   }
-  if (url.hostname === 'huggingface.co')
-    url.pathname = url.pathname.replace(/^(\/[^/]+\/[^/]+)\/blob\//, '$1/resolve/');
+  if (/^(www\.)?(huggingface\.co|hf\.co)$/.test(url.hostname)) return url;
   if (!weightFilePattern.test(url.pathname.replace(/\.index\.json$/i, '')))
     throw new Error(
       `${url.href} is not a model file; the URL must end in ${extensionsText}, or in .index.json for shards.`,
@@ -100,8 +101,14 @@ function addressOf(text: string): URL {
 export function openUrl(text: string): Promise<void> {
   return load('The address', async () => {
     const source = addressOf(text);
-    const title = decodeURIComponent(source.pathname.split('/').at(-1) ?? '');
-    return { source, title, location: source.href };
+    const location = String(source);
+    const title = decodeURIComponent(
+      location
+        .replace(/[?#].*$/, '')
+        .split('/')
+        .at(-1) ?? '',
+    );
+    return { source, title, location };
   });
 }
 
