@@ -32,7 +32,7 @@ struct LayerOutcome {
   bool is_unpacked = false;     // WeightDescription::is_unpacked
   bool is_reordered = false;    // WeightDescription::is_reordered
   bool is_asked = false;        // a rule of the config names the layer
-  uint64_t columns = 0;         // of a matrix, else 0
+  uint64_t rows = 0, columns = 0;  // of a matrix, else 0
 };
 
 /// Whether the layer's weight is copied or cast to 16 bits.

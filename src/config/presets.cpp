@@ -196,11 +196,43 @@ constexpr Preset kRecipes[] = {
 };
 #undef WASMQUANT_RECIPE_TEXT
 
+// Upper and lower case are the same.
+constexpr bool is_same_name(std::string_view a, std::string_view b) noexcept {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
 constexpr const Preset* find(std::span<const Preset> rows, std::string_view name) noexcept {
   for (const Preset& row : rows)
-    if (row.name == name) return &row;
+    if (is_same_name(row.name, name)) return &row;
   return nullptr;
 }
+
+// Names that people try first, and what they usually mean.
+struct UsualChoice {
+  std::string_view name, presets;
+};
+constexpr UsualChoice kUsualChoices[] = {
+    {"int4", "int4_wo_128 is the usual choice, int4_wo_32 the more precise one"},
+    {"4bit", "int4_wo_128 is the usual choice, int4_wo_32 the more precise one"},
+    {"int4_wo", "int4_wo_128 is the usual choice, int4_wo_32 the more precise one"},
+    {"w4a16", "int4_wo_128 is the usual choice, int4_wo_32 the more precise one"},
+    {"uint4", "uint4_wo_128 is the usual choice, uint4_wo_32 the more precise one"},
+    {"8bit", "int8 is the usual choice"},
+    {"w8a16", "int8 is the usual choice"},
+    {"uint8", "int8 is the usual choice; a config can ask for uint8"},
+    {"w8a8", "int8_dynamic, or ptpc_fp8 in floating point"},
+    {"fp4", "mxfp4 or nvfp4"},
+    {"nf4", "NF4 is read and not written; mxfp4, nvfp4 and int4_wo_32 are near"},
+    {"e4m3", "fp8_per_channel is the usual choice"},
+    {"q4", "q4_k_m is the usual choice"},
+    {"q4_k", "q4_k_m is the usual choice"},
+    {"q5", "q5_k_m is the usual choice"},
+    {"q5_k", "q5_k_m is the usual choice"},
+    {"q3_k", "q3_k_m is the usual choice"},
+    {"q8", "q8_0 is the usual choice"},
+    {"gguf", "q4_k_m is the usual choice, q8_0 nearly lossless"},
+};
 
 constexpr bool is_preset_name(const Preset& recipe) noexcept { return find(kPresets, recipe.name) != nullptr; }
 constexpr size_t kShared = std::count_if(std::begin(kRecipes), std::end(kRecipes), is_preset_name);
@@ -239,8 +271,13 @@ std::optional<Config> parse_preset(std::string_view name, std::string_view diale
   if (row == nullptr) {
     List<std::string_view> names;
     for (const Preset& known : kAll) names.push_back(known.name);
-    out.error("preset-unknown", "", text_of("there is no preset {q}; presets are {}", name, joined(names)),
-              did_you_mean(name, names));
+    std::string hint;
+    for (const UsualChoice& usual : kUsualChoices)
+      if (is_same_name(usual.name, name)) hint = usual.presets;
+    if (hint.empty()) hint = did_you_mean(name, names);
+    if (hint.empty()) hint = "int8, int4_wo_128 and q4_k_m (GGUF) are usual choices";
+    out.error("preset-unknown", "", text_of("there is no preset {q} among the {} presets", name, names.size()),
+              std::move(hint));
     return std::nullopt;
   }
   auto value = json::parse(row->config_text());
@@ -254,7 +291,7 @@ std::optional<Config> parse_preset(std::string_view name, std::string_view diale
                  "the preset {q} is a {} config, {} was asked for", name, name_of(config->dialect), dialect);
     return std::nullopt;
   }
-  if (config) config->preset = name;
+  if (config) config->preset = row->name;
   return config;
 }
 

@@ -182,6 +182,8 @@ struct Config {
   // Endings of names of layers of one module that share the scale of the whole tensor. Empty: none do; not given: the
   // parts of joined layers share second scales.
   std::optional<List<List<std::string>>> shared_scale_groups;
+  // Patterns of layers whose output scales are the largest of those of one module (keys and values of an attention).
+  List<std::string> kv_cache_group;
   bool shares_expert_inputs = false;  // static scales of the inputs of a projection are the largest of all its experts'
   bool default_exclusions = false;    // layers of families/default_exclusions.def stay as they are unless named
   std::optional<ExportInfo> export_info;  // present in configs of finished Quark files

@@ -122,8 +122,10 @@ Status Skeleton::enter(const protobuf::Head& head) {
   }
   if (head.value > frame.end - at_) {
     if (frames_.size() == 1)
-      return error_at(ErrorCode::file_truncated, text_of("byte {}", at_), "a field of {} bytes, the file has {} more",
-                      head.value, frame.end - at_);
+      return error_at(
+          ErrorCode::file_truncated, text_of("byte {}", at_),
+          "a field of {} bytes, the file has {} more: at least {} bytes are missing. Download the file again",
+          head.value, frame.end - at_, head.value - (frame.end - at_));
     return error_at(ErrorCode::file_invalid, text_of("byte {}", at_),
                     "a field of {} bytes in a message of which {} are left", head.value, frame.end - at_);
   }

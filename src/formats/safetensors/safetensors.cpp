@@ -61,7 +61,8 @@ Status check_layout(const List<StoredTensor>& tensors, uint64_t data_bytes) {
   }
   if (expected > data_bytes)
     return error_at(ErrorCode::file_truncated, shown_name(tensors.back().name),
-                    "the tensors need {} bytes of data, the file has {}", expected, data_bytes);
+                    "the tensors need {} bytes of data, the file has {}: {} bytes are missing. Download the file again",
+                    expected, data_bytes, expected - data_bytes);
   if (expected < data_bytes)
     return error_at(
         ErrorCode::file_invalid, "",

@@ -1,7 +1,7 @@
 // Calibration of one transformer block whose weights are loaded and whose input is computed. Algorithms change the
 // weights; each tensor is then quantized, stored and replaced by what readers will decode, so the next block sees the
 // quantized one.
-//   begin, then for each part:  prepare;  capture on every portion if captures(part);  optimize
+//   begin, then for each part:  prepare;  capture on the portions that captures(part) needs;  optimize
 //   then store for each tensor
 #pragma once
 #include <array>
@@ -15,7 +15,6 @@
 
 #include "algorithms/expected_error.h"
 #include "algorithms/input_statistics.h"
-#include "algorithms/output_error.h"
 #include "algorithms/rounding/error_feedback.h"
 #include "algorithms/rounding/gpfq.h"
 #include "algorithms/scaling/scale_search.h"
@@ -30,25 +29,40 @@
 
 namespace wasmquant {
 
+/// Portions that show a part its inputs. `sample`: at least kSampledTokens tokens in portions all over the batch, for
+/// searches of few parameters whose inputs are captured again by the rounding after them.
+enum class Capture : uint8_t { nothing, sample, all };
+inline constexpr uint64_t kSampledTokens = 1024;
+
 /// Applies the steps to one block after another. Loaded blocks and the steps belong to the caller.
 class BlockCalibration final : public model::InputSink {
  public:
   /// `steps` and `architecture` must outlive this object.
   BlockCalibration(const model::Architecture& architecture, std::span<CalibrationStep> steps) noexcept;
 
+  /// From the next part on: shares the sums over inputs with others that are shown the same ones. Not with a reference.
+  void share_sums(HessianShare share) noexcept { share_ = share; }
+
   /// Starts the next block. `tasks`: the plan's, by slot; slots the architecture lacks have none. Errors:
   /// argument-invalid if a task belongs to another tensor.
   Status begin(model::BlockValues& block, List<std::pair<model::Slot, TensorTask>> tasks);
 
   size_t parts() const noexcept { return parts_.size(); }
-  /// Whether the part must first see inputs computed with the current weights.
-  bool captures(size_t part) const noexcept { return parts_[part].captured != 0; }
+  /// What the part must first see of the inputs computed with the current weights.
+  Capture captures(size_t part) const noexcept { return parts_[part].capture; }
   void prepare(size_t part);
   /// Whether a method compares with the unquantized model; the session then runs the reference too.
   bool needs_reference() const noexcept;
   /// The unquantized block, scaled and rotated like the other; empty until the two differ.
   const model::BlockValues& reference() const noexcept { return reference_; }
   model::InputSink& reference_sink() noexcept { return reference_sink_; }
+  /// The sums that a member has of the inputs that the current part has seen: complete its own, and those of others are to
+  /// be put there before optimize().
+  List<std::span<float>> shared_sums(size_t member) noexcept;
+  /// Whether the current part needs an input.
+  bool captures(model::LinearInput input) const noexcept {
+    return (captured_ >> static_cast<uint32_t>(input) & 1) != 0;
+  }
   /// Errors, `where` a tensor: those of the algorithms.
   Status optimize(size_t part);
 
@@ -75,6 +89,7 @@ class BlockCalibration final : public model::InputSink {
     const CalibrationStep* step;
     model::LinearInput input;
     uint32_t captured;  // one bit per LinearInput
+    Capture capture;
   };
   struct Tensor {
     std::optional<TensorTask> task;
@@ -113,6 +128,8 @@ class BlockCalibration final : public model::InputSink {
 
   static Error at(const std::string& where, Error error);
   void add_parts(const CalibrationStep& step);
+  /// Whether every layer's inputs are captured again after the step, by one that rounds it.
+  bool is_seen_again(const CalibrationStep& step) const noexcept;
   bool is_rounded(const CalibrationStep& step, model::Slot slot) const noexcept;
   bool corrects_biases() const noexcept;
   SeenInput& seen(model::LinearInput input) noexcept { return seen_[static_cast<size_t>(input)]; }
@@ -137,7 +154,7 @@ class BlockCalibration final : public model::InputSink {
   bool sees(AlgorithmSees what) const noexcept;
   Status scale(const Part& part);
   Status clip(const Part& part);
-  Status clip_layer(const Part& part, model::Slot slot, std::optional<OutputError>& inputs);
+  Status clip_layer(const Part& part, model::Slot slot);
   // layer_evidence.cpp
   /// Rounding to nearest of weight * scales (empty: ones): what it changes, divided by the scales.
   Result<std::vector<float>> nearest_change(model::Slot slot, std::span<const float> weight,
@@ -168,6 +185,7 @@ class BlockCalibration final : public model::InputSink {
   std::span<CalibrationStep> steps_;
   List<Part> parts_;
   const Part* part_ = nullptr;  // current part
+  HessianShare share_;
   uint32_t captured_ = 0;
   model::LinearInput captured_until_ = model::LinearInput::attention;  // the last input of the latest capture
   bool has_changed_ = false;

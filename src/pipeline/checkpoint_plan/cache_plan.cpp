@@ -33,6 +33,11 @@ CachePlan::CachePlan(const ModelIndex& model, const Config& config, const Checkp
 
 bool CachePlan::is_of_outputs() const noexcept { return format_.cache_storage() == CacheStorage::outputs; }
 
+bool CachePlan::shares_scales() const noexcept {
+  return is_asked() && is_of_outputs() && !config_.kv_cache_group.empty() && asked_.size() == 1 &&
+         asked_.front().symmetric && asked_.front().qscheme == QScheme::per_tensor;
+}
+
 Status CachePlan::check() const {
   if (!is_asked()) return {};
   const auto refuse = [&](std::string_view why) {

@@ -364,7 +364,7 @@ class CheckpointPlanner final : public OutputPlanner {
     outcome.is_reordered = weight.is_reordered;
     const Rule rule = planned.reason->rule;
     outcome.is_asked = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
-    if (weight.shape.size() == 2) outcome.columns = weight.shape[1];
+    if (weight.shape.size() == 2) outcome.rows = weight.shape[0], outcome.columns = weight.shape[1];
     if (!planned.task.is_copy && !planned.is_left) {
       outcome.weight = planned.task.layout->all_stages();
       check_loader(planned, outcome);
@@ -458,6 +458,10 @@ class CheckpointPlanner final : public OutputPlanner {
                routers_.count));
     if (Status found = cache_.check_found(); !found) fail(std::move(found.error()));
     if (auto remark = cache_.remark()) diagnostics_.push_back(std::move(*remark));
+    if (!config_.kv_cache.empty() && !config_.kv_cache_group.empty() && !cache_.shares_scales())
+      note("no-effect", text_of("{}/kv_cache_group", config_.where),
+           "layers share a scale in quark files of a calibrated cache, where all have one static symmetric spec per "
+           "tensor");
     report_requantized();
     if (widened_.count != 0)
       note("dtype-widened", widened_.first,
@@ -523,6 +527,7 @@ class CheckpointPlanner final : public OutputPlanner {
         const Stages& inputs = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type).input_tensors;
         return !inputs.empty() && inputs.front().symmetric && inputs.front().qscheme == QScheme::per_tensor;
       });
+    if (cache_.shares_scales()) share_cache_scales(plan_.tensors, config_.kv_cache_group);
     TRY_VOID(lay_out_files(plan_, model_, options_.version));
     bool is_any = false;
     for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight->empty();

@@ -1,9 +1,12 @@
 #include "pipeline/checkpoint_plan/static_activation_plan.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
+#include "config/match/name_match.h"
 #include "core/message.h"
+#include "families/module_path.h"
 
 namespace wasmquant {
 namespace {
@@ -109,23 +112,43 @@ uint32_t order_of(const KnownTensor& scale) {
   return bits;
 }
 
-}  // namespace
-
-void share_expert_inputs(List<PlannedTensor>& tensors, const std::function<bool(const PlannedTensor&)>& is_symmetric) {
+// `group_of`: scales of one name are shared; those of an empty one are not.
+void share_largest(List<PlannedTensor>& tensors, std::string_view ending,
+                   const std::function<std::string(const PlannedTensor&)>& group_of) {
   std::map<std::string, const KnownTensor*> largest;
   List<std::pair<std::string, KnownTensor*>> shared;
   for (PlannedTensor& planned : tensors)
     for (KnownTensor& known : planned.activations) {
-      if (known.component.role != Role::scale || !known.component.name_part.ends_with(".input_scale")) continue;
-      std::string projection = projection_of(planned.weight.layer);
-      if (projection.empty() || !is_symmetric(planned)) continue;
-      const KnownTensor*& most = largest[projection];
+      if (known.component.role != Role::scale || !known.component.name_part.ends_with(ending)) continue;
+      std::string group = group_of(planned);
+      if (group.empty()) continue;
+      const KnownTensor*& most = largest[group];
       if (most == nullptr || order_of(known) > order_of(*most)) most = &known;
-      shared.push_back({std::move(projection), &known});
+      shared.push_back({std::move(group), &known});
     }
-  for (auto& [projection, known] : shared)
-    if (const KnownTensor* most = largest[projection]; most->bytes.size() == known->bytes.size())
+  for (auto& [group, known] : shared)
+    if (const KnownTensor* most = largest[group]; most->bytes.size() == known->bytes.size())
       known->bytes = std::string(most->bytes);
+}
+
+}  // namespace
+
+void share_expert_inputs(List<PlannedTensor>& tensors, const std::function<bool(const PlannedTensor&)>& is_symmetric) {
+  share_largest(tensors, ".input_scale", [&](const PlannedTensor& planned) {
+    return is_symmetric(planned) ? projection_of(planned.weight.layer) : std::string();
+  });
+}
+
+void share_cache_scales(List<PlannedTensor>& tensors, const List<std::string>& patterns) {
+  List<NamePattern> group;
+  for (const std::string& pattern : patterns) group.emplace_back(pattern);
+  share_largest(tensors, ".output_scale", [&](const PlannedTensor& planned) {
+    const std::string& layer = planned.weight.layer;
+    const bool is_named =
+        std::any_of(group.begin(), group.end(), [&](const NamePattern& pattern) { return pattern.matches(layer); });
+    const size_t length = layer.size() - families::last_component(layer).size();
+    return is_named ? layer.substr(0, length) : std::string();
+  });
 }
 
 bool quantizes_inputs(const Stages& inputs, const CheckpointFormat& format, const PlanOptions& options) {

@@ -30,4 +30,8 @@ LeftActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, 
 /// specs per tensor; `is_symmetric` tells them by layer.
 void share_expert_inputs(List<PlannedTensor>& tensors, const std::function<bool(const PlannedTensor&)>& is_symmetric);
 
+/// Gives the outputs of the layers of one module that match one of `patterns` (k_proj and v_proj of an attention) the
+/// largest of their scales. Source: AMD Quark's model_post_process.py, _merge_kv_scale.
+void share_cache_scales(List<PlannedTensor>& tensors, const List<std::string>& patterns);
+
 }  // namespace wasmquant

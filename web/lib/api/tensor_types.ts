@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // Tensors in memory: specs and results.
 
 /** How one tensor is quantized, in Quark's terms (config keys keep their snake_case). */

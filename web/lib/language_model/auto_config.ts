@@ -7,7 +7,7 @@ import { autoConfigOptions, tokenCalibration } from '../api/language_model_kinds
 import type { AutoConfig, AutoConfigOptions, AutoLayer, Plan, QuantizationSpec } from '../api/types.js';
 import type { BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
-import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
+import { forwardBatchOf, planBlockTeam } from '../plan/forward_plan.js';
 import { withPlan } from '../plan/plan.js';
 import { plannedWork } from '../plan/prepared_run.js';
 import { ProgressMeter } from '../pool/progress.js';
@@ -75,7 +75,7 @@ export async function findConfig(
   signal?.throwIfAborted();
   const budget = budgetOf(options);
   const batch = await forwardBatchOf(instance, model, options.calibration);
-  checkBlockMemory(memory, batch);
+  planBlockTeam(memory, batch);
   const { tokens, plan: forward } = batch;
 
   const planned = (config: object) =>
