@@ -52,6 +52,9 @@ class Checker {
     if (const json::Value& choice = value_["on_worse"];
         choice.is_string() && index_in(choice.as_string(), "keep|nearest") < 0)
       problem("on_worse", "expected keep or nearest");
+    if (const json::Value& choice = value_["choose"];
+        choice.is_string() && index_in(choice.as_string(), "given|best") < 0)
+      problem("choose", "expected given or best");
     for (const char* key : {"alpha", "damp_percent", "smooth_alpha"})
       if (const json::Value& number = value_[key]; number.is_number() && !(number.as_number() >= 0))
         problem(key, "expected a number that is not negative");

@@ -280,9 +280,9 @@ uint64_t BlockCalibration::working_bytes(const model::Architecture& a) noexcept 
   const uint64_t hidden = a.hidden, queries = a.query_columns(), wide = a.intermediate;
   const uint64_t widest = std::max({hidden, queries, wide});
   const uint64_t grams = 2 * hidden * hidden + queries * queries + wide * wide;
-  // Every Hessian once, three more copies of the largest while it is factored and judges, and the largest weight six
-  // times.
-  return sizeof(float) * (grams + 3 * widest * widest + 6 * widest * hidden);
+  // Every Hessian once, four more copies of the largest while it is factored, judges and waits for another variant, and
+  // the largest weight seven times: what is stored of one layer waits for those that read the same input.
+  return sizeof(float) * (grams + 4 * widest * widest + 7 * widest * hidden);
 }
 
 }  // namespace wasmquant

@@ -97,6 +97,7 @@ class BlockCalibration final : public model::InputSink {
     std::vector<float> clipped;   // clipped by AWQ; scales are computed from it
     ValueRange joined;            // of all weights that share a scale with it, once the first of them is stored
     std::optional<StoredChange> stored;
+    double least_error = 0;  // of `stored` among the variants of choose: "best"
     std::optional<LayerEvidence> evidence;
   };
   /// Expected squares of changes of one layer's outputs. `pull`: W D [rows, columns] where the method also corrects for
@@ -105,6 +106,15 @@ class BlockCalibration final : public model::InputSink {
     const ExpectedError& expected;
     std::span<const float> pull;
     double error_of(std::span<const float> change) const;
+  };
+  /// One way to round the columns of the layers that read an input.
+  struct Rounding {
+    const CalibrationStep& step;
+    const GptqOptions& options;
+    const ErrorFeedback& feedback;
+    const ExpectedError& expected;
+    std::span<const float> drift;
+    const GpfqInputs* pair;
   };
   class ReferenceSink final : public model::InputSink {
    public:
@@ -160,8 +170,11 @@ class BlockCalibration final : public model::InputSink {
   Status note_clipped(const Part& part);
   // gptq_rounding.cpp
   Status round(const Part& part);
-  Status round_layer(model::Slot slot, const CalibrationStep& step, const ErrorFeedback& feedback,
-                     const ExpectedError& expected, std::span<const float> drift, const GpfqInputs* pair);
+  /// Rounds a copy of the weight, and keeps it in `stored` where it is better than what is there.
+  Status round_layer(model::Slot slot, const Rounding& by);
+  /// The weight becomes the values of `stored`.
+  Status settle_rounded(model::Slot slot, const CalibrationStep& step, const ExpectedError& expected,
+                        std::span<const float> drift);
   /// bias += (W - Q) mean(x) of the float network, for a bias whose layer is stored.
   void correct_bias(model::Slot slot) noexcept;
   Status share_scales(std::span<float> scales, std::span<float> of_heads) const;

@@ -80,7 +80,13 @@ function planLines(argument: string, model: Model, plan: Plan, options: PlanOpti
         paint: (row) =>
           row.first.action === 'quantize' ? colors.green : row.first.action === 'cast' ? plain : colors.dim,
       },
-      { title: 'before', align: 'right', cell: (row) => bytesText(sum(row, (t) => t.bytesBefore)), paint: dim },
+      {
+        title: 'before',
+        align: 'right',
+        cell: (row) => bytesText(sum(row, (t) => t.bytesBefore)),
+        paint: dim,
+        spare: 4,
+      },
       { title: 'after', align: 'right', cell: (row) => bytesText(sum(row, (t) => t.bytesAfter)) },
       { title: 'why', cell: (row) => row.first.reason.text, paint: dim, prose: true },
     ],
