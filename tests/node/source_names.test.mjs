@@ -262,3 +262,12 @@ test('nothing quantized is no success: exit 1, nothing written, the reason and w
   // Work that quantizes nothing and is asked for.
   await bytesOf(t, quantizer, safetensors(weights()), 'bfloat16', { format: 'fake-quantized' });
 });
+
+test('a format that can store none of the quantized weights refuses them, also where others are only cast', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, safetensors(weights()));
+  const int2 = { weight: { dtype: 'int2', qscheme: 'per_tensor' } };
+  const cast = { '*down_proj': { weight: { dtype: 'bfloat16' } } };
+  const config = { global_quant_config: int2, layer_quant_config: cast, default_exclusions: true };
+  assert.throws(() => quantizer.plan(model, config, { format: 'quark' }), { code: 'format-unsupported' });
+});

@@ -93,7 +93,7 @@ Result<Plan> OutputPlanner::run() {
     note("float64-read", doubles_.first,
          text_of("is the first of {} tensors in float64: their values are rounded to float32 before anything else",
                  doubles_.count));
-  if (failures_ == 0 && first_left_ && plan_.quantized_count == 0) fail(std::move(*first_left_));
+  if (failures_ == 0 && first_left_ && plan_.quantized_count == cast_count_) fail(std::move(*first_left_));
   if (failures_ > 1) first_failure_.message += text_of(" (and {} more tensors, see diagnostics)", failures_ - 1);
   if (failures_ != 0) return std::move(first_failure_);
   if (Status placed = place_files(); !placed) return of_model(std::move(placed.error()));
@@ -161,6 +161,7 @@ void OutputPlanner::count(PlannedTensor& planned) {
   uint64_t elements = 1;
   for (const uint64_t length : planned.weight.shape) elements *= length;
   ++plan_.quantized_count;
+  cast_count_ += planned.task.layout->codes == CodeStorage::cast_values;
   plan_.quantized_elements += elements;
   plan_.quantized_bytes += planned.bytes_after;
 }

@@ -95,6 +95,7 @@ class OutputPlanner {
   void put_first(Diagnostic diagnostic);
 
   uint64_t failures_ = 0;
+  uint64_t cast_count_ = 0;  // of the quantized tensors
   Error first_failure_;
   std::optional<Error> first_left_;
   CountWithExample doubles_;  // tensors in float64 that are read

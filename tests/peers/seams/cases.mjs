@@ -149,7 +149,7 @@ export class SeamCase {
       isTied: random.chance(0.35),
       shards: random.pick([1, 1, 2, 3]),
       kind: random.pick(kinds),
-      withTokenizer: isGguf,
+      withTokenizer: true,
     };
     const known = writeModel(this.path('source'), random, shape);
     const tokens = { tokens: idsOf(random) };

@@ -48,8 +48,8 @@ export class Judge {
   }
 }
 
-/** Formats that a package's `from_pretrained` reads, and the environment of the package. */
-const packages = { 'compressed-tensors': 'transformers', quark: 'quark' };
+/** Formats that a package reads, and the environment of the package. */
+const packages = { 'compressed-tensors': 'transformers', quark: 'quark', gptq: 'gptqmodel', awq: 'gptqmodel' };
 /** Rounding of float32, of bfloat16 with 8 bits in two blocks, and of inputs to 8 and 4 bits, which the decoded weights meet unrounded. */
 const bounds = { float32: 2e-3, bfloat16: 6e-2, inputs: 0.5 };
 
@@ -68,7 +68,7 @@ export class Loaders {
       const script = join(import.meta.dirname, 'load.py');
       this.#started.set(format, new Answers(new PeerEnvironment(packages[format]), script));
     }
-    const ask = (dtype) => this.#started.get(format).ask({ output, decoded, ...loadsAs, dtype });
+    const ask = (dtype) => this.#started.get(format).ask({ format, output, decoded, ...loadsAs, dtype });
     let dtype = loadsAs.dtype;
     let { difference, error, isOfModel } = await ask(dtype);
     if (error) {

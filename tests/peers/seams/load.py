@@ -1,6 +1,6 @@
-"""Loads what we wrote as people do, `AutoModelForCausalLM.from_pretrained`, and compares the logits with those of the decoded weights.
+"""Loads what we wrote as people do, with `from_pretrained` or gptqmodel, and compares the logits with those of the decoded weights.
 
-    python load.py      a case (JSON) a line on stdin: {"output", "decoded": FOLDERS, "dtype", "dequantize"}; an outcome a line on stdout:
+    python load.py      a case (JSON) a line on stdin: {"format", "output", "decoded": FOLDERS, "dtype", "dequantize"}; an outcome a line on stdout:
                         {"difference": largest difference of a logit, relative to the largest one} or {"error": TEXT, "isOfModel": whether
                         the decoded weights cannot be run either}
 """
@@ -21,10 +21,23 @@ from transformers import AutoModelForCausalLM
 TOKENS = torch.arange(1, 17).reshape(2, 8)
 
 
-def logits(folder, dtype, options):
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **options).eval()
+def words(folder, dtype):
+    """Words of gptq or awq, in gptqmodel's kernels for CPUs."""
+    from gptqmodel import BACKEND, GPTQModel
+
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+        method = json.load(file)["quantization_config"]["quant_method"]
+    backend = {"gptq": BACKEND.TORCH, "awq": BACKEND.TORCH_AWQ}[method]
+    return GPTQModel.load(folder, device="cpu", dtype=dtype, backend=backend).model
+
+
+def plain(folder, dtype, options):
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **options)
+
+
+def logits(model):
     with torch.no_grad():
-        return model(TOKENS).logits.float()
+        return model.eval()(TOKENS).logits.float()
 
 
 def text_of(error):
@@ -33,7 +46,7 @@ def text_of(error):
 
 def runs(folder, dtype):
     try:
-        logits(folder, dtype, {})
+        logits(plain(folder, dtype, {}))
         return True
     except Exception:
         return False
@@ -47,10 +60,11 @@ def outcome(case):
 
         options["quantization_config"] = CompressedTensorsConfig(dequantize=True)
     try:
-        found = logits(case["output"], dtype, options)
+        is_of_words = case["format"] in ("gptq", "awq")
+        found = logits(words(case["output"], dtype) if is_of_words else plain(case["output"], dtype, options))
     except Exception as error:  # whatever a loader raises is its outcome
         return {"error": text_of(error), "isOfModel": not runs(case["decoded"], dtype)}
-    expected = logits(case["decoded"], dtype, {})
+    expected = logits(plain(case["decoded"], dtype, {}))
     if not torch.isfinite(found).all():
         return {"difference": float("1e9")}
     return {"difference": float((found - expected).abs().max() / expected.abs().max())}
