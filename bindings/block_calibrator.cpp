@@ -12,6 +12,7 @@
 #include "forward_pass.h"
 #include "marshal.h"
 #include "pipeline/calibration/block_calibration.h"
+#include "pipeline/calibration/captured_inputs.h"
 #include "pipeline/calibration/embedding_rotation.h"
 #include "tile_json.h"
 
@@ -38,7 +39,19 @@ struct Calibration {
   List<CalibrationStep> steps;
   BlockCalibration blocks;
   std::optional<EmbeddingRotation> tables;
+  CapturedInputs recorded{blocks, session->pass().architecture()}, received{blocks, session->pass().architecture()};
 };
+
+std::string regions_json(List<std::span<float>> regions) {
+  json::Array out;
+  for (const std::span<float> region : regions) {
+    json::Value row;
+    row.set("pointer", address(region.data()));
+    row.set("bytes", static_cast<uint64_t>(region.size_bytes()));
+    out.push_back(std::move(row));
+  }
+  return ok(std::move(out));
+}
 
 Result<std::shared_ptr<Calibration>> calibration_of(const BoundForwardPass& pass, const std::string& config) {
   if (!pass.session()) return pass.session().error();
@@ -70,7 +83,10 @@ std::string stored_json(const StoredChange& stored) {
 
 class BoundCalibration : Counted {
  public:
-  BoundCalibration(const BoundForwardPass& pass, std::string config) : calibration_(calibration_of(pass, config)) {}
+  BoundCalibration(const BoundForwardPass& pass, std::string config, uint32_t member, uint32_t members)
+      : calibration_(calibration_of(pass, config)) {
+    if (calibration_) (*calibration_)->blocks.share_sums({member, members});
+  }
   std::string error() const { return calibration_ ? ok(nullptr) : fail(calibration_.error()); }
   const Result<std::shared_ptr<Calibration>>& get() const noexcept { return calibration_; }
 
@@ -86,17 +102,44 @@ class BoundBlockCalibrator : Counted {
   std::string parts() const {
     if (!status_) return fail(status_.error());
     json::Array captures;
-    for (size_t part = 0; part < blocks().parts(); ++part) captures.emplace_back(blocks().captures(part));
+    for (size_t part = 0; part < blocks().parts(); ++part) {
+      json::Array portions;
+      const Capture capture = blocks().captures(part);
+      const model::ForwardPass& pass = calibration_->session->pass();
+      if (capture != Capture::nothing)
+        for (const uint32_t portion : pass.sampled_portions(capture == Capture::sample ? kSampledTokens : ~uint64_t{0}))
+          portions.emplace_back(static_cast<int64_t>(portion));
+      captures.emplace_back(std::move(portions));
+    }
     return ok(std::move(captures));
   }
 
-  std::string capture(uint32_t part, uint32_t portion) {
+  std::string record(uint32_t part, uint32_t portion) {
     if (Status entered = enter(part); !entered) return reply(entered);
     ForwardSession& session = *calibration_->session;
-    session.set_sink(&blocks());
+    session.set_sink(&calibration_->recorded);
     const Status status = session.run(portion, false);
     session.set_sink(nullptr);
-    return reply(status);
+    return status ? regions_json(calibration_->recorded.matrices()) : fail(status.error());
+  }
+
+  std::string expect(uint32_t part, uint32_t portion) {
+    if (Status entered = enter(part); !entered) return reply(entered);
+    if (portion >= calibration_->session->pass().portions())
+      return fail(error_at(ErrorCode::argument_invalid, "portion", "does not exist"));
+    const auto [begin, end] = calibration_->session->pass().tokens_of(portion);
+    calibration_->received.expect(static_cast<uint32_t>(end - begin));
+    return regions_json(calibration_->received.matrices());
+  }
+
+  std::string show(bool is_own) {
+    if (!status_) return fail(status_.error());
+    return reply((is_own ? calibration_->recorded : calibration_->received).show());
+  }
+
+  std::string sums(uint32_t member) {
+    if (!status_) return fail(status_.error());
+    return regions_json(blocks().shared_sums(member));
   }
 
   std::string optimize(uint32_t part) {
@@ -197,12 +240,15 @@ EMSCRIPTEN_BINDINGS(block_calibrator) {
   using namespace emscripten;
   using namespace wasmquant::bindings;
   class_<BoundCalibration>("Calibration")
-      .constructor<const BoundForwardPass&, std::string>()
+      .constructor<const BoundForwardPass&, std::string, uint32_t, uint32_t>()
       .function("error", &BoundCalibration::error);
   class_<BoundBlockCalibrator>("BlockCalibrator")
       .constructor<const BoundCalibration&, const BoundWork&, std::string>()
       .function("parts", &BoundBlockCalibrator::parts)
-      .function("capture", &BoundBlockCalibrator::capture)
+      .function("record", &BoundBlockCalibrator::record)
+      .function("expect", &BoundBlockCalibrator::expect)
+      .function("show", &BoundBlockCalibrator::show)
+      .function("sums", &BoundBlockCalibrator::sums)
       .function("optimize", &BoundBlockCalibrator::optimize)
       .function("store", &BoundBlockCalibrator::store)
       .function("evidence", &BoundBlockCalibrator::evidence);

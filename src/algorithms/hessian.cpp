@@ -1,6 +1,7 @@
 #include "algorithms/hessian.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "algorithms/linear_algebra.h"
@@ -9,11 +10,31 @@
 
 namespace wasmquant {
 
-HessianAccumulator::HessianAccumulator(size_t columns)
-    : columns_(columns), panel_(kProductDepth * columns), sum_(columns * columns) {}
+HessianAccumulator::HessianAccumulator(size_t columns, HessianShare share)
+    : columns_(columns), share_(share), panel_(kProductDepth * columns), sum_(columns * columns) {}
+
+// The rows from i on have (1 - i/n)^2 of the upper triangle.
+size_t HessianAccumulator::first_row(size_t member) const noexcept {
+  if (member >= share_.members) return columns_;
+  const double left = 1 - static_cast<double>(member) / static_cast<double>(share_.members);
+  constexpr size_t kStep = 8;  // whole tiles of products
+  return static_cast<size_t>(static_cast<double>(columns_) * (1 - std::sqrt(left))) / kStep * kStep;
+}
+
+std::span<float> HessianAccumulator::band(size_t member) noexcept {
+  sum_rest();
+  const size_t first = first_row(member);
+  return std::span(sum_).subspan(first * columns_, (first_row(member + 1) - first) * columns_);
+}
 
 void HessianAccumulator::sum_panel(const float* x, size_t rows) noexcept {
-  add_symmetric_product(1, {x, columns_}, rows, columns_, {sum_.data(), columns_});
+  const size_t first = first_row(share_.member), end = first_row(share_.member + 1);
+  add_symmetric_rows({x, columns_}, rows, columns_, first, end, {sum_.data(), columns_});
+}
+
+void HessianAccumulator::sum_rest() noexcept {
+  if (panel_rows_ != 0) sum_panel(panel_.data(), panel_rows_);
+  panel_rows_ = 0;
 }
 
 Status HessianAccumulator::add(std::span<const float> x, uint64_t samples) {
@@ -42,8 +63,7 @@ Status HessianAccumulator::add(std::span<const float> x, uint64_t samples) {
 
 Result<std::vector<float>> HessianAccumulator::finish() && {
   if (samples_ == 0) return Error{ErrorCode::state_invalid, "", "no calibration inputs were seen"};
-  if (panel_rows_ != 0) sum_panel(panel_.data(), panel_rows_);
-  panel_rows_ = 0;
+  sum_rest();
   const double factor = 2.0 / static_cast<double>(samples_);
   for (size_t i = 0; i < columns_; ++i)
     for (size_t j = i; j < columns_; ++j) {

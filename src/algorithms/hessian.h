@@ -10,11 +10,16 @@
 
 namespace wasmquant {
 
+/// One of `members` that see the same inputs and each sum a band of rows of H of about the same work. One: all rows.
+struct HessianShare {
+  size_t member = 0, members = 1;
+};
+
 /// Accumulates H from a layer's inputs.
 class HessianAccumulator {
  public:
   /// For inputs with this many features.
-  explicit HessianAccumulator(size_t columns);
+  explicit HessianAccumulator(size_t columns, HessianShare share = {});
 
   /// x [tokens, columns] counts as `samples` in the mean (Quark: sequences, 1 for a bare matrix). Rows are summed in
   /// order, in panels that ignore batch boundaries: the result is the same to the bit however rows are split over
@@ -22,13 +27,19 @@ class HessianAccumulator {
   /// value-not-finite (names row and column).
   Status add(std::span<const float> x, uint64_t samples);
 
+  /// The rows of the sum that a member has, after the last add(); those of the others are to be filled in before finish().
+  std::span<float> band(size_t member) noexcept;
+
   /// H [columns, columns], both triangles. Consumes the accumulator. Error: state-invalid when nothing was added.
   Result<std::vector<float>> finish() &&;
 
  private:
   void sum_panel(const float* x, size_t rows) noexcept;
+  void sum_rest() noexcept;
+  size_t first_row(size_t member) const noexcept;
 
   size_t columns_;
+  HessianShare share_;
   uint64_t samples_ = 0;
   size_t panel_rows_ = 0;
   std::vector<float> panel_;  // rows not summed yet, [kProductDepth, columns]

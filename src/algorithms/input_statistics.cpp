@@ -9,8 +9,9 @@
 
 namespace wasmquant {
 
-InputStatistics::InputStatistics(size_t columns, bool with_hessian) : largest_(columns), sum_(columns) {
-  if (with_hessian) hessian_.emplace(columns);
+InputStatistics::InputStatistics(size_t columns, bool with_hessian, HessianShare share)
+    : largest_(columns), sum_(columns) {
+  if (with_hessian) hessian_.emplace(columns, share);
 }
 
 Status InputStatistics::add(std::span<const float> x) {

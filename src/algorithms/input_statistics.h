@@ -14,7 +14,8 @@ namespace wasmquant {
 /// Accumulates the statistics of one layer input.
 class InputStatistics {
  public:
-  InputStatistics(size_t columns, bool with_hessian);
+  /// `share`: the rows of the Hessian that are summed.
+  InputStatistics(size_t columns, bool with_hessian, HessianShare share = {});
 
   /// x [tokens, columns]. Splitting over calls changes nothing. Errors: shape-mismatch, value-not-finite.
   Status add(std::span<const float> x);
@@ -24,6 +25,10 @@ class InputStatistics {
   const std::vector<float>& largest() const noexcept { return largest_; }
   /// [columns]; zeros when nothing was added.
   std::vector<float> mean() const;
+  /// HessianAccumulator::band; empty without a Hessian.
+  std::span<float> hessian_band(size_t member) noexcept {
+    return hessian_ ? hessian_->band(member) : std::span<float>();
+  }
   /// H = 2 / tokens X^T X, [columns, columns]; consumed. Error: state-invalid if not requested or nothing was added.
   Result<std::vector<float>> finish_hessian();
 

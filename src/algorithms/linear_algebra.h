@@ -32,6 +32,9 @@ void add_product(float sign, ConstMatrix a, ConstMatrix b, size_t depth, size_t 
 /// a [depth, n], c [n, n].
 void add_symmetric_product(float sign, ConstMatrix a, size_t depth, size_t n, Matrix c) noexcept;
 
+/// c[i][j] += sum_p a[p][i] * a[p][j] where j >= i, for the rows [first, end) only. a [depth, n], c [n, n].
+void add_symmetric_rows(ConstMatrix a, size_t depth, size_t n, size_t first, size_t end, Matrix c) noexcept;
+
 /// y[i] -= factor * x[i]. x and y do not overlap.
 void subtract_scaled(std::span<float> y, float factor, const float* x) noexcept;
 

@@ -21,6 +21,14 @@ void add_symmetric_product(float sign, ConstMatrix a, size_t depth, size_t n, Ma
                   c.stride, workspace.data());
 }
 
+void add_symmetric_rows(ConstMatrix a, size_t depth, size_t n, size_t first, size_t end, Matrix c) noexcept {
+  if (first == end) return;
+  std::vector<float> workspace(kernels::matmul_workspace(end - first, n - first, depth));
+  const kernels::Factor factor{a.data + first, 1, a.stride};
+  kernels::matmul(factor, factor, depth, end - first, n - first, Update::add, Region::upper,
+                  c.data + first * c.stride + first, c.stride, workspace.data());
+}
+
 void subtract_scaled(std::span<float> y, float factor, const float* x) noexcept {
   float* __restrict out = y.data();
   const float* __restrict in = x;

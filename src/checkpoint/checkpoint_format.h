@@ -32,7 +32,7 @@ struct LayerOutcome {
   bool is_unpacked = false;     // WeightDescription::is_unpacked
   bool is_reordered = false;    // WeightDescription::is_reordered
   bool is_asked = false;        // a rule of the config names the layer
-  uint64_t columns = 0;         // of a matrix, else 0
+  uint64_t rows = 0, columns = 0;  // of a matrix, else 0
 };
 
 /// Whether the layer's weight is copied or cast to 16 bits.
@@ -152,7 +152,7 @@ class CheckpointFormat {
   /// Whether its loader reads the routers of experts as plain parameters, regardless of the config.
   virtual bool leaves_routers() const noexcept { return false; }
   /// Whether a quantized layer has no tensor called `weight`.
-  virtual bool hides_weight(const LayerOutcome& /*layer*/) const { return false; }
+  virtual bool packs_weight_tensor(const LayerOutcome& /*layer*/) const { return false; }
   /// Whether loaders that join layers read their schemes from the config block (checkpoint/joined_schemes.h).
   bool joins_layers() const { return text().needs_config_block; }
   /// Whether they join the 2-D blocks of the layers too, whose rows then have to fill them.

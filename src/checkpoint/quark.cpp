@@ -1,7 +1,9 @@
+// Which specs the format can store, the layout of codes, scales and zero points, and the config block.
 #include "checkpoint/quark.h"
 
 #include <algorithm>
 
+#include "checkpoint/quark_loader.h"
 #include "config/dialects/write.h"
 #include "core/list.h"
 
@@ -20,6 +22,7 @@ std::string unsupported_part(const WeightDescription& weight, const WeightLayout
   const bool has_place = dtype.is_integer ? dtype.bits == 8 || dtype.bits == 4 || (dtype.is_signed && dtype.bits < 4)
                                           : dtype.is_block() || (dtype.bits != 0 && dtype.bits <= 8);
   if (!has_place || (is_mx_integer && dtype.bits != 8)) return std::string(dtype.name);
+  if (spec.dtype == Dtype::fp8_e5m3) return std::string(dtype.name);  // its loader takes the codes for values
   if (spec.zero_point_type == ZeroPointType::float32) return "fractional zero points";
   if (layout.stages.size() == 2) {
     const QuantizationSpec& second = layout.stages[1];
@@ -63,6 +66,12 @@ QuantizationSpec as_exported(QuantizationSpec spec, StorageDtype source) {
 Stages as_exported(Stages stages, StorageDtype source) {
   for (QuantizationSpec& stage : stages) stage = as_exported(stage, source);
   return stages;
+}
+
+// AMD Quark's loader divides by the group size, -1 among them.
+QuantizationSpec with_group_size(QuantizationSpec spec, uint64_t columns) {
+  if (spec.qscheme == QScheme::per_group && spec.group_size == -1) spec.group_size = static_cast<int64_t>(columns);
+  return spec;
 }
 
 bool is_progressive(const WeightLayout& layout) {
@@ -143,13 +152,15 @@ void add_unpacked(WeightLayout& layout, const WeightDescription& weight) {
 
 Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages& stages) const {
   TRY(layout, begin_layout(weight, as_exported(stages, weight.source)));
+  for (QuantizationSpec& stage : layout.stages) stage = with_group_size(stage, layout.columns);
+  layout.spec = with_group_size(layout.spec, layout.columns);
   const QuantizationSpec& spec = layout.spec;
   const DtypeInfo& dtype = info_of(spec.dtype);
   if (dtype.is_plain_cast()) return cast_layout(std::move(layout), weight);
   // AMD Quark cuts rows of integers into groups of columns / scales, and of floats it expects as many scales as whole groups.
   if (spec.qscheme == QScheme::per_group && !dtype.is_block() && layout.columns % layout.granularity.block != 0)
     return error_at(ErrorCode::group_size_invalid, text_of("{}.weight", weight.layer),
-                    "the quark format cannot store {} in groups of {} on rows of {}, whose last group is short; take a "
+                    "the quark format cannot store {} in groups of {} on rows of {}, whose last group is short; use a "
                     "group size that divides them, exclude the layer, or write fake-quantized",
                     dtype.name, layout.granularity.block, layout.columns);
   if (const std::string part = unsupported_part(weight, layout); !part.empty()) {
@@ -212,14 +223,19 @@ bool Quark::fit(const WeightDescription& weight, ActivationStorage& storage) con
   return true;
 }
 
+std::optional<LoaderLimit> Quark::loader_limit(const List<LayerOutcome>& layers,
+                                               const families::ModelFamily& family) const {
+  return quark_loader_limit(layers, family);
+}
+
 json::Value Quark::quantization_config(const Config& config, const List<LayerOutcome>& layers,
                                        const families::ModelFamily& family) const {
   List<config::ExportedLayer> exported;
   exported.reserve(layers.size());
   for (const LayerOutcome& layer : layers) {
     const Stages* const weight = layer.weight->empty() ? nullptr : &layer.weight.get();
-    exported.push_back({layer.layer, layer.layer_type, weight});
-    if (!layer.loader_layer.empty()) exported.push_back({layer.loader_layer, layer.layer_type, weight});
+    exported.push_back({layer.layer, layer.layer_type, weight, &layer.inputs});
+    if (!layer.loader_layer.empty()) exported.push_back({layer.loader_layer, layer.layer_type, weight, &layer.inputs});
   }
   // Loaders make a quantized layer of every Linear module that is not excluded, and a tied head has no codes.
   for (const std::string_view head : heads_without_tensor(layers, family))

@@ -35,6 +35,8 @@ class Quark final : public CheckpointFormat {
   bool holds_online_rotation() const noexcept override { return true; }
   CacheStorage cache_storage() const noexcept override { return CacheStorage::outputs; }
   bool leaves_routers() const noexcept override { return true; }
+  std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& layers,
+                                          const families::ModelFamily& family) const override;
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
                                   const families::ModelFamily& family) const override;
 };

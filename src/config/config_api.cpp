@@ -1,9 +1,11 @@
+// Configs as text: parsed, checked, and converted to another dialect, with all problems collected.
 #include "config/config_api.h"
 
 #include <algorithm>
 #include <optional>
 #include <span>
 
+#include "config/json_place.h"
 #include "config/parse.h"
 #include "config/presets.h"
 #include "config/quark/quark_config.h"
@@ -33,7 +35,13 @@ std::string_view as_name(std::string_view text) {
 std::optional<json::Value> parse_json(std::string_view text, DiagnosticList& out) {
   auto value = json::parse(text, kLimits);
   if (value) return std::move(*value);
-  out.error("json-invalid", value.error().where, value.error().message);
+  const Error& error = value.error();
+  const JsonPlace place = place_of(text, error.where);
+  // Duplicate keys have a pointer instead.
+  const bool has_line = error.where.starts_with("byte ");
+  out.error("json-invalid", error.where,
+            has_line ? text_of("line {}, column {}: {}", place.line, place.column, error.message) : error.message,
+            has_line ? place.excerpt : std::string());
   return std::nullopt;
 }
 
@@ -56,7 +64,8 @@ Error summary(ErrorCode code, const DiagnosticList& list) {
     else
       error.message += text_of("; at {}: ", item.where);
     error.message += item.message;
-    if (!item.hint.empty()) error.message += text_of(" ({})", item.hint);
+    const bool is_excerpt = item.hint.find('\n') != std::string::npos;
+    if (!item.hint.empty() && !is_excerpt) error.message += text_of(" ({})", item.hint);
   }
   if (list.errors() > shown) error.message += text_of("; and {} more", list.errors() - shown);
   return error;

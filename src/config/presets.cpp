@@ -1,3 +1,4 @@
+// The rows of all presets, and the texts of their configs.
 #include "config/presets.h"
 
 #include <algorithm>
@@ -22,6 +23,11 @@ namespace {
 #define WASMQUANT_SIGNED_GROUP(dtype, size)                                          \
   R"({"dtype":")" dtype R"(","qscheme":"per_group","ch_axis":-1,"group_size":)" size \
   R"(,"symmetric":true,"scale_sign":"signed"})"
+// With 3 bits a fit of the scale to its codes is worth nearly half of what rounding costs; with 2 it is worth nothing (groups of
+// 32 of tests/files/tiny-llama: 1.6387 to 1.5796 bits per byte, and 1.7413 to 1.7519).
+#define WASMQUANT_REFIT_GROUP(dtype, size)                                           \
+  R"({"dtype":")" dtype R"(","qscheme":"per_group","ch_axis":-1,"group_size":)" size \
+  R"(,"symmetric":true,"scale_sign":"signed","scale_refit":true})"
 #define WASMQUANT_SIGNED_CHANNEL(dtype) \
   R"({"dtype":")" dtype R"(","qscheme":"per_channel","ch_axis":0,"symmetric":true,"scale_sign":"signed"})"
 #define WASMQUANT_CHANNEL(dtype, symmetric) \
@@ -59,7 +65,7 @@ constexpr Preset kPresets[] = {
      "Weights as int8; the runtime rounds each token's activations to 8 bits as they come.",
      WASMQUANT_CHANNEL("int8", "true"), WASMQUANT_TOKEN("int8")},
     {"int4_wo_32", "4-bit integers, groups of 32",
-     "The most precise symmetric 4-bit preset; its scales take the most space.", WASMQUANT_SIGNED_GROUP("int4", "32")},
+     "The most precise symmetric 4-bit preset; its scales need the most space.", WASMQUANT_SIGNED_GROUP("int4", "32")},
     {"int4_wo_64", "4-bit integers, groups of 64", "Between int4_wo_32 and int4_wo_128 in size and precision.",
      WASMQUANT_SIGNED_GROUP("int4", "64")},
     {"int4_wo_128", "4-bit integers, groups of 128",
@@ -70,6 +76,18 @@ constexpr Preset kPresets[] = {
      "Weights as int4_wo_64; the runtime rounds activations to 4 bits as they come. The quark format says so.",
      WASMQUANT_SIGNED_GROUP("int4", "64"),
      R"({"dtype":"int4","qscheme":"per_group","ch_axis":-1,"group_size":64,"symmetric":true,"is_dynamic":true})"},
+    {"int3_wo_32", "3-bit integers, groups of 32",
+     "The most precise 3-bit preset: 3.5 bits per weight with float16 scales.", WASMQUANT_REFIT_GROUP("int3", "32")},
+    {"int3_wo_64", "3-bit integers, groups of 64", "Between int3_wo_32 and int3_wo_128 in size and precision.",
+     WASMQUANT_REFIT_GROUP("int3", "64")},
+    {"int3_wo_128", "3-bit integers, groups of 128",
+     "Three quarters of int4_wo_128. With gptq, or awq and gptq, most models stay usable.",
+     WASMQUANT_REFIT_GROUP("int3", "128")},
+    {"int2_wo_32", "2-bit integers, groups of 32",
+     "The smallest integers, with a large error: for use with gptq, and on large models.",
+     WASMQUANT_SIGNED_GROUP("int2", "32")},
+    {"int2_wo_64", "2-bit integers, groups of 64", "int2_wo_32 with half as many scales and a larger error.",
+     WASMQUANT_SIGNED_GROUP("int2", "64")},
     {"uint4_wo_32", "4-bit unsigned integers with zero points, groups of 32",
      "Follows lopsided weights; the most precise 4-bit preset.", WASMQUANT_GROUP("uint4", "32", "false")},
     {"uint4_wo_64", "4-bit unsigned integers with zero points, groups of 64",
@@ -159,6 +177,7 @@ constexpr Preset kPresets[] = {
 #undef WASMQUANT_GROUP
 #undef WASMQUANT_CHANNEL
 #undef WASMQUANT_SIGNED_GROUP
+#undef WASMQUANT_REFIT_GROUP
 #undef WASMQUANT_SIGNED_CHANNEL
 #undef WASMQUANT_MX
 #undef WASMQUANT_TOKEN
@@ -178,11 +197,43 @@ constexpr Preset kRecipes[] = {
 };
 #undef WASMQUANT_RECIPE_TEXT
 
+// Upper and lower case are the same.
+constexpr bool is_same_name(std::string_view a, std::string_view b) noexcept {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
 constexpr const Preset* find(std::span<const Preset> rows, std::string_view name) noexcept {
   for (const Preset& row : rows)
-    if (row.name == name) return &row;
+    if (is_same_name(row.name, name)) return &row;
   return nullptr;
 }
+
+// Names that people try first, and what they usually mean.
+struct UsualChoice {
+  std::string_view name, presets;
+};
+constexpr UsualChoice kUsualChoices[] = {
+    {"int4", "int4_wo_128 is the usual choice, int4_wo_32 the more precise one"},
+    {"4bit", "int4_wo_128 is the usual choice, int4_wo_32 the more precise one"},
+    {"int4_wo", "int4_wo_128 is the usual choice, int4_wo_32 the more precise one"},
+    {"w4a16", "int4_wo_128 is the usual choice, int4_wo_32 the more precise one"},
+    {"uint4", "uint4_wo_128 is the usual choice, uint4_wo_32 the more precise one"},
+    {"8bit", "int8 is the usual choice"},
+    {"w8a16", "int8 is the usual choice"},
+    {"uint8", "int8 is the usual choice; a config can ask for uint8"},
+    {"w8a8", "int8_dynamic, or ptpc_fp8 in floating point"},
+    {"fp4", "mxfp4 or nvfp4"},
+    {"nf4", "NF4 is read and not written; mxfp4, nvfp4 and int4_wo_32 are near"},
+    {"e4m3", "fp8_per_channel is the usual choice"},
+    {"q4", "q4_k_m is the usual choice"},
+    {"q4_k", "q4_k_m is the usual choice"},
+    {"q5", "q5_k_m is the usual choice"},
+    {"q5_k", "q5_k_m is the usual choice"},
+    {"q3_k", "q3_k_m is the usual choice"},
+    {"q8", "q8_0 is the usual choice"},
+    {"gguf", "q4_k_m is the usual choice, q8_0 nearly lossless"},
+};
 
 constexpr bool is_preset_name(const Preset& recipe) noexcept { return find(kPresets, recipe.name) != nullptr; }
 constexpr size_t kShared = std::count_if(std::begin(kRecipes), std::end(kRecipes), is_preset_name);
@@ -221,8 +272,13 @@ std::optional<Config> parse_preset(std::string_view name, std::string_view diale
   if (row == nullptr) {
     List<std::string_view> names;
     for (const Preset& known : kAll) names.push_back(known.name);
-    out.error("preset-unknown", "", text_of("there is no preset {q}; presets are {}", name, joined(names)),
-              did_you_mean(name, names));
+    std::string hint;
+    for (const UsualChoice& usual : kUsualChoices)
+      if (is_same_name(usual.name, name)) hint = usual.presets;
+    if (hint.empty()) hint = did_you_mean(name, names);
+    if (hint.empty()) hint = "int8, int4_wo_128 and q4_k_m (GGUF) are usual choices";
+    out.error("preset-unknown", "", text_of("there is no preset {q} among the {} presets", name, names.size()),
+              std::move(hint));
     return std::nullopt;
   }
   auto value = json::parse(row->config_text());
@@ -236,7 +292,7 @@ std::optional<Config> parse_preset(std::string_view name, std::string_view diale
                  "the preset {q} is a {} config, {} was asked for", name, name_of(config->dialect), dialect);
     return std::nullopt;
   }
-  if (config) config->preset = name;
+  if (config) config->preset = row->name;
   return config;
 }
 

@@ -41,6 +41,7 @@ void keep_quark_words(LayerConfig& layer) {
     for (QuantizationSpec& spec : *stages) {
       spec.grid = {};
       spec.scale_sign = ScaleSign::positive;
+      spec.scale_refit = false;
       spec.observer_options = {};
       spec.observer = quark_observer_of(spec);
     }
@@ -50,8 +51,16 @@ bool same(const LayerConfig& a, const LayerConfig& b) {
   return a.weight == b.weight && a.input_tensors == b.input_tensors && a.output_tensors == b.output_tensors;
 }
 
-// In Quark's terms. Entries without a weight and regular expressions, which Quark takes for names, are dropped: their
-// layers are handled one by one.
+// Whether the entry quantizes nothing: AMD Quark cannot load entries that only cast.
+bool only_casts(const LayerConfig& layer) {
+  const auto casts = [](const Stages& stages) {
+    return stages.empty() || info_of(stages.front().dtype).is_plain_cast();
+  };
+  return casts(layer.weight) && casts(layer.input_tensors) && casts(layer.output_tensors);
+}
+
+// In Quark's terms. Entries that quantize nothing and regular expressions, which Quark takes for names, are dropped:
+// their layers are handled one by one.
 Config in_quark_terms(const Config& config, bool keeps_static) {
   Config block;
   block.resolution = Resolution::replace;
@@ -69,10 +78,11 @@ Config in_quark_terms(const Config& config, bool keeps_static) {
     return layer;
   };
   for (const auto& [type, layer] : config.layer_type)
-    if (!layer.weight.empty() && (type == "Linear" || type == "Conv2d" || type == "ConvTranspose2d"))
+    if (!only_casts(layer) && !layer.weight.empty() &&
+        (type == "Linear" || type == "Conv2d" || type == "ConvTranspose2d"))
       block.layer_type.emplace_back(type, convert(layer));
   for (const auto& [name, layer] : config.layer)
-    if (!layer.weight.empty() && !is_regex(name)) block.layer.emplace_back(name, convert(layer));
+    if (!only_casts(layer) && !layer.weight.empty() && !is_regex(name)) block.layer.emplace_back(name, convert(layer));
   keep_quark_words(block.global);
   for (auto& [name, layer] : block.layer_type) keep_quark_words(layer);
   for (auto& [name, layer] : block.layer) keep_quark_words(layer);
@@ -104,11 +114,13 @@ json::Value quantization_config(const Config& config, std::span<const ExportedLa
         wanted = asked.layer_config(layer.name, layer.type);
         keep_applied(wanted, has_activation_scales);
         wanted.weight = *layer.weight;
+        if (layer.inputs != nullptr) wanted.input_tensors = *layer.inputs;
         keep_quark_words(wanted);
       }
+      const bool is_quantized = !only_casts(wanted);
       const LayerConfig read = reader.layer_config(layer.name, layer.type);
-      if (layer.weight != nullptr ? same(read, wanted) : read.weight.empty() && layer.type == "Embedding") continue;
-      if (layer.weight == nullptr && !covers_quantized(layer.name, layers))
+      if (is_quantized ? same(read, wanted) : only_casts(read) && layer.type == "Embedding") continue;
+      if (!is_quantized && !covers_quantized(layer.name, layers))
         excluded.emplace_back(layer.name);
       else
         exact.emplace_back(layer.name, std::move(wanted));

@@ -27,6 +27,23 @@ inline constexpr size_t kSearchBlock = 64;
 /// Sums run from the first element to the last, in blocks of kSearchBlock.
 void search_errors(std::span<const float> x, const float* weights, const SearchGrids& grids, float* errors) noexcept;
 
+// ---- least_squares.cpp
+
+/// Sums over w = weights[i], or 1 without weights; q = round_half_even(clamp(x * inverse, low, high)), d = x - q * scale.
+struct LeastSquaresSums {
+  double loss = 0;     // sum of w d^2
+  double cross = 0;    // sum of w q x: for these codes, the scale of the least loss is cross / squares
+  double squares = 0;  // sum of w q^2
+};
+/// One grid: whole numbers in [low, high], both at most 2^21 in magnitude (codes minus a whole zero point), times scale.
+struct StepGrid {
+  float scale, inverse, low, high;
+};
+/// x and the weights are finite, their products within float32. Element i goes to float32 sum i % 8 of a block of
+/// kLeastSquaresBlock; those are added in float64.
+inline constexpr size_t kLeastSquaresBlock = 1024;
+LeastSquaresSums least_squares(std::span<const float> x, const float* weights, const StepGrid& grid) noexcept;
+
 // ---- half_quadratic.cpp
 
 /// A grid and a norm |d|^p, for one step of the half-quadratic method (Badri and Shaji 2023).

@@ -1,3 +1,4 @@
+// Portions of the batch go through the embedding, the blocks and the head one after another.
 #include "model/forward_pass.h"
 
 #include <algorithm>
@@ -54,8 +55,6 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const 
                         "used?",
                         tokens_[token], token - at, i, architecture_.vocabulary);
   }
-  x_.assign(tokens.size() * architecture_.hidden, 0.0f);
-  reference_x_.clear();
   states_.clear();
   runner_ = std::make_unique<BlockRunner>(architecture_, longest);
   loss_.reset();
@@ -63,43 +62,56 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const 
   return {};
 }
 
+List<uint32_t> ForwardPass::sampled_portions(uint64_t tokens) const {
+  const uint64_t all = tokens_.size(), wanted = std::min(tokens, all);
+  const uint64_t count = std::max<uint64_t>((portions_.size() * wanted + all - 1) / all, 1);
+  const uint64_t step = portions_.size() / count;
+  List<uint32_t> out;
+  // Shifted from step to step, so that portions that are dealt to workers in turn fall to all of them.
+  for (uint64_t i = 0; step * i + i % step < portions_.size(); ++i)
+    out.push_back(static_cast<uint32_t>(step * i + i % step));
+  return out;
+}
+
 void ForwardPass::run_embedding(size_t portion, std::span<const float> rows, uint32_t first) noexcept {
   const size_t hidden = architecture_.hidden;
-  const Portion& range = portions_[portion];
+  Portion& range = portions_[portion];
+  range.x.resize(range.tokens() * hidden);
   for (size_t i = range.begin; i < range.end; ++i) {
     const int64_t row = int64_t{tokens_[i]} - first;
     if (row < 0 || static_cast<size_t>(row) * hidden >= rows.size()) continue;
     const float* const from = rows.data() + static_cast<size_t>(row) * hidden;
-    for (size_t j = 0; j < hidden; ++j) x_[i * hidden + j] = from[j] * architecture_.embedding_scale;
+    float* const to = range.x.data() + (i - range.begin) * hidden;
+    for (size_t j = 0; j < hidden; ++j) to[j] = from[j] * architecture_.embedding_scale;
   }
 }
 
 Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x,
-                        InputSink* sink, bool keep) {
-  const size_t hidden = architecture_.hidden;
+                        InputSink* sink, bool keep, BlockState* state) {
   const Portion& range = portions_[portion];
-  const std::span<float> part{x.data() + range.begin * hidden, (range.end - range.begin) * hidden};
   const std::span<const uint32_t> lengths(lengths_.data() + range.first, range.sequences);
-  BlockState* const state = states_.empty() || &x != &x_ ? nullptr : &states_[portion];
   if (state != nullptr && sink != nullptr && !sink->skips(state->at)) *state = {};
-  if (keep) return runner_->run(block, layer, lengths, part, sink, state);
-  scratch_.assign(part.begin(), part.end());
+  if (keep) return runner_->run(block, layer, lengths, x, sink, state);
+  scratch_ = x;
   return runner_->run(block, layer, lengths, scratch_, sink, state);
 }
 
 Status ForwardPass::run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep) {
-  return run(portion, layer, block_, x_, sink, keep);
+  BlockState* const state = states_.empty() ? nullptr : &states_[portion];
+  return run(portion, layer, block_, portions_[portion].x, sink, keep, state);
 }
 
 Status ForwardPass::run_reference(size_t portion, uint32_t layer, const BlockValues& block, InputSink* sink,
                                   bool keep) {
-  if (reference_x_.empty()) reference_x_ = x_;
-  return run(portion, layer, block, reference_x_, sink, keep);
+  Portion& range = portions_[portion];
+  if (range.reference_x.empty()) range.reference_x = range.x;
+  return run(portion, layer, block, range.reference_x, sink, keep, nullptr);
 }
 
 double ForwardPass::stream_energy() const noexcept {
   double sum = 0;
-  for (const float x : x_) sum += double{x} * x;
+  for (const Portion& portion : portions_)
+    for (const float x : portion.x) sum += double{x} * x;
   return sum / static_cast<double>(tokens_.size());
 }
 
@@ -118,10 +130,14 @@ std::pair<size_t, size_t> ForwardPass::scored(size_t sequence) const noexcept {
 }
 
 Status ForwardPass::begin_head(InputSink* sink) {
-  normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, final_norm_, x_.data(), tokens_.size(),
-            x_.data());
-  if (sink != nullptr) TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, x_, architecture_.hidden));
-  quantize_inputs(head_inputs_, x_, architecture_.hidden);
+  for (Portion& portion : portions_) {
+    if (portion.x.empty()) continue;
+    normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, final_norm_, portion.x.data(),
+              portion.tokens(), portion.x.data());
+    if (sink != nullptr)
+      TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, portion.x, architecture_.hidden));
+    quantize_inputs(head_inputs_, portion.x, architecture_.hidden);
+  }
   loss_ = std::make_unique<TokenLoss>(targets());
   next_.assign(sequences(), {});
   return {};
@@ -129,11 +145,11 @@ Status ForwardPass::begin_head(InputSink* sink) {
 
 std::span<float> ForwardPass::logits(size_t portion, std::span<const float> rows) {
   const Portion& range = portions_[portion];
-  const size_t hidden = architecture_.hidden, tokens = range.end - range.begin, width = rows.size() / hidden;
+  const size_t hidden = architecture_.hidden, tokens = range.tokens(), width = rows.size() / hidden;
   scratch_.resize(tokens * width);
   product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens, width, hidden)));
-  kernels::matmul({x_.data() + range.begin * hidden, hidden, 1}, {rows.data(), hidden, 1}, hidden, tokens, width,
-                  kernels::Update::set, kernels::Region::all, scratch_.data(), width, product_.data());
+  kernels::matmul({range.x.data(), hidden, 1}, {rows.data(), hidden, 1}, hidden, tokens, width, kernels::Update::set,
+                  kernels::Region::all, scratch_.data(), width, product_.data());
   if (architecture_.logit_cap > 0) kernels::soft_cap(scratch_, architecture_.logit_cap);
   return scratch_;
 }

@@ -6,7 +6,8 @@
 //   blocks      block(slot) filled for every slot, then run_block on every portion
 //   head        final_norm filled, begin_head, then for each tile of its rows: load_head, run_head on every portion
 //
-// Portions are whole sequences; they may be run in any order and with pauses between them.
+// Portions are whole sequences; they may be run in any order and with pauses between them. Those that are never run, since
+// another pass runs them, take no memory; nothing is then known of their sequences.
 #pragma once
 #include <limits>
 #include <memory>
@@ -50,6 +51,8 @@ class ForwardPass {
     return {portions_[portion].begin, portions_[portion].end};
   }
   size_t portions() const noexcept { return portions_.size(); }
+  /// Portions spread over the batch, in order, with about so many tokens or more; all if there are fewer.
+  List<uint32_t> sampled_portions(uint64_t tokens) const;
 
   /// Rows [first, first + rows.size() / hidden) of the embedding, written to the portion's tokens that use them.
   void run_embedding(size_t portion, std::span<const float> rows, uint32_t first) noexcept;
@@ -99,8 +102,10 @@ class ForwardPass {
  private:
   /// Consecutive whole sequences.
   struct Portion {
-    size_t first, sequences;  // sequences
-    size_t begin, end;        // tokens
+    size_t first, sequences;                      // sequences
+    size_t begin, end;                            // tokens
+    std::vector<float> x = {}, reference_x = {};  // [tokens, hidden], once the portion has run
+    size_t tokens() const noexcept { return end - begin; }
   };
   struct NextToken {
     int32_t token = -1;
@@ -108,7 +113,7 @@ class ForwardPass {
   };
   void take_largest(std::span<const float> logits, size_t width, size_t sequence, uint32_t first) noexcept;
   Status run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x, InputSink* sink,
-             bool keep);
+             bool keep, BlockState* state);
 
   Architecture architecture_;
   bool scores_second_half_ = false;
@@ -116,8 +121,7 @@ class ForwardPass {
   std::vector<uint32_t> lengths_;  // of the sequences
   std::vector<size_t> begins_;     // their first tokens
   std::vector<Portion> portions_;
-  std::vector<float> x_, reference_x_;  // [tokens, hidden]
-  std::vector<BlockState> states_;      // of x_, by portion; empty: none are kept
+  std::vector<BlockState> states_;  // of x, by portion; empty: none are kept
   std::unique_ptr<BlockRunner> runner_;
   BlockValues block_;
   std::vector<float> final_norm_, scratch_, product_;

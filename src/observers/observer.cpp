@@ -1,3 +1,4 @@
+// The state that all observers share: batches, pieces that arrive in any order, and merging.
 #include "observers/observer.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 namespace wasmquant {
 
 bool Observer::replaces() const noexcept {
+  if (spec_.scale_refit) return true;
   switch (info_of(spec_.observer).method) {
     case ObserverMethod::last_range:
     case ObserverMethod::mx_diffs:
@@ -24,8 +26,10 @@ bool Observer::replaces() const noexcept {
 
 Status Observer::weigh(std::span<const float> importance) {
   const ObserverMethod method = info_of(spec_.observer).method;
-  if (!batches_.empty() || (method != ObserverMethod::per_scale_mse && method != ObserverMethod::half_quadratic))
-    return error_at(ErrorCode::state_invalid, "", "{} takes no importance of input channels{}",
+  const bool measures_errors =
+      method == ObserverMethod::per_scale_mse || method == ObserverMethod::half_quadratic || spec_.scale_refit;
+  if (!batches_.empty() || !measures_errors)
+    return error_at(ErrorCode::state_invalid, "", "{} does not accept the importance of input channels{}",
                     info_of(spec_.observer).name, batches_.empty() ? "" : " after its first data");
   for (size_t i = 0; i < importance.size(); ++i)
     if (!(importance[i] >= 0 && importance[i] <= std::numeric_limits<float>::max()))

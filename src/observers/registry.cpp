@@ -16,6 +16,7 @@ constexpr ObserverFactory* kFactories[] = {
 }  // namespace
 
 std::unique_ptr<Observer> make_observer(const QuantizationSpec& spec, const ObserverOptions& options) {
+  if (spec.scale_refit) return make_per_scale_search_observer(spec, options);
   return kFactories[static_cast<size_t>(info_of(spec.observer).method)](spec, options);
 }
 

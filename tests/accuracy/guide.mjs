@@ -14,11 +14,12 @@ title: Accuracy of real models
 
 # Accuracy of real models
 
-\`npm run accuracy\` writes this page. It quantizes a trained model, measures how far the result is from the model, and keeps each row with its date and the versions that made it.
-\`npm run accuracy -- int4_wo_64\` runs the rows with that in their names, \`npm run accuracy\` those that are not here yet.
+\`npm run accuracy\` writes this page. It quantizes a trained model, measures how far the result is from the model, and keeps each row with its date and the
+versions that made it. \`npm run accuracy -- int4_wo_64\` runs the rows with that in their names, \`npm run accuracy\` those that are not here yet.
 
-Texts are three parts of Python's language reference. Algorithms calibrate on the first (32 sequences of 512 tokens), nothing in this table was chosen by the second, and the figures are those of the
-third. KLD is that of the weights: inputs of layers are float32. Seconds depend on the machine, and on what else it ran.`;
+Texts are three parts of Python's language reference. Algorithms calibrate on the first (32 sequences of 512 tokens), nothing in this table was chosen by the
+second, and the figures are those of the third. KLD is that of the weights: inputs of layers are float32. Seconds depend on
+the machine, and on what else it ran.`;
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 const plusMinus = (value, error) => `${value.toPrecision(3)} ± ${error.toPrecision(1)}`;

@@ -95,14 +95,14 @@ test('files that are no weights are explained', async () => {
   const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n';
   const header = readFileSync(join(sampleFolder, 'model.safetensors')).subarray(0, 3000);
   for (const [path, said] of [
-    [file('pytorch_model.bin', 'PK'), /a PyTorch pickle, which can run code/],
-    [file('weights.h5', 'HDF'), /Export it to ONNX/],
-    [file('pointer.safetensors', pointer), /Git LFS pointer.*git lfs pull/],
-    [file('page.safetensors', '<!DOCTYPE html><title>Sign in</title>'), /a web page, not the weights/],
-    [file('empty.gguf', ''), /is empty/],
-    [file('half.safetensors', header), /file-truncated|file-invalid/],
+    [file('pytorch_model.bin', Buffer.from([0x80, 2, 0x7d])), /a Python pickle, which can run code/],
+    [file('weights.h5', Buffer.from('\x89HDF\r\n\x1a\n', 'latin1')), /Export the model to ONNX/],
+    [file('pointer.safetensors', pointer), /Git LFS pointer.*The file has 5 bytes.*git lfs pull/],
+    [file('page.safetensors', '<!DOCTYPE html><title>Sign in</title>'), /a web page: the download/],
+    [file('empty.gguf', ''), /has 0 bytes: its download did not finish/],
+    [file('half.safetensors', header), /bytes are missing|file-truncated/],
     [file('random.onnx', Buffer.alloc(4096, 7)), /random\.onnx could not be opened/],
-    [file('model.safetensors.index.json', '{}'), /drop the whole folder/],
+    [file('config.json', '{"model_type": "llama"}'), /the config\.json of a model.*choose its weights too/],
   ]) {
     await page.locator('#files').setInputFiles(path);
     await page.getByRole('alert').getByText(said).first().waitFor();

@@ -141,11 +141,31 @@ test('a cache is calibrated on tokens: keys after RoPE in compressed-tensors, ou
         assert.ok(off < 1e-5, `${format}, ${name} of layer ${n}: off by ${off}`);
       }
     assert.ok(report.diagnostics.some(({ code, severity }) => code === 'cache-scales' && severity === 'note'));
-    assert.ok(!report.diagnostics.some(({ code }) => code === 'joined-layers'));
+    assert.ok(!report.diagnostics.some(({ code }) => code === 'fused-layers'));
     const { quantizationConfig: block } = await quantizer.plan(model, config, { format, calibrated: true });
     if (format === 'quark') assert.deepEqual(block.export.kv_cache_group, ['*k_proj', '*v_proj']);
     else assert.equal(block.kv_cache_scheme.strategy, 'tensor');
   }
+});
+
+test('kv_cache_group gives keys and values of an attention the larger scale, as Quark does', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 0 });
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const tokens = { data: Int32Array.from({ length: 64 }, (_, i) => i), shape: [1, 64] };
+  const output = { output_tensors: { dtype: 'fp8_e4m3', qscheme: 'per_tensor' } };
+  const cache = { ...configOf({}), kv_cache_quant_config: { '*k_proj': output, '*v_proj': output } };
+  const scalesOf = async (more) => {
+    const { tensor } = await quantized(quantizer, model, { ...cache, ...more }, { tokens }, 'quark');
+    const scale = (layer, part) => tensor(`model.layers.${layer}.self_attn.${part}.output_scale`).data[0];
+    return [0, 1, 2, 3].map((layer) => [scale(layer, 'k_proj'), scale(layer, 'v_proj')]);
+  };
+  const own = await scalesOf({});
+  assert.ok(own.every(([key, value]) => key !== value));
+  const larger = own.map((pair) => [Math.max(...pair), Math.max(...pair)]);
+  const group = { kv_cache_group: ['*k_proj', '*v_proj'] };
+  assert.deepEqual(await scalesOf(group), larger);
+  assert.deepEqual(await scalesOf({ quant_method: 'quark', export: group }), larger);
+  assert.deepEqual(await scalesOf({ kv_cache_group: ['*k_proj'] }), own, 'one layer of a module shares with none');
 });
 
 test('outputs that only have the spec of the cache are not taken for it', async (t) => {

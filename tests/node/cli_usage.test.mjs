@@ -45,10 +45,11 @@ const wrong = {
   'missing output': [['quantize', tinyLlama, '-p', 'int8'], /--output/],
   'unknown format': [['plan', tinyLlama, '-p', 'int8', '-f', 'zip'], /compressed-tensors, quark/],
   'preset and config': [['plan', tinyLlama, '-p', 'int8', '-c', '-'], /cannot be used with/],
-  'neither preset nor config': [['plan', tinyLlama], /--preset NAME or --config FILE[\s\S]*presets: .*int8/],
-  'unknown preset': [
-    ['plan', tinyLlama, '-p', 'int9'],
-    /no preset "int9"; presets are int8, [\s\S]*did you mean "int8"\?/,
+  'neither preset nor config': [['plan', tinyLlama], /--preset NAME or --config FILE[\s\S]*usual presets: int8/],
+  'unknown preset': [['plan', tinyLlama, '-p', 'int9'], /no preset "int9"[\s\S]*did you mean "int8"\?/],
+  'int4, which is no preset': [
+    ['plan', tinyLlama, '-p', 'int4'],
+    /no preset "int4"[\s\S]*int4_wo_128 is the usual choice/,
   ],
   'unknown recipe': [['plan', tinyLlama, '-p', 'q4km', '-f', 'gguf'], /no preset "q4km"[\s\S]*did you mean "q4_k_m"\?/],
   'unknown preset of --layer': [['plan', tinyLlama, '-p', 'int8', '-l', '*=fp9'], /no preset "fp9"/],

@@ -10,7 +10,11 @@ import { memoryStream, modelFor, quantizerFor, scratchFolder } from './scratch.m
 test('what ONNX cannot hold: a preset leaves it, a config is refused with every name', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, convolutions());
-  assert.throws(() => quantizer.plan(model, 'int4_wo_32'), { code: 'format-unsupported', message: /matrices only/ });
+  const groups = { dtype: 'int4', qscheme: 'per_group', ch_axis: -1, group_size: 32 };
+  assert.throws(() => quantizer.plan(model, { global_quant_config: { weight: groups } }), {
+    code: 'format-unsupported',
+    message: /matrices only/,
+  });
   assert.throws(
     () => quantizer.plan(model, { global_quant_config: { weight: { dtype: 'fp8_e4m3' } } }),
     (error) => {
@@ -25,7 +29,7 @@ test('what ONNX cannot hold: a preset leaves it, a config is refused with every 
   const two = await modelFor(t, quantizer, twoLayers().bytes);
   for (const [config, options, expected] of [
     ['q4_k_m', {}, { code: 'format-unsupported', message: /GGUF.*int4_wo_32/ }],
-    ['int8', { format: 'quark' }, { code: 'format-unsupported', message: /ONNX models/ }],
+    ['int8', { format: 'quark' }, { code: 'format-unsupported', message: /ONNX model/ }],
     ['int4_fp8', {}, { code: 'format-unsupported', message: /one spec/ }],
   ]) {
     assert.throws(() => quantizer.plan(two, config, options), expected, String(config));
@@ -77,4 +81,24 @@ test('broken files and values are refused with their place; nothing is written',
   });
   await assert.rejects(run, { name: 'AbortError' });
   assert.deepEqual(readdirSync(folder), ['cut.onnx']);
+});
+
+test('a preset of 4 bits gives int8 per channel to weights whose operators cannot read them, and says the shares', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, convolutions());
+  for (const preset of ['int4_wo_32', 'int4_wo_128', 'uint4_wo_64']) {
+    const plan = quantizer.plan(model, preset);
+    for (const name of ['conv.weight', 'up.weight']) {
+      const { spec, reason, action } = named(plan.tensors, name);
+      assert.deepEqual([action, spec.dtype, spec.qscheme], ['quantize', 'int8', 'per_channel'], `${preset} ${name}`);
+      assert.match(reason.text, /int8 per channel instead of u?int4, because .*matrices only/);
+    }
+    const note = plan.diagnostics.find(({ code }) => code === 'int8-instead');
+    assert.match(note.message, /first of 2 weights \(of 2, 100 % of the quantized bytes\)/);
+    assert.deepEqual(
+      plan.files.map(({ bytes }) => bytes),
+      quantizer.plan(model, 'int8').files.map(({ bytes }) => bytes),
+      'the same as int8',
+    );
+  }
 });

@@ -48,17 +48,26 @@ test('a name of a preset and of a recipe is the recipe where the output is GGUF,
   assert.equal(new Set(rows).size, rows.length);
 });
 
-test('presets of symmetric integers of 4 bits have signed scales, and write them', async (t) => {
+test('presets of symmetric integers of at most 4 bits have signed scales, and write them', async (t) => {
   const quantizer = await quantizerFor(t);
   const weights = quantizer.presets().map(({ name, config }) => [name, config.global_quant_config?.weight]);
   const signed = weights.filter(([, weight]) => weight?.scale_sign === 'signed').map(([name]) => name);
-  assert.deepEqual(signed, ['int4_wo_32', 'int4_wo_64', 'int4_wo_128', 'int4_wo_per_channel', 'int4_wa_64']);
+  const of3Bits = ['int3_wo_32', 'int3_wo_64', 'int3_wo_128'];
+  assert.deepEqual(signed, [
+    ...['int4_wo_32', 'int4_wo_64', 'int4_wo_128', 'int4_wo_per_channel', 'int4_wa_64'],
+    ...of3Bits,
+    ...['int2_wo_32', 'int2_wo_64'],
+  ]);
   const model = await modelFor(t, quantizer, tinyLlama);
   for (const name of signed) {
-    const specs = quantizer.plan(model, name).tensors.flatMap(({ spec }) => spec ?? []);
+    const specs = quantizer.plan(model, name, { format: 'fake-quantized' }).tensors.flatMap(({ spec }) => spec ?? []);
     assert.ok(specs.length > 0, name);
     assert.ok(
       specs.every(({ scale_sign }) => scale_sign === 'signed'),
+      name,
+    );
+    assert.ok(
+      specs.every(({ scale_refit }) => (scale_refit ?? false) === of3Bits.includes(name)),
       name,
     );
   }

@@ -59,7 +59,7 @@ function program(command, args, cwd) {
 function checkTypes(app, compiler, options) {
   const compilerOptions = {
     target: 'ES2022',
-    lib: ['ES2022', 'ESNext.Disposable', 'DOM', 'DOM.Iterable', 'DOM.AsyncIterable'],
+    lib: ['ES2022', 'DOM'],
     types: [],
     strict: true,
     exactOptionalPropertyTypes: true,

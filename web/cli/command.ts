@@ -9,6 +9,7 @@ import { addCompare } from './commands/compare.js';
 import { addConfig } from './commands/config.js';
 import { addEvaluate } from './commands/evaluate.js';
 import { addExplain } from './commands/explain.js';
+import { addFormats } from './commands/formats.js';
 import { addGenerate } from './commands/generate.js';
 import { addImatrix } from './commands/imatrix.js';
 import { addInspect } from './commands/inspect.js';
@@ -124,6 +125,7 @@ async function main(): Promise<void> {
     addAuto,
     addImatrix,
     addConfig,
+    addFormats,
     addExplain,
   ])
     add(program, run);

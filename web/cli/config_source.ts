@@ -11,7 +11,7 @@ import { abortable } from './interrupt.js';
 
 /** The preset with this name, or a usage error in the core's words: the available names, and the nearest one. */
 export function presetNamed(quantizer: Quantizer, name: string): Preset {
-  const found = quantizer.presets().find((preset) => preset.name === name);
+  const found = quantizer.presets().find((preset) => preset.name === name.toLowerCase());
   if (found) return found;
   const [unknown] = quantizer.checkConfig(JSON.stringify(name));
   throw usageError(unknown?.message ?? `there is no preset "${name}"`, unknown?.hint);
@@ -89,8 +89,10 @@ export async function configFor(
   const edited = (whole: Config) => withLayers(withExclusions(whole, exclude), layers);
   if (named && config) return hasEdits || pure ? edited(pure ? { ...config, pure } : config) : named.name;
   if (options.config === undefined) {
-    const names = quantizer.presets().map((preset) => preset.name);
-    throw usageError('how to quantize is missing: --preset NAME or --config FILE', `presets: ${names.join(', ')}`);
+    throw usageError(
+      'how to quantize is missing: --preset NAME or --config FILE',
+      'usual presets: int8, int4_wo_128, q4_k_m for GGUF; wasmquant config presets lists all',
+    );
   }
   const json = await readConfigText(options.config, signal);
   if (!hasEdits) return json;
@@ -103,7 +105,7 @@ export async function configFor(
     const more = losses.length > 1 ? ` (and ${losses.length - 1} more)` : '';
     throw new CommandError(
       'config-invalid',
-      `a ${dialect} config cannot take --exclude and --layer: ${first.message}${more}`,
+      `a ${dialect} config cannot be combined with --exclude and --layer: ${first.message}${more}`,
       {
         where: first.where,
         hint: 'convert it first (wasmquant config convert --to quark), read what is lost, and use the result',

@@ -40,7 +40,10 @@ export function diagnosticLines(diagnostics: Diagnostic[], colors: Colors): stri
     const count = rows.length > 1 ? `${rows.length} ×  ` : '';
     const place = name ? `${printable(name)}  ${count}` : '';
     const lines = [`${label}  ${place}${colors.dim(printable(code))}`, `         ${printable(message)}`];
-    if (hint) lines.push(`         ${colors.dim('hint:')} ${printable(hint)}`);
+    // The hint of JSON that cannot be read is its line, and a caret below it.
+    const [excerpt = '', caret] = (hint ?? '').split('\n');
+    if (caret !== undefined) lines.push(`         ${printable(excerpt)}`, `         ${printable(caret)}`);
+    else if (hint) lines.push(`         ${colors.dim('hint:')} ${printable(hint)}`);
     return lines;
   });
 }

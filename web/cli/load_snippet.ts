@@ -3,9 +3,6 @@ import { join } from 'node:path';
 import { formats, type InputFormat, inputFormatOf, type Model, type Report } from '../lib/node.js';
 import { printable } from './terminal.js';
 
-/** Dtypes that no other tool stores. */
-const kOwnLayouts = ['mx6', 'mx9', 'bfp16'];
-
 /** A string literal valid in Python and safe in a terminal: printable ASCII with escapes. */
 function pythonString(text: string): string {
   const escaped = text.replace(/[\\"]/g, '\\$&');
@@ -88,9 +85,6 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
   }
   if (packages === '') return [];
   const specs = report.tensors.flatMap(({ spec }) => spec ?? []);
-  const own = kOwnLayouts.filter((dtype) => specs.some((spec) => spec.dtype === dtype));
-  if (needsConfigBlock && own.length > 0)
-    return [`${own.join(', ')}: a layout that only wasmquant reads. fake-quantized loads anywhere.`];
   const isBfloat16 = specs.some(({ scale_format }) => format.bfloat16Scales.includes(scale_format ?? ''));
   const note = sentence ? [sentence] : [];
   if (!isFolder || model.config === null) {
@@ -100,18 +94,14 @@ export function loadLines(model: Model, report: Report, output: string, isFolder
     return [...note, `transformers needs its config.json in the same folder${block}.`];
   }
   const limit = report.diagnostics.find(({ code }) => code === 'loader-limit');
-  if (limit) return [...note, `transformers cannot load this file (${limit.code}): ${limit.hint}.`];
+  if (limit) {
+    const vllm = limit.hint?.includes('with vLLM') ? ['# pip install vllm', `vllm serve ${pythonString(output)}`] : [];
+    return [...note, `transformers cannot load this file (${limit.code}): ${limit.hint}.`, ...vllm];
+  }
   if (!report.files.some(({ name }) => kWeightFiles.includes(name))) {
     const other = report.files.find(({ name }) => /\.safetensors$/i.test(name))?.name ?? '';
     return [...note, `transformers looks for ${kWeightFiles.join(' or ')}; this is ${printable(other)}.`];
   }
-  if (report.format === 'quark' && report.tensors.some(({ name, spec }) => spec && /\.experts\./.test(name)))
-    return [
-      ...note,
-      "transformers does not load experts of this format. vLLM does where it has kernels for the scheme, and Quark's import_model_from_safetensors.",
-      '# pip install vllm',
-      `vllm serve ${pythonString(output)}`,
-    ];
   const loader = loaderOf(model.config, report);
   if (typeof loader === 'string') return [...note, loader];
   const dtype = isBfloat16 ? 'bfloat16' : 'auto';

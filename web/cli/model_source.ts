@@ -1,11 +1,18 @@
 /** The `<model>` argument: a file, a folder, an index file, or an http(s) URL. */
 import { Option } from 'commander';
-import type { Model, Quantizer, Source } from '../lib/node.js';
+import type { HubOptions, Model, Quantizer, Source } from '../lib/node.js';
 import { bytesText, plural } from '../present/units.js';
 import { abortable } from './interrupt.js';
 import { printable } from './terminal.js';
 
-export const kModelArgument = 'file, folder (config.json and shards), index file, or http(s) URL';
+export const kModelArgument =
+  'file, folder (config.json and shards), index file, http(s) URL, or hf:org/model[@revision][/file]';
+
+/** As other tools read them from the environment. */
+function hubOptions(): HubOptions {
+  const { HF_TOKEN: token, HF_ENDPOINT: endpoint } = process.env;
+  return { ...(token && { token }), ...(endpoint && { endpoint }) };
+}
 
 /** How a model is opened. */
 export interface ModelFlags {
@@ -25,7 +32,7 @@ export async function openModel(
   { stripPrefix = false }: ModelFlags = {},
 ): Promise<Model> {
   const source: Source = /^https?:\/\//i.test(argument) ? new URL(argument) : argument;
-  return await abortable(signal, quantizer.open(source, { stripPrefix }));
+  return await abortable(signal, quantizer.open(source, { stripPrefix, hub: hubOptions() }));
 }
 
 /** First class in config.json's `architectures`, or ''. */
@@ -36,7 +43,7 @@ function architectureOf(model: Model): string {
 }
 
 /** `safetensors, 3 files, 5.15 MB, LlamaForCausalLM`. */
-export function modelText(model: Model): string {
+export function modelSummary(model: Model): string {
   const parts = [
     model.format,
     plural(model.files.length, 'file'),

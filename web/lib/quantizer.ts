@@ -3,9 +3,8 @@
 import { check, jsonText } from './api/arguments.js';
 import { defineDisposeSymbols } from './api/disposable.js';
 import { failure, QuantizationError, textOf } from './api/errors.js';
-import { inputFormats } from './api/formats.js';
 import { loaded } from './api/loaded.js';
-import { planOptions, quantizerOptions, runOptions, watched } from './api/option_kinds.js';
+import { openOptions, planOptions, quantizerOptions, runOptions, watched } from './api/option_kinds.js';
 import type {
   Diagnostic,
   Dialect,
@@ -140,8 +139,8 @@ export class EngineQuantizer implements Quantizer {
 
   async open(source: Source | Source[], options: OpenOptions = {}): Promise<Model> {
     const instance = this.#open();
-    check(options, { format: inputFormats, stripPrefix: 'boolean' }, 'options');
-    const files = await this.#host.openModel(source);
+    check(options, openOptions, 'options');
+    const files = await this.#host.openModel(source, options.hub ?? {});
     const model = await OpenedModel.open(instance, files, options);
     const isWanted = options.format === undefined || options.format === model.format;
     if (isWanted && !this.#closed) return model;

@@ -15,7 +15,9 @@ struct ErrorFeedback {
   std::vector<float> factor;    // U [n, n], upper triangular, H'^-1 = U^T U, H' damped and in `order`; zeros below
   std::vector<uint32_t> order;  // column of the layer at each position
   std::vector<uint32_t> dead;   // columns without input (H_jj = 0), ascending; their weights become 0
-  std::vector<float> drift;     // P of GPTAQ (gptaq.h) [n, n], strictly upper triangular; empty: none
+  std::vector<float>
+      squares;  // mean squares of the layer's columns times any factor: weights of scale_refit; empty: ones
+  std::vector<float> drift;  // P of GPTAQ (gptaq.h) [n, n], strictly upper triangular; empty: none
 
   size_t columns() const noexcept { return order.size(); }
 };

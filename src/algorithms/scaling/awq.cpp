@@ -1,3 +1,4 @@
+// The search for the exponent of the scales, then the search for the clipping of each group.
 #include "algorithms/scaling/awq.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 
 #include "algorithms/power.h"
 #include "algorithms/rounding/column_groups.h"
+#include "algorithms/scaling/awq_rounds.h"
 #include "algorithms/scaling/scale_search.h"
 #include "core/message.h"
 #include "kernels/kernels.h"
@@ -20,8 +22,6 @@ constexpr double kSmallestScale = 1e-4;
 constexpr size_t kClipSteps = 10;
 constexpr float kClipGrid = 20;
 constexpr size_t kClipRows = 64;
-constexpr size_t kSearchedRows = 64;  // between two looks at the best candidate so far
-
 Error sizes_differ(size_t a, size_t b) {
   return error_at(ErrorCode::shape_mismatch, "", "lengths do not belong together: {} and {}", a, b);
 }
@@ -33,27 +33,35 @@ void round_observed(const Granularity& g, const QuantizationSpec& spec, std::spa
   fake_quantize(g, spec, observer.finish(), x, 0, y);
 }
 
-// Sum of squared changes of the layer's outputs, or of its first rows once that is above `limit`.
+// Whether rounding some rows gives what rounding all gives.
+bool has_independent_rows(const AwqLayer& layer, size_t columns) {
+  const size_t rows = layer.weight.size() / columns;
+  const auto groups = ColumnGroups::create(layer.spec, rows, columns);
+  return groups && groups->scale_count() == rows * groups->count() && layer.spec.scale_format != ScaleFormat::e4m3;
+}
+
+// Sum of squared changes of the outputs of rows first, first + step, ...
 Result<double> squared_error(const AwqLayer& layer, std::span<const float> scales, const OutputError& inputs,
-                             double limit) {
-  std::vector<float> difference(layer.weight.size());
-  TRY_VOID(quantize_scaled(layer.weight, layer.spec, scales, difference));
-  for (size_t i = 0; i < difference.size(); ++i) difference[i] -= layer.weight[i];
-  const size_t columns = scales.size(), rows = difference.size() / columns;
+                             size_t first, size_t step) {
+  const size_t columns = scales.size(), rows = layer.weight.size() / columns;
+  if (layer.weight.size() % columns != 0) return sizes_differ(layer.weight.size(), columns);
+  if (first >= rows) return 0.0;
+  std::vector<float> weight((rows - first + step - 1) / step * columns), change(weight.size());
+  for (size_t row = first, at = 0; row < rows; row += step, at += columns)
+    std::copy_n(layer.weight.data() + row * columns, columns, weight.data() + at);
+  TRY_VOID(quantize_scaled(weight, layer.spec, scales, change));
+  for (size_t i = 0; i < change.size(); ++i) change[i] -= weight[i];
+  std::vector<double> sums(change.size() / columns);
+  inputs.sum_squares({change.data(), columns}, 0, columns, sums);
   double total = 0;
-  for (size_t row = 0; row < rows && !(total > limit); row += kSearchedRows) {
-    double sums[kSearchedRows];
-    const size_t count = std::min(kSearchedRows, rows - row);
-    inputs.sum_squares({difference.data() + row * columns, columns}, 0, columns, {sums, count});
-    for (size_t i = 0; i < count; ++i) total += sums[i];
-  }
+  for (const double sum : sums) total += sum;
   return total;
 }
 
-// One group of columns of at most kClipRows rows, of the weight that begins at the group's first column.
-void clip_group(Matrix weight, size_t rows, ColumnRange group, const QuantizationSpec& spec,
-                const OutputError& inputs) {
-  const size_t first = group.begin, columns = group.count();
+// One group of columns of at most kClipRows rows, of the weight that begins at the group's first column; `inputs` are the
+// group's.
+void clip_group(Matrix weight, size_t rows, const QuantizationSpec& spec, const OutputError& inputs) {
+  const size_t columns = inputs.columns();
   const Granularity g = consecutive_scales(rows, columns);
   std::vector<float> clipped(rows * columns), difference(rows * columns), largest(rows), best_limit(rows);
   std::vector<double> best(rows, std::numeric_limits<double>::infinity()), sums(rows);
@@ -69,7 +77,7 @@ void clip_group(Matrix weight, size_t rows, ColumnRange group, const Quantizatio
     round_observed(g, spec, clipped, difference.data());
     for (size_t i = 0; i < rows; ++i)
       for (size_t j = 0; j < columns; ++j) difference[i * columns + j] -= weight.data[i * weight.stride + j];
-    inputs.sum_squares({difference.data(), columns}, first, columns, sums);
+    inputs.sum_squares({difference.data(), columns}, 0, columns, sums);
     for (size_t i = 0; i < rows; ++i) {
       if (!(sums[i] < best[i])) continue;
       best[i] = sums[i];
@@ -134,32 +142,52 @@ Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<
                                     const OutputError& inputs, std::span<float> scales) {
   const size_t columns = inputs.columns();
   if (scales.size() != columns) return sizes_differ(scales.size(), columns);
-  double outputs = 0;
-  for (const AwqLayer& layer : layers)
-    outputs += static_cast<double>(inputs.tokens()) * static_cast<double>(layer.weight.size() / columns);
-  double best = std::numeric_limits<double>::infinity();
-  return search_scales(mean_abs, 1, scales, [&]() -> Result<double> {
-    double total = 0;
-    for (const AwqLayer& layer : layers) {
-      TRY(error, squared_error(layer, scales, inputs, best - total));
-      total += error;
-      if (total > best) break;
+  bool has_parts = true;
+  size_t rows = 0;
+  for (const AwqLayer& layer : layers) {
+    rows += layer.weight.size() / columns;
+    has_parts &= has_independent_rows(layer, columns);
+  }
+  has_parts &= rows >= kFewestRowsInParts;
+  AwqRounds rounds(has_parts);
+  do {
+    for (size_t piece = 0; piece < rounds.pieces(); ++piece) {
+      const AwqPiece at = rounds.piece(piece);
+      TRY_VOID(awq_scales(mean_abs, at.step, scales));
+      double total = 0;
+      for (const AwqLayer& layer : layers) {
+        TRY(error, squared_error(layer, scales, inputs, at.first_row, at.row_step));
+        total += error;
+      }
+      rounds.set_loss(piece, total);
     }
-    best = std::min(best, total);
-    return total / std::max(outputs, 1.0);
-  });
+  } while (rounds.next());
+  const double outputs = static_cast<double>(inputs.tokens()) * static_cast<double>(rows);
+  TRY(choice, rounds.choice(std::max(outputs, 1.0)));
+  TRY_VOID(awq_scales(mean_abs, choice.step, scales));
+  return choice;
 }
 
-Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec, const OutputError& inputs) {
-  const size_t columns = inputs.columns(), height = static_cast<size_t>(rows);
-  if (weight.size() != rows * columns) return sizes_differ(weight.size(), columns);
+Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec,
+                   std::span<const float> hessian) {
+  if (weight.empty()) return {};
+  const auto height = static_cast<size_t>(rows);
+  const size_t columns = height == 0 ? 0 : weight.size() / height;
+  if (weight.size() != rows * columns || hessian.size() != columns * columns)
+    return sizes_differ(weight.size(), hessian.size());
   TRY(groups, ColumnGroups::create(spec, rows, columns));
   if (spec.qscheme == QScheme::per_tensor)
     return Error{ErrorCode::spec_invalid, "", "per_tensor has no groups to clip; use per_channel or per_group"};
-  for (size_t row = 0; row < height; row += kClipRows)
-    for (size_t group = 0; group < groups.count(); ++group)
-      clip_group({weight.data() + row * columns + groups[group].begin, columns}, std::min(kClipRows, height - row),
-                 groups[group], spec, inputs);
+  for (size_t group = 0; group < groups.count(); ++group) {
+    const auto [begin, end] = groups[group];
+    std::vector<float> block;
+    for (size_t i = begin; i < end; ++i)
+      block.insert(block.end(), hessian.begin() + static_cast<ptrdiff_t>(i * columns + begin),
+                   hessian.begin() + static_cast<ptrdiff_t>(i * columns + end));
+    TRY(inputs, OutputError::of_hessian(std::move(block), end - begin));
+    for (size_t row = 0; row < height; row += kClipRows)
+      clip_group({weight.data() + row * columns + begin, columns}, std::min(kClipRows, height - row), spec, inputs);
+  }
   return {};
 }
 

@@ -1,6 +1,6 @@
 // AWQ: scales up weight columns that meet large activations before they are rounded; the exponent is searched.
 //   s_j = max(mean |x_j|^r, 1e-4) / sqrt(max s * min s),  r = 0, 0.05, ... 0.95: the r whose Q(W s) / s changes the
-//   output least. Then clipping is searched the same way: limits of 1, 0.95, ... 0.55 of each group's largest weight.
+//   output least, on rows that are more for better candidates (awq_rounds.h). Then clipping is searched the same way: limits of 1, 0.95, ... 0.55 of each group's largest weight.
 // Source: J. Lin et al., "AWQ: Activation-aware Weight Quantization", 2023; AMD Quark's grids and clamps (spec 7.2).
 #pragma once
 #include <cstdint>
@@ -42,16 +42,18 @@ struct AwqChoice {
 Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, std::span<float> scales,
                                 const CallableRef<Result<double>()>& loss);
 
-/// The best candidate for the layers' outputs, the first of equals; `scales` gets it. If another module's output is to
+/// The best candidate for the layers' outputs, the first of equals; `scales` gets it. Small layers are measured whole. If another module's output is to
 /// be compared (attention), run that module on candidates of awq_scales and quantize_scaled. Errors: shape-mismatch;
 /// value-not-finite (no loss is finite); those of awq_scales and quantize_scaled.
 Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
                                     const OutputError& inputs, std::span<float> scales);
 
 /// Clamps each group of weight [rows, columns] to the limit that changes the group's share of the output least after
-/// rounding; the largest of equals. `inputs` belong to the weight as passed, so divided by s if it was multiplied.
+/// rounding; the largest of equals. `hessian` [columns, columns] is X^T X times any factor for the inputs of the weight as
+/// passed, so divided by s if it was multiplied; read are its blocks on the diagonal, one per group.
 /// Quark skips q and k projections. Errors: shape-mismatch, spec-invalid (per_tensor has no groups to clip; other
-/// axes), those of granularity_of.
-Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec, const OutputError& inputs);
+/// axes), those of granularity_of and OutputError::of_hessian.
+Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec,
+                   std::span<const float> hessian);
 
 }  // namespace wasmquant

@@ -1,3 +1,4 @@
+// One function for each object of Quark's config, from specs up to the whole.
 #include "config/dialects/write.h"
 
 #include <string>
@@ -106,6 +107,7 @@ Value to_json(const QuantizationSpec& spec) {
   if (dtype.is_integer && !is_mx_integer)
     put(members, "zero_point_type", word_of(spec.zero_point_type, kZeroPointTypes));
   if (spec.scale_sign != ScaleSign::positive) put(members, "scale_sign", word_of(spec.scale_sign, kScaleSigns));
+  if (spec.scale_refit) put(members, "scale_refit", true);
   if (!(spec.grid == GridRule())) put(members, "grid", to_json(spec.grid));
   if (!(spec.observer_options == ObserverOptions())) put(members, "observer_options", to_json(spec.observer_options));
   return members;

@@ -18,11 +18,13 @@ json::Value to_canonical_json(const QuantizationSpec& spec);
 /// from `config.source`. Reading it back gives an equal Config.
 json::Value to_json(const Config& config);
 
-/// A layer of a finished model: its class, and the stages of its weight; null if unquantized.
+/// A layer of a finished model: its class, the stages of its weight (null if unquantized) and those that runtimes apply to
+/// its inputs (null: as the config says).
 struct ExportedLayer {
   std::string_view name;
   std::string_view type;
   const Stages* weight;
+  const Stages* inputs = nullptr;
 };
 
 /// The `quantization_config` of a written file. It describes the file, not the request: only what was applied, no

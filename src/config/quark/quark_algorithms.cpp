@@ -1,3 +1,4 @@
+// The rows of fields of each algorithm, and the checks between them and against the weight spec.
 #include "config/quark/quark_algorithms.h"
 
 #include <algorithm>
@@ -51,12 +52,15 @@ class Checker {
     if (const json::Value& choice = value_["on_worse"];
         choice.is_string() && index_in(choice.as_string(), "keep|nearest") < 0)
       problem("on_worse", "expected keep or nearest");
+    if (const json::Value& choice = value_["choose"];
+        choice.is_string() && index_in(choice.as_string(), "given|best") < 0)
+      problem("choose", "expected given or best");
     for (const char* key : {"alpha", "damp_percent", "smooth_alpha"})
       if (const json::Value& number = value_[key]; number.is_number() && !(number.as_number() >= 0))
         problem(key, "expected a number that is not negative");
     if (row->is_calibrated) check_against_weights();
     if (!row->is_applied)
-      out_.error_in("not-implemented", where_, nullptr, "remove the entry, or take gptq or awq", "there is no {q} here",
+      out_.error_in("not-implemented", where_, nullptr, "remove the entry, or use gptq or awq", "there is no {q} here",
                     name->as_string());
   }
 

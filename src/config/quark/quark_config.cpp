@@ -13,7 +13,7 @@ namespace wasmquant::config {
 namespace {
 
 constexpr Key kExportKeys[] = {
-    {"kv_cache_group", kArray | kNoEffect, nullptr, "[]"},
+    {"kv_cache_group", kArray},
     {"min_kv_scale", kNumber | kNoEffect, nullptr, "0.0"},
     {"pack_method", kString},
     {"weight_format", kString | kNoEffect, nullptr, "\"real_quantized\""},
@@ -29,7 +29,7 @@ constexpr Key kConfigKeys[] = {
     {"algo_config", kObject | kArray},
     {"pre_quant_opt_config", kObject | kArray},
     {"kv_cache_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
-    {"kv_cache_group", kArray | kNames | kNoEffect, nullptr, "[]"},
+    {"kv_cache_group", kArray | kNames},
     {"min_kv_scale", kNumber | kNoEffect, nullptr, "0.0"},
     {"kv_cache_post_rope", kBool},
     {"shared_scale_groups", kArray},
@@ -147,12 +147,23 @@ void read_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache
            "attention probabilities are quantized by the program that runs the model, and no file that is written here "
            "says so");
 
-  if (const json::Value* group = in.find("kv_cache_group")) check_names(*group, in.at("kv_cache_group"), in.out());
   if (const json::Value* scale = in.find("min_kv_scale"); scale != nullptr && !(scale->as_number() >= 0))
     in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
   if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
     refuse("keep_prequantized_layers",
            "false asks to quantize again what is quantized already: its layers are always kept as they are");
+}
+
+// The first of the two places that has names.
+void read_cache_group(const ObjectReader& in, Config& config) {
+  const json::Value* names = in.find("kv_cache_group");
+  if (names == nullptr || names->is_null() || !config.kv_cache_group.empty()) return;
+  check_names(*names, in.at("kv_cache_group"), in.out());
+  for (const json::Value& name : names->items())
+    if (name.is_string()) config.kv_cache_group.push_back(name.as_string());
+  if (config.kv_cache.empty() && !config.kv_cache_group.empty())
+    in.out().add({Severity::note, "no-effect", in.at("kv_cache_group"),
+                  "no kv_cache_quant_config gives these layers scales to share", ""});
 }
 
 void read_export(const ObjectReader& in, Config& config) {
@@ -162,6 +173,7 @@ void read_export(const ObjectReader& in, Config& config) {
   ExportInfo info;
   reader.read_word("pack_method", kPackMethods, info.pack_method);
   reader.read_word("weight_format", kWeightFormats, info.weight_format);
+  read_cache_group(reader, config);
   config.export_info = info;
 }
 
@@ -215,6 +227,7 @@ Config parse_quark(const json::Value& value, const std::string& where, Diagnosti
     out.error_in("value-invalid", in.at("log_severity_level"), nullptr, nullptr, "expected 0 to 4");
   read_shared_scales(in, config);
   read_carried(in, config.resolution, config.kv_cache);
+  read_cache_group(in, config);
   const bool keeps_rope = in.find("kv_cache_post_rope") == nullptr || !in.find("kv_cache_post_rope")->as_bool();
   const json::Value* cache = in.find("kv_cache_quant_config");
   check_algorithms(in, "pre_quant_opt_config", config.global, false);

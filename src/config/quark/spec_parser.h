@@ -29,6 +29,7 @@ inline constexpr Key kSpecKeys[] = {
     {"mx_element_dtype", kString},
     {"zero_point_type", kString},
     {"scale_sign", kString, nullptr, "\"positive\""},
+    {"scale_refit", kBool, nullptr, "false"},
     {"is_scale_quant", kBool},
     {"enable_buffer_reuse", kBool | kNoEffect},
     {"max_input_numel", kInteger | kNoEffect, nullptr, "4194304"},
@@ -67,6 +68,7 @@ class SpecParser {
   void read_scale();
   void read_scale_format();
   void read_scale_sign();
+  void read_scale_refit();
   // The keys that this library writes where a spec differs from Quark's numbers.
   void read_numbers();
   void read_dynamic();

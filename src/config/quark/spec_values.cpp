@@ -83,15 +83,45 @@ void SpecParser::read_scale_sign() {
               "leave narrow, sign_by_data, divisor and threshold_rounding out of grid");
 }
 
+// The refit starts from each scale's own elements and needs codes that are whole numbers of steps.
+void SpecParser::read_scale_refit() {
+  if (const json::Value* refit = in_.find("scale_refit")) spec_.scale_refit = refit->as_bool();
+  if (!spec_.scale_refit || !holds_) return;
+  const DtypeInfo& dtype = info_of(spec_.dtype);
+  const ObserverMethod method = info_of(spec_.observer).method;
+  constexpr int kMostBits = 8;
+  if (use_ != TensorUse::weight)
+    in_.error("value-invalid", "scale_refit", "only scales of weights are refit", "set scale_refit to false");
+  else if (!dtype.is_integer || dtype.bits > kMostBits || is_mx_ || spec_.zero_point_type == ZeroPointType::float32)
+    in_.error("value-invalid", "scale_refit", "scales are refit for integers of 2 to 8 bits with whole zero points",
+              "set scale_refit to false, or use int2 to int8 or uint2 to uint8 with zero_point_type int32");
+  else if (spec_.scale_format != ScaleFormat::float32 || spec_.scale_type == ScaleType::float8_e5m3 ||
+           spec_.scale_type == ScaleType::float8_e8m0fnu || spec_.scale_type == ScaleType::pof2 ||
+           spec_.grid.threshold_rounding != ThresholdRounding::none)
+    in_.error("value-invalid", "scale_refit", "scales of this type are too coarse to be refit",
+              "use scale_type float, float32, float16 or bfloat16, and no threshold_rounding");
+  else if (spec_.qscheme != QScheme::per_channel && spec_.qscheme != QScheme::per_group)
+    in_.error("value-invalid", "scale_refit", "scales are refit per channel or per group",
+              "use qscheme per_channel or per_group");
+  else if (method != ObserverMethod::min_max && method != ObserverMethod::per_scale_mse)
+    in_.error("value-invalid", "scale_refit",
+              text_of("the scales of {} are not those of the least squared error", info_of(spec_.observer).name),
+              "use a min-max or MSE observer of one channel or group");
+  else if (spec_.round_method != RoundMethod::half_even || spec_.grid.divides)
+    in_.error("value-invalid", "scale_refit", "scales are refit for codes round_half_even(x * (1 / scale))",
+              "leave round_method and grid.divides out");
+}
+
 void SpecParser::read_numbers() {
   if (const json::Value* grid = in_.find("grid")) spec_.grid = read_grid(*grid, in_.at("grid"), in_.out());
   if (const json::Value* options = in_.find("observer_options"))
     spec_.observer_options = read_observer_options(*options, in_.at("observer_options"), in_.out());
   const ObserverMethod method = info_of(spec_.observer).method;
+  const json::Value* refit = in_.find("scale_refit");
   if (spec_.observer_options.weighted && method != ObserverMethod::per_scale_mse &&
-      method != ObserverMethod::half_quadratic)
+      method != ObserverMethod::half_quadratic && !(refit != nullptr && refit->as_bool()))
     in_.error("value-invalid", "observer_options", text_of("{} weighs no errors", info_of(spec_.observer).name),
-              "take PerGroupMSEObserver, PerChannelMSEObserver, HQQObserver or PerChannelHQQObserver");
+              "use PerGroupMSEObserver, PerChannelMSEObserver, HQQObserver or PerChannelHQQObserver");
 }
 
 void SpecParser::read_dynamic() {

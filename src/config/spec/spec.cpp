@@ -9,6 +9,7 @@ const char* unfit_stages(const QuantizationSpec& first, const QuantizationSpec& 
       return "every stage has float32 scales; plain casts, mx and block dtypes stand alone";
     if (stage->zero_point_type == ZeroPointType::float32) return "zero points of stages are whole numbers";
     if (stage->scale_sign != ScaleSign::positive) return "scales of stages are positive";
+    if (stage->scale_refit) return "scales of stages are not refit";
   }
   if (first.is_scale_quant) return "only the second of two stages quantizes scales";
   if (second.is_scale_quant) {
@@ -51,11 +52,11 @@ bool have_same_groups(const Config& a, const Config& b) {
 
 bool operator==(const Config& a, const Config& b) {
   return a.global == b.global && a.layer_type == b.layer_type && a.layer == b.layer && a.exclude == b.exclude &&
-         a.kv_cache == b.kv_cache && a.cache == b.cache && a.layer_types == b.layer_types &&
-         a.exact_names == b.exact_names && a.input_quantizers == b.input_quantizers && a.resolution == b.resolution &&
-         a.indivisible_groups == b.indivisible_groups && a.non_finite == b.non_finite && have_same_groups(a, b) &&
-         a.default_exclusions == b.default_exclusions && a.shares_expert_inputs == b.shares_expert_inputs &&
-         a.export_info == b.export_info;
+         a.kv_cache == b.kv_cache && a.cache == b.cache && a.kv_cache_group == b.kv_cache_group &&
+         a.layer_types == b.layer_types && a.exact_names == b.exact_names && a.input_quantizers == b.input_quantizers &&
+         a.resolution == b.resolution && a.indivisible_groups == b.indivisible_groups && a.non_finite == b.non_finite &&
+         have_same_groups(a, b) && a.default_exclusions == b.default_exclusions &&
+         a.shares_expert_inputs == b.shares_expert_inputs && a.export_info == b.export_info;
 }
 
 }  // namespace wasmquant

@@ -88,6 +88,7 @@ struct QuantizationSpec {
   ScaleCalculationMode scale_calculation_mode = ScaleCalculationMode::even;
   ZeroPointType zero_point_type = ZeroPointType::int32;
   ScaleSign scale_sign = ScaleSign::positive;
+  bool scale_refit = false;  // scales are refit to the codes they give, by least squares (per_scale_search.h)
   ObserverId observer = ObserverId::PerTensorMinMaxObserver;
 
   uint8_t exponent_bits = 0, mantissa_bits = 0;  // only dtype minifloat: 1..7 and 0..10
@@ -102,6 +103,10 @@ struct QuantizationSpec {
 constexpr FloatFormat float_format_of(const QuantizationSpec& spec) {
   return spec.dtype == Dtype::minifloat ? plain_minifloat(spec.exponent_bits, spec.mantissa_bits)
                                         : float_format_of(spec.dtype);
+}
+/// Whether minimum and maximum of a scale's elements settle it.
+constexpr bool needs_only_range(const QuantizationSpec& spec) {
+  return info_of(spec.observer).finds_range() && !spec.scale_refit;
 }
 /// Smallest code of an integer spec.
 constexpr int64_t quant_min_of(const QuantizationSpec& spec) {
@@ -177,6 +182,8 @@ struct Config {
   // Endings of names of layers of one module that share the scale of the whole tensor. Empty: none do; not given: the
   // parts of joined layers share second scales.
   std::optional<List<List<std::string>>> shared_scale_groups;
+  // Patterns of layers whose output scales are the largest of those of one module (keys and values of an attention).
+  List<std::string> kv_cache_group;
   bool shares_expert_inputs = false;  // static scales of the inputs of a projection are the largest of all its experts'
   bool default_exclusions = false;    // layers of families/default_exclusions.def stay as they are unless named
   std::optional<ExportInfo> export_info;  // present in configs of finished Quark files

@@ -56,7 +56,7 @@ class HeaderScan {
     }
     const uint64_t end = at_ + bytes;
     if (end > kMaxHeaderBytes) {
-      fail(ErrorCode::file_too_large, "the header takes more than {} bytes", kMaxHeaderBytes);
+      fail(ErrorCode::file_too_large, "the header needs more than {} bytes", kMaxHeaderBytes);
       return nullptr;
     }
     if (end > prefix_bytes_) {
@@ -248,8 +248,11 @@ Status place_tensors(Index& index, uint64_t header_end, uint64_t file_bytes) {
     // Both sides stay below 2^63: file sizes do, and each term was compared to one.
     const uint64_t begin = data_begin + expected;
     if (begin > file_bytes || bytes > file_bytes - begin)
-      return error_at(ErrorCode::file_truncated, tensor.name,
-                      "its {} bytes from byte {} on are not all in the file, which has {}", bytes, begin, file_bytes);
+      return error_at(
+          ErrorCode::file_truncated, tensor.name,
+          "its {} bytes from byte {} on are not all in the file, which has {}: at least {} bytes are missing. "
+          "Download the file again",
+          bytes, begin, file_bytes, begin + bytes - file_bytes);
     expected += padded(bytes, index.alignment);
     tensor.begin = begin;
     tensor.end = begin + bytes;

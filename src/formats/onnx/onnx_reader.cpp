@@ -1,3 +1,4 @@
+// Reads a model's skeleton: nodes, attributes, tensors and graphs, without the values of tensors.
 #include <bit>
 
 #include "core/message.h"
@@ -338,8 +339,10 @@ Result<Model> read_model(std::unique_ptr<const Skeleton> skeleton) {
 Status check_external(const Model& model, std::string_view location, uint64_t file_bytes) {
   for (const Tensor& tensor : model.tensors)
     if (tensor.location == location && tensor.end > file_bytes)
-      return error_at(ErrorCode::file_truncated, shown_name(tensor.name),
-                      "its data end at byte {} of {q}, which has {}", tensor.end, location, file_bytes);
+      return error_at(
+          ErrorCode::file_truncated, shown_name(tensor.name),
+          "its data end at byte {} of {q}, which has {}: at least {} bytes are missing. Download the file again",
+          tensor.end, location, file_bytes, tensor.end - file_bytes);
   return {};
 }
 

@@ -98,7 +98,7 @@ Status Skeleton::feed(std::span<const uint8_t> bytes) {
     }
     if (kept_.size() + head.bytes + kMaxTextBytes > kMaxKeptBytes || gaps_.size() >= kMaxGaps)
       return error_at(ErrorCode::file_too_large, text_of("byte {}", at_),
-                      "without the data of its tensors the model takes more than {} bytes", kMaxKeptBytes);
+                      "without the data of its tensors the model has more than {} bytes", kMaxKeptBytes);
     kept_.append(reinterpret_cast<const char*>(here.data()), head.bytes);
     at_ += head.bytes;
     TRY_VOID(enter(head));
@@ -122,8 +122,10 @@ Status Skeleton::enter(const protobuf::Head& head) {
   }
   if (head.value > frame.end - at_) {
     if (frames_.size() == 1)
-      return error_at(ErrorCode::file_truncated, text_of("byte {}", at_), "a field of {} bytes, the file has {} more",
-                      head.value, frame.end - at_);
+      return error_at(
+          ErrorCode::file_truncated, text_of("byte {}", at_),
+          "a field of {} bytes, the file has {} more: at least {} bytes are missing. Download the file again",
+          head.value, frame.end - at_, head.value - (frame.end - at_));
     return error_at(ErrorCode::file_invalid, text_of("byte {}", at_),
                     "a field of {} bytes in a message of which {} are left", head.value, frame.end - at_);
   }

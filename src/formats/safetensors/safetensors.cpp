@@ -61,7 +61,8 @@ Status check_layout(const List<StoredTensor>& tensors, uint64_t data_bytes) {
   }
   if (expected > data_bytes)
     return error_at(ErrorCode::file_truncated, shown_name(tensors.back().name),
-                    "the tensors need {} bytes of data, the file has {}", expected, data_bytes);
+                    "the tensors need {} bytes of data, the file has {}: {} bytes are missing. Download the file again",
+                    expected, data_bytes, expected - data_bytes);
   if (expected < data_bytes)
     return error_at(
         ErrorCode::file_invalid, "",
@@ -91,7 +92,7 @@ Result<FileIndex> read_index(std::span<const uint8_t> prefix, uint64_t file_byte
   TRY(missing, need(prefix, file_bytes));
   if (missing.bytes > 0)
     return error_at(ErrorCode::file_truncated, text_of("byte {}", prefix.size()),
-                    "the header takes the first {} bytes, only {} were read", missing.bytes, prefix.size());
+                    "the header has {} bytes, but only {} were read", missing.bytes, prefix.size());
   const uint64_t header_bytes = read_u64(prefix);
   const auto text = prefix.subspan(kLengthBytes, static_cast<size_t>(header_bytes));
   TRY(index, parse_header({reinterpret_cast<const char*>(text.data()), text.size()}, kLengthBytes));

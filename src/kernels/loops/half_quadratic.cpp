@@ -12,7 +12,7 @@ struct HalfQuadraticBlock {
   template <class Arch>
   reference::HalfQuadraticLanes operator()(Arch, std::span<const float> x, const HalfQuadratic& at) const noexcept {
     using F = simd::F<Arch>;
-    constexpr size_t kStep = reference::kHalfQuadraticLanes, kLanes = simd::lanes<Arch>, kRegisters = kStep / kLanes;
+    constexpr size_t kStep = reference::kSearchLanes, kLanes = simd::lanes<Arch>, kRegisters = kStep / kLanes;
     const F scale(at.scale), inverse(at.inverse), zero_point(at.zero_point), low(at.quant_min), high(at.quant_max);
     const F exponent(at.exponent), shrink(at.shrink), nothing(0.0f);
     const simd::U<Arch> sign = simd::constant<Arch>(0x80000000u);

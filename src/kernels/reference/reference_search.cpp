@@ -1,3 +1,4 @@
+// Scalar oracles of the search kernels: errors of grids, half-quadratic and least-squares sums, bins.
 #include "kernels/reference/reference_search.h"
 
 #include <algorithm>
@@ -27,10 +28,10 @@ float power_of(float a, float exponent) noexcept {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) + (std::bit_cast<uint32_t>(shifted) << 23));
 }
 
-double tree(const std::array<float, kHalfQuadraticLanes>& lanes) noexcept {
-  std::array<double, kHalfQuadraticLanes> sum;
+double tree(const std::array<float, kSearchLanes>& lanes) noexcept {
+  std::array<double, kSearchLanes> sum;
   std::copy(lanes.begin(), lanes.end(), sum.begin());
-  for (size_t width = kHalfQuadraticLanes / 2; width > 0; width /= 2)
+  for (size_t width = kSearchLanes / 2; width > 0; width /= 2)
     for (size_t j = 0; j < width; ++j) sum[j] += sum[j + width];
   return sum[0];
 }
@@ -55,7 +56,7 @@ void search_errors(std::span<const float> x, const float* weights, const SearchG
 void add_half_quadratic(std::span<const float> x, size_t begin, const HalfQuadratic& at,
                         HalfQuadraticLanes& lanes) noexcept {
   for (size_t i = begin; i < x.size(); ++i) {
-    const size_t lane = i % kHalfQuadraticLanes;
+    const size_t lane = i % kSearchLanes;
     const float q = apply_rounding(at.round, clamp(x[i] * at.inverse + at.zero_point, at.quant_min, at.quant_max));
     const float steps = q - at.zero_point, difference = x[i] - steps * at.scale;
     const float magnitude = std::fabs(difference), power = power_of(magnitude, at.exponent);
@@ -80,6 +81,35 @@ HalfQuadraticSums half_quadratic(std::span<const float> x, const HalfQuadratic& 
   for (size_t begin = 0; begin < x.size(); begin += kHalfQuadraticBlock) {
     HalfQuadraticLanes lanes;
     add_half_quadratic(x.subspan(begin, std::min(kHalfQuadraticBlock, x.size() - begin)), 0, at, lanes);
+    append(lanes, sums);
+  }
+  return sums;
+}
+
+void add_least_squares(std::span<const float> x, const float* weights, size_t begin, const StepGrid& grid,
+                       LeastSquaresLanes& lanes) noexcept {
+  for (size_t i = begin; i < x.size(); ++i) {
+    const size_t lane = i % kSearchLanes;
+    const float q = std::nearbyint(clamp(x[i] * grid.inverse, grid.low, grid.high));
+    const float difference = x[i] - q * grid.scale, weight = weights != nullptr ? weights[i] : 1.0f;
+    lanes.loss[lane] += difference * difference * weight;
+    lanes.cross[lane] += q * x[i] * weight;
+    lanes.squares[lane] += q * q * weight;
+  }
+}
+
+void append(const LeastSquaresLanes& lanes, LeastSquaresSums& sums) noexcept {
+  sums.loss += tree(lanes.loss);
+  sums.cross += tree(lanes.cross);
+  sums.squares += tree(lanes.squares);
+}
+
+LeastSquaresSums least_squares(std::span<const float> x, const float* weights, const StepGrid& grid) noexcept {
+  LeastSquaresSums sums;
+  for (size_t begin = 0; begin < x.size(); begin += kLeastSquaresBlock) {
+    LeastSquaresLanes lanes;
+    add_least_squares(x.subspan(begin, std::min(kLeastSquaresBlock, x.size() - begin)),
+                      weights != nullptr ? weights + begin : nullptr, 0, grid, lanes);
     append(lanes, sums);
   }
   return sums;

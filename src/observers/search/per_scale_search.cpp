@@ -1,3 +1,4 @@
+// Candidates of each method and the error of one; the kernel serves the common specs.
 #include "observers/search/per_scale_search.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@ namespace {
 constexpr size_t kPiece = 1024;             // elements whose errors are summed in float32
 constexpr int kShares = 112, kWhole = 100;  // ranges up to 1.12 of the data's
 constexpr int kSharesOfOneEnd = 48;
+constexpr int kMostRefits = 30;
 constexpr float kLargest = std::numeric_limits<float>::max();
 
 // Whether codes and values match fake_quantize_int with half_even rounding and whole zero points.
@@ -32,6 +34,9 @@ float share_of(float end, float anchor, float share) noexcept {
 
 // The exponent that scales a positive number to [1, 2), clamped so that 2^e and 2^-e are normal numbers.
 int exponent_of(float v) noexcept { return v > 0 ? std::clamp(std::ilogb(v), -126, 126) : 0; }
+
+// The value of a code.
+float grid_end(const kernels::Affine& grid, float code) noexcept { return (code - grid.zero_point) * grid.scale; }
 
 }  // namespace
 
@@ -165,6 +170,31 @@ SearchCandidate PerScaleSearch::mx_diffs() {
   return error < best.loss ? SearchCandidate{half, best.min, best.max, error} : best;
 }
 
+SearchCandidate PerScaleSearch::refit(SearchCandidate start) const {
+  SearchCandidate best = start;
+  QParams now = start.qparams;
+  for (int turn = 0; turn <= kMostRefits; ++turn) {
+    const kernels::Affine grid = grid_of_(now);
+    const kernels::LeastSquaresSums sums =
+        kernels::least_squares(group_.values(), group_.weights(),
+                               {grid.scale * group_.unit(), grid.inverse * group_.inverse_unit(),
+                                grid.quant_min - grid.zero_point, grid.quant_max - grid.zero_point});
+    if (turn == 0)
+      best.loss = start.loss = sums.loss;
+    else if (sums.loss < best.loss)
+      best = {now, std::min(grid_end(grid, grid.quant_min), grid_end(grid, grid.quant_max)),
+              std::max(grid_end(grid, grid.quant_min), grid_end(grid, grid.quant_max)), sums.loss};
+    else
+      break;
+    const double scale = sums.squares > 0 ? sums.cross / sums.squares * static_cast<double>(group_.inverse_unit()) : 0;
+    if (!(scale * static_cast<double>(std::copysign(1.0f, now.scale)) > 0)) break;
+    const float stored = std::copysign(rule_.stored(static_cast<float>(std::fabs(scale))), now.scale);
+    if (stored == now.scale) break;
+    now.scale = stored;
+  }
+  return best.loss < start.loss * kLeastGain ? best : start;
+}
+
 SearchCandidate PerScaleSearch::operator()(std::span<const float> x, const float* weights) {
   group_.take(x, weights);
   if (group_.empty()) return {};
@@ -177,7 +207,8 @@ SearchCandidate PerScaleSearch::operator()(std::span<const float> x, const float
     codes_.resize(original_.size() * code_bytes_of(spec_));
   }
   if (method_ == ObserverMethod::mx_diffs) return mx_diffs();
-  const SearchCandidate best = least_error();
+  const SearchCandidate best = method_ == ObserverMethod::min_max ? whole_range() : least_error();
+  if (spec_.scale_refit) return refit(best);
   if (method_ == ObserverMethod::per_scale_mse) return best;
   return HalfQuadraticSearch(spec_, options_, rule_, grid_of_, group_)(whole_range(), best);
 }

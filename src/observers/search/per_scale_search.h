@@ -5,6 +5,11 @@
 //   mx_diffs        MX: 2^(ceil(log2 amax) - emax) or half of it, the one with the smaller squared error (AMD Quark's
 //                   PerBlockMXDiffs, spec 4.11)
 //   half_quadratic  the least sum of |x - y|^p, p < 1, which outliers affect less; half_quadratic_search.h
+//   min_max         none: the range of the data, for specs with scale_refit
+// scale_refit then fits the scale to the codes that it gives, and the codes to the scale, in turns:
+//   q = round_half_even(x / s), clamped to the codes less the zero point;   s = sum(w q x) / sum(w q^2), as it is stored
+// until the weighted squared error falls no more. Source: S. Lloyd, "Least squares quantization in PCM", 1982, with levels that
+// are multiples of s.
 // By its measure, none is worse than the range of the data: a gain counts only if it exceeds the rounding of the sums.
 #pragma once
 #include <span>
@@ -68,6 +73,8 @@ class PerScaleSearch {
   }
   SearchCandidate least_error();
   SearchCandidate mx_diffs();
+  // Improves the scale of `start`; its range is that of its grid then. Requires has_kernel_.
+  SearchCandidate refit(SearchCandidate start) const;
   // Keeps the best of `best` and `ranges`: at most kMostCandidates, a multiple of SearchGrids::kStep.
   void attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors);
   // Squared errors, in a unit that all candidates share.

@@ -1,3 +1,4 @@
+// The parts of a block in order: what each captures, the algorithm it runs, and what it stores.
 #include "pipeline/calibration/block_calibration.h"
 
 #include <algorithm>
@@ -54,14 +55,16 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
   const CalibrationMethod method = step.method;
   const bool rounds = rounds_columns(method), anew = rounds && step.true_sequential;
   const bool pairs = wasmquant::needs_reference(method);
+  const Capture capture = method == CalibrationMethod::awq && is_seen_again(step) ? Capture::sample : Capture::all;
   uint32_t unseen = pairs ? 0b1111 : 0b1111 & ~seen_inputs_;
+  const auto add_part = [&](Work work, LinearInput input, uint32_t captured) {
+    parts_.push_back({work, &step, input, captured, captured == 0 ? Capture::nothing : capture});
+  };
   const auto add = [&](Work work, LinearInput input) {
-    parts_.push_back({work, &step, input, anew ? bit(input) : std::exchange(unseen, 0)});
+    add_part(work, input, anew ? bit(input) : std::exchange(unseen, 0));
     seen_inputs_ |= parts_.back().captured;
   };
-  const auto add_whole = [&](Work work, uint32_t captured) {
-    parts_.push_back({work, &step, LinearInput::attention, captured});
-  };
+  const auto add_whole = [&](Work work, uint32_t captured) { add_part(work, LinearInput::attention, captured); };
   if (method == CalibrationMethod::rotation) return add_whole(Work::rotate, 0);
   if (method == CalibrationMethod::equalization) return add_whole(Work::equalize, 0);
   if (pairs && reference_parts_++ == 0) add_whole(Work::keep_reference, 0);
@@ -78,6 +81,15 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
   // All scales first: they change the weights that are clipped.
   if (step.method == CalibrationMethod::awq)
     for (const LinearInput input : kInputsInOrder) add(Work::clip, input);
+}
+
+bool BlockCalibration::is_seen_again(const CalibrationStep& step) const noexcept {
+  if (step.nearest_if_worse) return false;  // which is judged by all inputs
+  const CalibrationStep& last = steps_.back();
+  if (!rounds_columns(last.method) || !(last.true_sequential || wasmquant::needs_reference(last.method))) return false;
+  for (const LinearLayer& layer : model::linear_layers())
+    if (is_quantized(layer.weight) && !is_rounded(last, layer.weight)) return false;
+  return true;
 }
 
 bool BlockCalibration::is_quantized(Slot slot) const noexcept {
@@ -146,7 +158,7 @@ Status BlockCalibration::accept(uint32_t, LinearInput input, std::span<const flo
   const bool is_pair = part_->work == Work::round && wasmquant::needs_reference(part_->step->method);
   if (!statistics_[i]) {
     seen_[i].sample.clear();
-    statistics_[i] = std::make_unique<InputStatistics>(columns, sees(AlgorithmSees::hessian) && !is_pair);
+    statistics_[i] = std::make_unique<InputStatistics>(columns, sees(AlgorithmSees::hessian) && !is_pair, share_);
     if (is_pair) pairs_[i] = std::make_unique<GpfqInputs>(columns);
   }
   Status added = statistics_[i]->add(x);
@@ -167,6 +179,14 @@ bool BlockCalibration::ends_at(LinearInput input) const noexcept {
 
 bool BlockCalibration::skips(LinearInput input) const noexcept {
   return (captured_ & ((2u << static_cast<uint32_t>(input)) - 1)) == 0;
+}
+
+List<std::span<float>> BlockCalibration::shared_sums(size_t member) noexcept {
+  List<std::span<float>> out;
+  for (const auto& statistics : statistics_)
+    if (statistics)
+      if (const std::span<float> band = statistics->hessian_band(member); !band.empty()) out.push_back(band);
+  return out;
 }
 
 Status BlockCalibration::finish_capture(uint32_t captured) {
@@ -260,9 +280,9 @@ uint64_t BlockCalibration::working_bytes(const model::Architecture& a) noexcept 
   const uint64_t hidden = a.hidden, queries = a.query_columns(), wide = a.intermediate;
   const uint64_t widest = std::max({hidden, queries, wide});
   const uint64_t grams = 2 * hidden * hidden + queries * queries + wide * wide;
-  // Every Hessian once, three more copies of the largest while it is factored and judges, and the largest weight six
-  // times.
-  return sizeof(float) * (grams + 3 * widest * widest + 6 * widest * hidden);
+  // Every Hessian once, four more copies of the largest while it is factored, judges and waits for another variant, and
+  // the largest weight seven times: what is stored of one layer waits for those that read the same input.
+  return sizeof(float) * (grams + 4 * widest * widest + 7 * widest * hidden);
 }
 
 }  // namespace wasmquant

@@ -1,7 +1,7 @@
 // Calibration of one transformer block whose weights are loaded and whose input is computed. Algorithms change the
 // weights; each tensor is then quantized, stored and replaced by what readers will decode, so the next block sees the
 // quantized one.
-//   begin, then for each part:  prepare;  capture on every portion if captures(part);  optimize
+//   begin, then for each part:  prepare;  capture on the portions that captures(part) needs;  optimize
 //   then store for each tensor
 #pragma once
 #include <array>
@@ -15,7 +15,6 @@
 
 #include "algorithms/expected_error.h"
 #include "algorithms/input_statistics.h"
-#include "algorithms/output_error.h"
 #include "algorithms/rounding/error_feedback.h"
 #include "algorithms/rounding/gpfq.h"
 #include "algorithms/scaling/scale_search.h"
@@ -30,25 +29,40 @@
 
 namespace wasmquant {
 
+/// Portions that show a part its inputs. `sample`: at least kSampledTokens tokens in portions all over the batch, for
+/// searches of few parameters whose inputs are captured again by the rounding after them.
+enum class Capture : uint8_t { nothing, sample, all };
+inline constexpr uint64_t kSampledTokens = 1024;
+
 /// Applies the steps to one block after another. Loaded blocks and the steps belong to the caller.
 class BlockCalibration final : public model::InputSink {
  public:
   /// `steps` and `architecture` must outlive this object.
   BlockCalibration(const model::Architecture& architecture, std::span<CalibrationStep> steps) noexcept;
 
+  /// From the next part on: shares the sums over inputs with others that are shown the same ones. Not with a reference.
+  void share_sums(HessianShare share) noexcept { share_ = share; }
+
   /// Starts the next block. `tasks`: the plan's, by slot; slots the architecture lacks have none. Errors:
   /// argument-invalid if a task belongs to another tensor.
   Status begin(model::BlockValues& block, List<std::pair<model::Slot, TensorTask>> tasks);
 
   size_t parts() const noexcept { return parts_.size(); }
-  /// Whether the part must first see inputs computed with the current weights.
-  bool captures(size_t part) const noexcept { return parts_[part].captured != 0; }
+  /// What the part must first see of the inputs computed with the current weights.
+  Capture captures(size_t part) const noexcept { return parts_[part].capture; }
   void prepare(size_t part);
   /// Whether a method compares with the unquantized model; the session then runs the reference too.
   bool needs_reference() const noexcept;
   /// The unquantized block, scaled and rotated like the other; empty until the two differ.
   const model::BlockValues& reference() const noexcept { return reference_; }
   model::InputSink& reference_sink() noexcept { return reference_sink_; }
+  /// The sums that a member has of the inputs that the current part has seen: complete its own, and those of others are to
+  /// be put there before optimize().
+  List<std::span<float>> shared_sums(size_t member) noexcept;
+  /// Whether the current part needs an input.
+  bool captures(model::LinearInput input) const noexcept {
+    return (captured_ >> static_cast<uint32_t>(input) & 1) != 0;
+  }
   /// Errors, `where` a tensor: those of the algorithms.
   Status optimize(size_t part);
 
@@ -75,6 +89,7 @@ class BlockCalibration final : public model::InputSink {
     const CalibrationStep* step;
     model::LinearInput input;
     uint32_t captured;  // one bit per LinearInput
+    Capture capture;
   };
   struct Tensor {
     std::optional<TensorTask> task;
@@ -82,6 +97,7 @@ class BlockCalibration final : public model::InputSink {
     std::vector<float> clipped;   // clipped by AWQ; scales are computed from it
     ValueRange joined;            // of all weights that share a scale with it, once the first of them is stored
     std::optional<StoredChange> stored;
+    double least_error = 0;  // of `stored` among the variants of choose: "best"
     std::optional<LayerEvidence> evidence;
   };
   /// Expected squares of changes of one layer's outputs. `pull`: W D [rows, columns] where the method also corrects for
@@ -90,6 +106,15 @@ class BlockCalibration final : public model::InputSink {
     const ExpectedError& expected;
     std::span<const float> pull;
     double error_of(std::span<const float> change) const;
+  };
+  /// One way to round the columns of the layers that read an input.
+  struct Rounding {
+    const CalibrationStep& step;
+    const GptqOptions& options;
+    const ErrorFeedback& feedback;
+    const ExpectedError& expected;
+    std::span<const float> drift;
+    const GpfqInputs* pair;
   };
   class ReferenceSink final : public model::InputSink {
    public:
@@ -103,6 +128,8 @@ class BlockCalibration final : public model::InputSink {
 
   static Error at(const std::string& where, Error error);
   void add_parts(const CalibrationStep& step);
+  /// Whether every layer's inputs are captured again after the step, by one that rounds it.
+  bool is_seen_again(const CalibrationStep& step) const noexcept;
   bool is_rounded(const CalibrationStep& step, model::Slot slot) const noexcept;
   bool corrects_biases() const noexcept;
   SeenInput& seen(model::LinearInput input) noexcept { return seen_[static_cast<size_t>(input)]; }
@@ -127,7 +154,7 @@ class BlockCalibration final : public model::InputSink {
   bool sees(AlgorithmSees what) const noexcept;
   Status scale(const Part& part);
   Status clip(const Part& part);
-  Status clip_layer(const Part& part, model::Slot slot, std::optional<OutputError>& inputs);
+  Status clip_layer(const Part& part, model::Slot slot);
   // layer_evidence.cpp
   /// Rounding to nearest of weight * scales (empty: ones): what it changes, divided by the scales.
   Result<std::vector<float>> nearest_change(model::Slot slot, std::span<const float> weight,
@@ -143,8 +170,11 @@ class BlockCalibration final : public model::InputSink {
   Status note_clipped(const Part& part);
   // gptq_rounding.cpp
   Status round(const Part& part);
-  Status round_layer(model::Slot slot, const CalibrationStep& step, const ErrorFeedback& feedback,
-                     const ExpectedError& expected, std::span<const float> drift, const GpfqInputs* pair);
+  /// Rounds a copy of the weight, and keeps it in `stored` where it is better than what is there.
+  Status round_layer(model::Slot slot, const Rounding& by);
+  /// The weight becomes the values of `stored`.
+  Status settle_rounded(model::Slot slot, const CalibrationStep& step, const ExpectedError& expected,
+                        std::span<const float> drift);
   /// bias += (W - Q) mean(x) of the float network, for a bias whose layer is stored.
   void correct_bias(model::Slot slot) noexcept;
   Status share_scales(std::span<float> scales, std::span<float> of_heads) const;
@@ -155,6 +185,7 @@ class BlockCalibration final : public model::InputSink {
   std::span<CalibrationStep> steps_;
   List<Part> parts_;
   const Part* part_ = nullptr;  // current part
+  HessianShare share_;
   uint32_t captured_ = 0;
   model::LinearInput captured_until_ = model::LinearInput::attention;  // the last input of the latest capture
   bool has_changed_ = false;

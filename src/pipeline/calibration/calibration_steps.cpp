@@ -1,3 +1,4 @@
+// One reader for each algorithm's options, and the check that the algorithms are listed in an order that can run.
 #include "pipeline/calibration/calibration_steps.h"
 
 #include <algorithm>
@@ -217,6 +218,7 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     step.gptq = gptq_options_of(value, *method);
     step.true_sequential = bool_or(value["true_sequential"], true);
     step.nearest_if_worse = value["on_worse"].as_string() == "nearest";
+    step.chooses_best = value["choose"].as_string() == "best";
     step.quantizes_inputs = any_input_is_quantized(config);
     TRY_VOID(read_scaling_layers(value["scaling_layers"], architecture, step));
     TRY_VOID(read_modules(value["inside_layer_modules"], step));

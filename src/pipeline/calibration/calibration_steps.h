@@ -43,6 +43,7 @@ struct CalibrationStep {
   uint32_t layers = 0b1111111;    // rounding: one bit per linear slot
   bool names_inputs = false;      // the config lists the inputs, also v_proj of grouped-query attention
   bool nearest_if_worse = false;  // `on_worse`: undone where rounding to nearest is expected to be better
+  bool chooses_best = false;      // gptq's `choose`: the best of some variants for each layer, by ExpectedError
   bool quantizes_inputs = false;  // the config quantizes inputs, which scaling is also for: weights do not judge it
 };
 

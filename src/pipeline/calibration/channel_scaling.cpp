@@ -162,26 +162,19 @@ Status BlockCalibration::scale(const Part& part) {
 }
 
 Status BlockCalibration::clip(const Part& part) {
-  std::optional<OutputError> inputs;
   for (const LinearLayer& layer : consumers_of(part.input))
-    if (is_quantized(layer.weight)) TRY_VOID(clip_layer(part, layer.weight, inputs));
+    if (is_quantized(layer.weight)) TRY_VOID(clip_layer(part, layer.weight));
   return note_clipped(part);
 }
 
-// `inputs`: made by the first layer that needs them.
-Status BlockCalibration::clip_layer(const Part& part, Slot slot, std::optional<OutputError>& inputs) {
+Status BlockCalibration::clip_layer(const Part& part, Slot slot) {
   // Queries and keys are multiplied together, so the error of their outputs says little about clipping.
   if (slot == Slot::q || slot == Slot::k) return {};
   const TensorTask& task = *tensor(slot).task;
   if (task.layout->spec.qscheme == QScheme::per_tensor || task.layout->codes == CodeStorage::ggml_rows) return {};
   const SeenInput& input = seen(part.input);
-  if (!inputs) {
-    auto made = OutputError::of_hessian(input.hessian, input.mean.size());
-    if (!made) return at(task.name, std::move(made.error()));
-    inputs.emplace(std::move(*made));
-  }
   tensor(slot).clipped = (*block_)[slot];
-  if (Status status = clip_weight(tensor(slot).clipped, task.layout->rows, task.layout->spec, *inputs); !status)
+  if (Status status = clip_weight(tensor(slot).clipped, task.layout->rows, task.layout->spec, input.hessian); !status)
     return at(task.name, std::move(status.error()));
   return {};
 }

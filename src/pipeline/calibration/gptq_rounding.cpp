@@ -35,6 +35,21 @@ std::vector<float> product_with(std::span<const float> w, std::span<const float>
   return out;
 }
 
+// What `choose: "best"` tries: the step as it is given; less and more damping; and scales of each group when it is
+// reached, in the layer's order.
+List<GptqOptions> variants_of(const CalibrationStep& step) {
+  List<GptqOptions> variants;
+  variants.push_back(step.gptq);
+  if (!step.chooses_best) return variants;
+  constexpr double kDampings[] = {0.1, 10};
+  for (const double share : kDampings) variants.emplace_back(step.gptq).damp_percent *= share;
+  // Where the groups are those of the order of rounding, the file says so.
+  if (!step.gptq.static_groups) return variants;
+  GptqOptions& late = variants.emplace_back(step.gptq);
+  late.static_groups = late.desc_act = false;
+  return variants;
+}
+
 }  // namespace
 
 Status BlockCalibration::round(const Part& part) {
@@ -51,64 +66,89 @@ Status BlockCalibration::round(const Part& part) {
     for (float& value : input.hessian) value = static_cast<float>(value * factor);
   }
   const ExpectedError expected(input.hessian, columns, input.tokens, applied_scales(part.input));
-  if (step.method != CalibrationMethod::gpfq) {
-    double damping = step.gptq.damp_percent;
-    if (step.method == CalibrationMethod::qronos) damping = relative_damping(input.hessian, columns, step.alpha);
-    auto found = error_feedback_of(std::move(input.hessian), columns, damping, step.gptq.desc_act);
-    if (!found) return at(name(model::consumers_of(part.input).front().weight), std::move(found.error()));
-    feedback = std::move(*found);
-    if (step.method == CalibrationMethod::gptaq) add_drift(feedback, drift, step.alpha);
+  std::vector<float> squares(columns);
+  for (size_t j = 0; j < columns; ++j) squares[j] = input.hessian[j * columns + j];
+  const List<GptqOptions> variants = variants_of(step);
+  for (const GptqOptions& variant : variants) {
+    const bool is_last = &variant == &variants.back();
+    if (step.method != CalibrationMethod::gpfq) {
+      double damping = variant.damp_percent;
+      if (step.method == CalibrationMethod::qronos) damping = relative_damping(input.hessian, columns, step.alpha);
+      auto found = error_feedback_of(is_last ? std::move(input.hessian) : std::vector<float>(input.hessian), columns,
+                                     damping, variant.desc_act);
+      if (!found) return at(name(model::consumers_of(part.input).front().weight), std::move(found.error()));
+      feedback = std::move(*found);
+      if (step.method == CalibrationMethod::gptaq) add_drift(feedback, drift, step.alpha);
+    }
+    feedback.squares = squares;
+    for (const LinearLayer& layer : model::consumers_of(part.input)) {
+      if (!is_rounded(step, layer.weight)) continue;
+      Status status = round_layer(layer.weight, {step, variant, feedback, expected, drift, pair.get()});
+      if (status && is_last) status = settle_rounded(layer.weight, step, expected, drift);
+      if (!status) return at(name(layer.weight), std::move(status.error()));
+    }
   }
   input.hessian.clear();
-  for (const LinearLayer& layer : model::consumers_of(part.input)) {
-    if (!is_rounded(step, layer.weight)) continue;
-    if (Status status = round_layer(layer.weight, step, feedback, expected, drift, pair.get()); !status)
-      return at(name(layer.weight), std::move(status.error()));
-  }
   return {};
 }
 
-Status BlockCalibration::round_layer(Slot slot, const CalibrationStep& step, const ErrorFeedback& feedback,
-                                     const ExpectedError& expected, std::span<const float> drift,
-                                     const GpfqInputs* pair) {
+Status BlockCalibration::round_layer(Slot slot, const Rounding& by) {
+  const auto& [step, options, feedback, expected, drift, pair] = by;
   Tensor& target = tensor(slot);
   const WeightLayout& layout = target.task->layout;
   const QuantizationSpec& spec = layout.spec;
   if (info_of(spec.dtype).is_block() || !layout.stages.empty())
     return error_at(ErrorCode::spec_invalid, target.task->name,
-                    "{} needs one scale per row or group; {} has none, so exclude the layer or take another dtype",
+                    "{} needs one scale per row or group; {} has none, so exclude the layer or use another dtype",
                     step.name, info_of(spec.dtype).name);
   const bool is_gpfq = step.method == CalibrationMethod::gpfq;
   const ValueRange joined = joined_range(slot);
-  std::vector<float>& weight = (*block_)[slot];
-  std::vector<float> original = weight;
-  std::vector<float>& ranged = target.clipped.empty() ? weight : target.clipped;
+  const std::vector<float>& original = (*block_)[slot];
+  std::vector<float> weight = original, clipped = target.clipped;
+  std::vector<float>& ranged = clipped.empty() ? weight : clipped;
   for (size_t row = 0; row < weight.size() && !is_gpfq; row += feedback.columns())
     for (const uint32_t j : feedback.dead) weight[row + j] = ranged[row + j] = 0;
-  const bool was_clipped = !target.clipped.empty();
-  TRY(scales, observed_scales(*target.task, ranged, joined));
-  if (!is_gpfq && !step.gptq.static_groups && !was_clipped) scales.qparams.clear();
+  const bool was_clipped = !clipped.empty();
+  TRY(scales, observed_scales(*target.task, ranged, joined, feedback.squares));
+  if (!is_gpfq && !options.static_groups && !was_clipped) scales.qparams.clear();
   if (step.method == CalibrationMethod::qronos) TRY_VOID(correct_for_drift(feedback, drift, weight));
   std::vector<uint32_t> codes(weight.size() * code_bytes_of(spec) / sizeof(uint32_t) + 1);
   const std::span<uint8_t> bytes{reinterpret_cast<uint8_t*>(codes.data()), weight.size() * code_bytes_of(spec)};
   if (is_gpfq) {
-    TRY_VOID(gpfq(*pair, spec, scales.qparams, {step.gptq.desc_act}, layout.rows, weight, bytes));
+    TRY_VOID(gpfq(*pair, spec, scales.qparams, {options.desc_act}, layout.rows, weight, bytes));
   } else {
-    TRY(found, gptq(feedback, spec, step.gptq, layout.rows, weight, bytes, scales.qparams, scales.second_scale));
+    TRY(found, gptq(feedback, spec, options, layout.rows, weight, bytes, scales.qparams, scales.second_scale));
     scales.qparams = std::move(found);
   }
-  target.clipped.clear();
-  const bool is_static = is_gpfq || step.gptq.static_groups || was_clipped;
+  const bool is_static = is_gpfq || options.static_groups || was_clipped;
   const std::vector<uint32_t> groups =
       is_static || spec.qscheme != QScheme::per_group
           ? std::vector<uint32_t>()
           : group_index(feedback.order, static_cast<uint64_t>(layout.granularity.block));
   TRY(stored, groups.empty() ? store_changed(*target.task, weight, &scales, original)
                              : store_grouped(*target.task, bytes, scales.qparams, groups, weight, original));
-  const std::vector<float> pull = product_with(original, drift);
-  TRY_VOID(settle(slot, step, {expected, pull}, original, stored));
-  weight = std::move(stored.values);
+  if (!step.chooses_best) {
+    target.stored.emplace(std::move(stored));
+    return {};
+  }
+  std::vector<float> change = stored.values;
+  for (size_t i = 0; i < change.size(); ++i) change[i] -= original[i];
+  const double error = Judge{expected, {}}.error_of(change);
+  if (target.stored && target.least_error <= error) return {};
+  target.least_error = error;
   target.stored.emplace(std::move(stored));
+  return {};
+}
+
+Status BlockCalibration::settle_rounded(Slot slot, const CalibrationStep& step, const ExpectedError& expected,
+                                        std::span<const float> drift) {
+  Tensor& target = tensor(slot);
+  std::vector<float>& weight = (*block_)[slot];
+  const std::vector<float> pull = product_with(weight, drift);
+  TRY_VOID(settle(slot, step, {expected, pull}, weight, *target.stored));
+  target.clipped.clear();
+  weight = std::move(target.stored->values);
+  target.stored->values.clear();
   return {};
 }
 

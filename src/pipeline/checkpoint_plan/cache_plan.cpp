@@ -1,3 +1,4 @@
+// Scales of keys and values: what is kept, what is requested, and the remark about it.
 #include "pipeline/checkpoint_plan/cache_plan.h"
 
 #include "core/message.h"
@@ -32,6 +33,11 @@ CachePlan::CachePlan(const ModelIndex& model, const Config& config, const Checkp
       asked_(config.cache.empty() ? common_outputs(config) : config.cache) {}
 
 bool CachePlan::is_of_outputs() const noexcept { return format_.cache_storage() == CacheStorage::outputs; }
+
+bool CachePlan::shares_scales() const noexcept {
+  return is_asked() && is_of_outputs() && !config_.kv_cache_group.empty() && asked_.size() == 1 &&
+         asked_.front().symmetric && asked_.front().qscheme == QScheme::per_tensor;
+}
 
 Status CachePlan::check() const {
   if (!is_asked()) return {};
@@ -87,7 +93,7 @@ void CachePlan::add(PlannedTensor& planned, LayerOutcome& outcome, bool is_cache
   request.spec = storage->spec;
   request.scales = 1;
   if (const json::Value& found = found_for(request, options_.activations); !found.is_null())
-    for (KnownTensor& tensor : activation_tensors(request.layer, request.role, found, *storage))
+    for (ConstantTensor& tensor : activation_tensors(request.layer, request.role, found, *storage))
       planned.activations.push_back(std::move(tensor));
   requests.push_back(std::move(request));
 }

@@ -23,6 +23,8 @@ class CachePlan {
   bool is_of_outputs() const noexcept;
   /// Whether scales are to be calibrated.
   bool is_asked() const noexcept { return !where_.empty(); }
+  /// Whether layers of kv_cache_group share a scale: those of outputs, without zero points, one a tensor, as in Quark.
+  bool shares_scales() const noexcept;
   /// Whether the outputs that an entry of the cache gives a layer are stored as keys or values of its attention.
   bool moves_outputs() const noexcept { return is_asked() && !is_of_outputs(); }
   /// Requests keys for the k_proj of an attention and values for its v_proj; adds the tensors found to the activations of

@@ -1,3 +1,6 @@
+// Plans an ONNX model: the form of each weight, activations, folded norms, then the rewritten graph.
+#include "config/config_api.h"
+#include "config/presets.h"
 #include "core/message.h"
 #include "onnx_graph/onnx_rewrite.h"
 #include "pipeline/plan/onnx_activations.h"
@@ -14,6 +17,7 @@ using conversion::OnnxReaders;
 using conversion::OnnxStyle;
 
 constexpr const char* kEmbedding = "Embedding";
+constexpr std::string_view kWidePreset = "int8";
 constexpr const char* kInput =
     "it is the default of an input of the graph, which a caller may set; constantInputs (--constant-inputs) makes it a "
     "constant";
@@ -103,9 +107,9 @@ class OnnxPlanner final : public OutputPlanner {
     Status chosen = set_layout(planned, weight, resolved.weight.front(), style);
     if (!chosen && style == OnnxStyle::dynamic && has_fallback()) {
       if (!set_layout(planned, weight, resolved.weight.front(), OnnxStyle::weight_only)) return chosen;
-      planned.add_reason("; no integer operator takes its inputs, so they stay in float");
+      planned.add_reason("; no integer operator accepts its inputs, so they stay in float");
     } else if (!chosen) {
-      return chosen;
+      if (!widen(planned, weight, resolved.weight.front(), chosen.error())) return chosen;
     }
     if (!layer.output_tensors.empty() && are_static(layer.output_tensors) && options_.calibrates &&
         folding_.norm_of(listed.tensor) != nullptr)
@@ -114,6 +118,43 @@ class OnnxPlanner final : public OutputPlanner {
                       "output_tensors or {}",
                       kMergeBatchNorm);
     return activations_.add(planned, weight, layer, plan_.requests);
+  }
+
+  // Presets of at most 4 bits give int8 per channel to weights whose operators take no such codes.
+  bool widen(PlannedTensor& planned, const OnnxModelWeight& weight, const QuantizationSpec& asked, const Error& error) {
+    const DtypeInfo& dtype = info_of(asked.dtype);
+    if (!has_fallback() || error.code != ErrorCode::format_unsupported || !dtype.is_integer || dtype.bits > 4)
+      return false;
+    if (!wide_) {
+      auto spec = config::parse_spec_text(config::preset_named(kWidePreset)->weight);
+      if (!spec) return false;
+      wide_ = std::move(*spec);
+    }
+    const OnnxStyle style = options_.onnx.qdq ? OnnxStyle::dequantize_linear : OnnxStyle::weight_only;
+    if (!set_layout(planned, weight, *wide_, style)) return false;
+    planned.add_reason(text_of("; int8 per channel instead of {}, because {}", dtype.name, error.message));
+    widened_.add(planned.task.name);
+    wanted_ = dtype.name;
+    widened_bytes_ += planned.task.source_bytes;
+    return true;
+  }
+
+  void report_widened() {
+    if (widened_.count == 0) return;
+    uint64_t bytes = 0, count = 0;
+    for (const PlannedTensor& planned : plan_.tensors)
+      if (planned.onnx_form) {
+        ++count;
+        bytes += planned.task.source_bytes;
+      }
+    note(
+        "int8-instead", widened_.first,
+        text_of("is the first of {} weights (of {}, {} % of the quantized bytes) that become int8 per channel, because "
+                "their operators cannot read them in the {} of the preset",
+                widened_.count, count,
+                static_cast<uint64_t>(100.0 * static_cast<double>(widened_bytes_) / static_cast<double>(bytes) + 0.5),
+                wanted_),
+        "the plan says why for each; exclude layers to keep them in float");
   }
 
   OnnxStyle style_of(const OnnxModelWeight& weight, const LayerConfig& layer) {
@@ -165,6 +206,7 @@ class OnnxPlanner final : public OutputPlanner {
   void report() override {
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
     report_norms();
+    report_widened();
     if (left_.count != 0)
       note(
           "kept-in-float", left_.first,
@@ -249,7 +291,11 @@ class OnnxPlanner final : public OutputPlanner {
   OnnxActivations activations_;
   List<OnnxReaders> readers_;  // of each tensor's codes
   bool inputs_left_out_ = false, inputs_differ_ = false;
-  Tally static_left_out_;
+  CountWithExample static_left_out_;
+  std::optional<QuantizationSpec> wide_;  // int8 per channel, once it is needed
+  std::string_view wanted_;               // the dtype that the preset gives
+  CountWithExample widened_;
+  uint64_t widened_bytes_ = 0;  // in the model
 };
 
 }  // namespace

@@ -22,8 +22,8 @@ inline auto fields_of(ObserverOptions& options) {
 inline auto fields_of(QuantizationSpec& spec) {
   return std::tie(spec.dtype, spec.qscheme, spec.ch_axis, spec.group_size, spec.block_rows, spec.block_columns,
                   spec.symmetric, spec.is_dynamic, spec.round_method, spec.scale_type, spec.scale_format,
-                  spec.scale_calculation_mode, spec.zero_point_type, spec.scale_sign, spec.observer, spec.exponent_bits,
-                  spec.mantissa_bits, spec.is_scale_quant, spec.grid, spec.observer_options);
+                  spec.scale_calculation_mode, spec.zero_point_type, spec.scale_sign, spec.scale_refit, spec.observer,
+                  spec.exponent_bits, spec.mantissa_bits, spec.is_scale_quant, spec.grid, spec.observer_options);
 }
 
 inline auto fields_of(Granularity& g) {

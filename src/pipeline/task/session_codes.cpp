@@ -15,7 +15,7 @@ void TensorSession::find_scales(std::span<const float> x, uint64_t length, uint6
     return;
   }
   const WeightLayout& layout = task_.layout;
-  if (info_of(layout.spec.observer).finds_range())
+  if (needs_only_range(layout.spec))
     observe_contiguous(x, length, layout.spec, qparams);
   else
     search_scales(x, length, first_element, qparams);

@@ -1,3 +1,4 @@
+// Stores a weight as a copy, by rows or with grouped columns, and reads the stored bytes back.
 #include "pipeline/task/store_modified_weight.h"
 
 #include <algorithm>
@@ -94,12 +95,16 @@ StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& 
 
 }  // namespace
 
-Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight, const ValueRange& joined) {
+Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight, const ValueRange& joined,
+                                     std::span<const float> squares) {
   const bool saturates = task.non_finite == NonFinite::saturate;
   const float largest = saturates ? value_limit_of(task.layout).largest_scale : std::numeric_limits<float>::infinity();
   TensorScales scales(task.layout, largest);
   const uint32_t passes = TensorScales::passes_of_observer(task.layout);
-  if (!task.importance.empty()) TRY_VOID(scales.weigh(task.importance));
+  if (!task.importance.empty())
+    TRY_VOID(scales.weigh(task.importance));
+  else if (task.layout->spec.scale_refit && !squares.empty())
+    TRY_VOID(scales.weigh(squares));
   scales.join(joined);
   TRY_VOID(scales.begin());
   for (uint32_t pass = 1; pass <= passes; ++pass) {

@@ -20,9 +20,10 @@ struct WeightScales {
 };
 
 /// Observed scales of `weight`. `joined`: the range of the weights it shares one with. Not for copies, casts, block
-/// dtypes and two stages. Errors: those of TensorScales.
+/// dtypes and two stages. `squares`: mean squares of input channels, which weigh the errors of scale_refit where the task
+/// has no importance; empty: ones. Errors: those of TensorScales.
 Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight,
-                                     const ValueRange& joined = {});
+                                     const ValueRange& joined = {}, std::span<const float> squares = {});
 
 /// A piece of output and its place in its file.
 struct StoredPiece {

@@ -1,3 +1,4 @@
+// Observing, merging of states, and the scales that result, with those that weights share.
 #include "pipeline/task/tensor_scales.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ constexpr uint64_t kMaxKeptElements = uint64_t{1} << 25;
 
 bool is_staged(const WeightLayout& layout) noexcept { return layout.stages.size() == 2; }
 
-bool by_range(const QuantizationSpec& spec) noexcept { return info_of(spec.observer).finds_range(); }
+bool by_range(const QuantizationSpec& spec) noexcept { return needs_only_range(spec); }
 
 Result<TwoStages> stages_of(const WeightLayout& layout) {
   return TwoStages::create(layout.stages[0], layout.stages[1], layout.shape);

@@ -48,6 +48,15 @@ std::vector<double> means_of(const std::vector<float>& x, size_t columns) {
   return means;
 }
 
+// X^T X
+std::vector<float> products_of(const std::vector<float>& x, size_t columns) {
+  std::vector<float> out(columns * columns);
+  for (size_t at = 0; at < x.size(); at += columns)
+    for (size_t i = 0; i < columns; ++i)
+      for (size_t j = 0; j < columns; ++j) out[i * columns + j] += x[at + i] * x[at + j];
+  return out;
+}
+
 double total_of(const OutputError& inputs, const std::vector<float>& a, const std::vector<float>& b) {
   std::vector<float> difference(a.size());
   for (size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i];
@@ -120,6 +129,34 @@ TEST_CASE("scales found on outlier channels lose less than none; the loss is tha
   CHECK(choice->unscaled_loss == doctest::Approx(unscaled / (29 * tokens)));
 }
 
+TEST_CASE("a search in parts of many rows finds a candidate that loses about as little as the best of all") {
+  const size_t tokens = 128, columns = 64, rows = 1100;
+  const std::vector<float> x = outlier_inputs(tokens, columns);
+  const std::vector<float> weight = peaked_weight(11, rows * columns);
+  const OutputError inputs(x, columns);
+  const AwqLayer layers[] = {{std::span(weight).first(700 * columns), kGroups},
+                             {std::span(weight).subspan(700 * columns), int4_of(QScheme::per_channel, 0)}};
+  const std::vector<double> means = means_of(x, columns);
+  std::vector<float> scales(columns);
+  const Result<AwqChoice> choice = search_awq_scales(means, layers, inputs, scales);
+  REQUIRE(choice);
+  const auto loss_of = [&](size_t step) {
+    double total = 0;
+    REQUIRE(awq_scales(means, step, scales));
+    for (const AwqLayer& layer : layers) {
+      std::vector<float> values(layer.weight.size());
+      REQUIRE(quantize_scaled(layer.weight, layer.spec, scales, values));
+      total += total_of(inputs, values, std::vector<float>(layer.weight.begin(), layer.weight.end()));
+    }
+    return total / static_cast<double>(rows * tokens);
+  };
+  double best = loss_of(0);
+  CHECK(choice->unscaled_loss == doctest::Approx(best));
+  for (size_t step = 1; step < kAwqSteps; ++step) best = std::min(best, loss_of(step));
+  CHECK(choice->loss == doctest::Approx(loss_of(choice->step)));
+  CHECK(choice->loss <= 1.02 * best);
+}
+
 TEST_CASE("groups of zeros and channels without input give numbers, not NaN") {
   const size_t tokens = 32, columns = 32;
   std::vector<float> x = outlier_inputs(tokens, columns), weight = RandomValues(6).vector(4 * columns);
@@ -132,7 +169,7 @@ TEST_CASE("groups of zeros and channels without input give numbers, not NaN") {
   REQUIRE(choice);
   CHECK(std::isfinite(choice->loss));
   const std::vector<float> before = weight;
-  REQUIRE(clip_weight(weight, 4, kGroups, inputs));
+  REQUIRE(clip_weight(weight, 4, kGroups, products_of(x, columns)));
   CHECK(std::equal(weight.begin(), weight.begin() + 16, before.begin()));
   for (const float value : weight) REQUIRE(std::isfinite(value));
 }
@@ -145,7 +182,7 @@ TEST_CASE("clipping loses less where one weight of a group stands far out, and o
   const OutputError inputs(x, columns);
   for (const QuantizationSpec& spec : {kGroups, int4_of(QScheme::per_channel, 0), int4_of(QScheme::per_group, -1)}) {
     std::vector<float> clipped = weight, plain(weight.size()), rounded(weight.size());
-    REQUIRE(clip_weight(clipped, rows, spec, inputs));
+    REQUIRE(clip_weight(clipped, rows, spec, products_of(x, columns)));
     CHECK(clipped != weight);
     for (size_t i = 0; i < weight.size(); ++i) {
       REQUIRE(std::fabs(clipped[i]) <= std::fabs(weight[i]));
@@ -165,7 +202,8 @@ TEST_CASE("what AWQ cannot do") {
   const Result<AwqChoice> choice = search_awq_scales(std::vector<double>(4, 1.0), {&ragged, 1}, inputs, scales);
   REQUIRE_FALSE(choice);
   CHECK(choice.error().code == ErrorCode::shape_mismatch);
-  CHECK(clip_weight(weight, 2, kGroups, inputs).error().code == ErrorCode::shape_mismatch);
-  CHECK(clip_weight(weight, 3, kGroups, inputs).error().code == ErrorCode::group_size_invalid);
-  CHECK(clip_weight(weight, 3, int4_of(QScheme::per_tensor, 0), inputs).error().code == ErrorCode::spec_invalid);
+  const std::vector<float> products(16, 1.0f);
+  CHECK(clip_weight(weight, 2, kGroups, products).error().code == ErrorCode::shape_mismatch);
+  CHECK(clip_weight(weight, 3, kGroups, products).error().code == ErrorCode::group_size_invalid);
+  CHECK(clip_weight(weight, 3, int4_of(QScheme::per_tensor, 0), products).error().code == ErrorCode::spec_invalid);
 }

@@ -55,8 +55,10 @@ inline Result<ColumnResult> run_columns(ColumnMethod method, const ColumnLayer& 
   TRY(g, granularity_of({rows, columns}, spec));
   if (method == ColumnMethod::nearest) return rounded_columns(layer, spec, g, layer.weight);
   if (method == ColumnMethod::awq_clip) {
-    std::vector<float> weight = layer.weight;
-    TRY_VOID(clip_weight(weight, rows, spec, OutputError(layer.x, columns)));
+    std::vector<float> weight = layer.weight, products(columns * columns);
+    for (size_t at = 0; at < layer.x.size(); at += columns)
+      for (size_t i = 0; i < products.size(); ++i) products[i] += layer.x[at + i / columns] * layer.x[at + i % columns];
+    TRY_VOID(clip_weight(weight, rows, spec, products));
     return rounded_columns(layer, spec, g, weight);
   }
   if (method == ColumnMethod::awq_scales) {

@@ -113,6 +113,28 @@ TEST_CASE("column-wise algorithms stay inside their arrays, and their values are
   }
 }
 
+TEST_CASE("column-wise algorithms: scales that are fit to their codes, of any shape") {
+  constexpr struct { size_t rows, columns; } kShapes[] = {{3, 37}, {1, 37}, {66, 9}, {4, 1}, {1, 1}, {5, 48}};
+  for (const auto& shape : kShapes) {
+    const ColumnLayer layer = column_layer_of(shape.rows, shape.columns);
+    for (const ColumnDtype& dtype : {kColumnDtypes[0], kColumnDtypes[1], kColumnDtypes[2]})
+      for (const int64_t group_size : {-1, 1, 5, 16, 1000}) {
+        QuantizationSpec spec = column_spec(dtype, QScheme::per_group, group_size);
+        spec.scale_refit = true;
+        for (const bool static_groups : {true, false}) {
+          GptqOptions options;
+          options.desc_act = options.static_groups = static_groups;
+          const auto found = run_columns(ColumnMethod::gptq, layer, spec, options);
+          REQUIRE(found);
+          const auto g = granularity_of({layer.rows, layer.columns}, spec);
+          std::vector<float> values(found->values.size());
+          dequantize(*g, spec, found->qparams, found->codes.data(), values.size(), 0, values.data());
+          CHECK(values == found->values);
+        }
+      }
+  }
+}
+
 TEST_CASE("column-wise algorithms: a group wider than the row is the whole row") {
   for (const size_t columns : {1, 9, 40})
     for (const ColumnDtype& dtype : kColumnDtypes)

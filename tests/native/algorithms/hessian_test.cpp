@@ -2,11 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "core/list.h"
 #include "random_values.h"
 
 using namespace wasmquant;
@@ -44,6 +46,34 @@ TEST_CASE("however rows are split over batches, the Hessian is the same to the b
     REQUIRE(h);
     if (whole.empty()) whole = *h;
     CHECK(*h == whole);
+  }
+}
+
+TEST_CASE("members of a team have the rows of the whole sum between them, to the bit") {
+  const size_t tokens = 300;
+  for (const size_t columns : {size_t{1}, size_t{5}, size_t{37}, size_t{200}}) {
+    const std::vector<float> x = RandomValues(4).inputs(tokens, columns);
+    HessianAccumulator alone(columns);
+    REQUIRE(alone.add(x, tokens));
+    const Result<std::vector<float>> whole = std::move(alone).finish();
+    REQUIRE(whole);
+    for (const size_t members : {size_t{2}, size_t{3}, size_t{8}}) {
+      List<HessianAccumulator> team;
+      for (size_t member = 0; member < members; ++member) {
+        team.push_back(HessianAccumulator(columns, {member, members}));
+        REQUIRE(team[member].add(x, tokens));
+      }
+      size_t rows = 0;
+      for (size_t member = 0; member < members; ++member) {
+        const std::span<float> own = team[member].band(member), there = team[0].band(member);
+        rows += own.size() / columns;
+        std::copy(own.begin(), own.end(), there.begin());
+      }
+      CHECK(rows == columns);
+      const Result<std::vector<float>> joined = std::move(team[0]).finish();
+      REQUIRE(joined);
+      CHECK(*joined == *whole);
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+// Search kernels on every instruction set, against the oracles and their definitions.
 #include "kernels/search.h"
 
 #include "kernels/kernels.h"
@@ -57,6 +58,42 @@ TEST_CASE("errors of a grid are those of fake_quantize_int") {
     double sum = 0;
     for (size_t i = 0; i < x.size(); ++i) sum += std::pow(static_cast<double>(x[i]) - static_cast<double>(y[i]), 2);
     CHECK(errors[c] == doctest::Approx(sum).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("least-squares sums equal their oracle to the last bit, with and without weights") {
+  for (const StepGrid& grid : {StepGrid{0.21f, 1 / 0.21f, -4, 3}, StepGrid{-0.4f, -1 / 0.4f, -2, 1},
+                               StepGrid{0.3f, 1 / 0.3f, -1, 2}, StepGrid{0.01f, 100, -128, 127}})
+    for_each_arch_and_length([&](size_t n, size_t offset) {
+      if (n > 200 && offset != 0) return;
+      const std::vector<float> x = small_values(n + offset, static_cast<uint32_t>(n));
+      std::vector<float> weights = small_values(n + offset, 9);
+      for (float& w : weights) w = std::fabs(w);
+      const std::span<const float> run = std::span(x).subspan(offset);
+      for (const float* w : {static_cast<const float*>(nullptr), static_cast<const float*>(weights.data() + offset)}) {
+        const LeastSquaresSums found = least_squares(run, w, grid), expected = reference::least_squares(run, w, grid);
+        REQUIRE(std::memcmp(&found, &expected, sizeof found) == 0);
+      }
+    });
+}
+
+TEST_CASE("least-squares sums are what they are said to be") {
+  std::vector<float> x = small_values(2500, 8), weights = small_values(2500, 5);
+  for (float& w : weights) w = std::fabs(w);
+  const StepGrid grid{0.31f, 1 / 0.31f, -4, 3};
+  for (const float* w : {static_cast<const float*>(nullptr), static_cast<const float*>(weights.data())}) {
+    double loss = 0, cross = 0, squares = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double weight = w != nullptr ? w[i] : 1.0f;
+      const double q = std::nearbyint(std::fmin(std::fmax(x[i] * grid.inverse, grid.low), grid.high));
+      loss += weight * std::pow(x[i] - q * static_cast<double>(grid.scale), 2);
+      cross += weight * q * x[i];
+      squares += weight * q * q;
+    }
+    const LeastSquaresSums sums = least_squares(x, w, grid);
+    CHECK(sums.loss == doctest::Approx(loss).epsilon(1e-5));
+    CHECK(sums.cross == doctest::Approx(cross).epsilon(1e-5));
+    CHECK(sums.squares == doctest::Approx(squares).epsilon(1e-5));
   }
 }
 

@@ -113,7 +113,8 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
     for (size_t part = 0; part < calibration.parts(); ++part) {
       calibration.prepare(part);
       session.set_sink(&calibration);
-      for (uint32_t portion = 0; calibration.captures(part) && portion < session.pass().portions(); ++portion)
+      for (uint32_t portion = 0; calibration.captures(part) != Capture::nothing && portion < session.pass().portions();
+           ++portion)
         REQUIRE(bool(session.run(portion, false)));
       session.set_sink(nullptr);
       if (Status done = calibration.optimize(part); !done) {

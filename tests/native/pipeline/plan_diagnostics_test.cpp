@@ -167,8 +167,8 @@ TEST_CASE("plan diagnostics: remarks on many tensors name the first of them") {
   const Attempt small = attempt(language_model(StorageDtype::F8_E4M3), "int8", as("fake-quantized"));
   REQUIRE(small.find("requantized") != nullptr);
   CHECK(small.find("requantized")->where == "model.layers.0.mlp.up_proj.weight");
-  REQUIRE(small.find("dtype-widened") != nullptr);
-  CHECK(small.find("dtype-widened")->where == "model.layers.0.mlp.up_proj.weight");
+  REQUIRE(small.find("dtype-promoted") != nullptr);
+  CHECK(small.find("dtype-promoted")->where == "model.layers.0.mlp.up_proj.weight");
   const Attempt inputs =
       attempt(language_model(),
               weights_of(R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})",
@@ -217,7 +217,12 @@ TEST_CASE("plan diagnostics: every failure of ONNX plans has a place") {
                    R"(, "input_tensors": {"dtype": "int4", "qscheme": "per_tensor", "is_dynamic": false})"),
         std::string("fp8"), std::string("q4_0")})
     CHECK(!attempt(index, config, calibrated).plan);
-  const Attempt left = attempt(index, "int4_wo_32");
+  const Attempt widened = attempt(index, "int4_wo_32");
+  REQUIRE(widened.find("int8-instead") != nullptr);
+  CHECK(widened.find("int8-instead")->where == "conv.weight");
+  const Attempt left =
+      attempt(index, weights_of(R"({"dtype": "int8", "qscheme": "per_group", "ch_axis": -1, "group_size": 32})",
+                                R"(, "indivisible_groups": "fallback")"));
   REQUIRE(left.find("kept-in-float") != nullptr);
   CHECK(left.find("kept-in-float")->where == "conv.weight");
   CHECK(!attempt(index, "int8", as("quark")).plan);

@@ -11,6 +11,14 @@ const groupsWithZeroPoints = ['uint4_wo_32', 'uint4_wo_64', 'uint4_wo_128', 'uin
 const others = ['aihwkit_int8', 'aihwkit_int4', 'brevitas_int8', 'brevitas_int4_mse'];
 const all = [...integers, ...groups, ...groupsWithZeroPoints, ...others];
 
+/** Rows of 576 in groups of 128: the last one has 64. */
+const padded = {
+  isPadded: true,
+  how: 'short last groups',
+  model: 'tiny-llama',
+  presets: ['int4_wo_128', 'uint4_wo_128'],
+};
+
 const built = { model: 'tiny-llama', dtype: 'float16', how: 'by its builder' };
 
 // The builder takes one group size for all layers; of 128, some layers of this model have 64.
@@ -48,6 +56,8 @@ const cases = [
     isWrong: true,
     presets: ['int8_dynamic', 'int8_per_tensor', 'int4_wo_32', 'uint4_wo_64'],
   }),
+  ...casesOf({ ...onnx, ...padded }),
+  ...casesOf({ ...onnx, ...padded, isWrong: true, presets: ['int4_wo_128'] }),
   ...casesOf({ ...built, format: 'awq', presets: ['uint4_wo_64'] }),
   ...casesOf({
     ...built,

@@ -83,6 +83,14 @@ export class OnnxWriter extends Writer {
     return target;
   }
 
+  /** The preset, or with `isPadded` its config whose last groups of a row may end short. */
+  #configOf({ preset, isPadded }) {
+    if (!isPadded) return preset;
+    const { config } = this.quantizer.presets().find(({ name }) => name === preset);
+    const weight = { ...config.global_quant_config.weight, grid: { pads_groups: true } };
+    return { ...config, indivisible_groups: 'error', global_quant_config: { ...config.global_quant_config, weight } };
+  }
+
   async write(model, entry) {
     const { preset, format, options, isWrong } = entry;
     if (format !== 'onnx') return super.write(model, entry);
@@ -93,8 +101,9 @@ export class OnnxWriter extends Writer {
       mkdirSync(folder);
       // A folder as a target would be laid out for transformers.js where no genai_config.json names the file.
       const target = model.isEncoder ? join(folder, 'model.onnx') : folder;
-      await this.quantizer.quantizeModel(opened, preset, { ...options, target, overwrite: true });
-      const { tensors } = this.quantizer.plan(opened, preset, options);
+      const given = this.#configOf(entry);
+      await this.quantizer.quantizeModel(opened, given, { ...options, target, overwrite: true });
+      const { tensors } = this.quantizer.plan(opened, given, options);
       const quantized = tensors.filter(({ action }) => action === 'quantize');
       if (quantized.length === 0) throw new Error('no weight is quantized');
       const reference = `${folder}-reference`;

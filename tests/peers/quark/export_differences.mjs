@@ -1,15 +1,6 @@
 // Where a checkpoint that we write from a config of Quark 0.13 is not what Quark writes, on purpose or because of what Quark does. A difference
 // that none of these explains is a failure.
 
-/** Of one tensor: {id, text, explains}. `tensor` has {name, scheme, ours, theirs, codes: how many of four bits differ, and their number}. */
-export const tensorDifferences = [
-  {
-    id: 'one scale for keys and values',
-    text: 'for kv_cache_group Quark gives keys and values the larger of both output scales; here each has its own',
-    explains: ({ name, scheme }) => scheme.endsWith('kv_cache fp8') && name.endsWith('.output_scale'),
-  },
-];
-
 /** Of a config that ours refuses and Quark exports; `problem` is a diagnostic. */
 export const exportRefusals = [
   {
@@ -53,6 +44,4 @@ export const blockDifferences = {
   kv_cache_quant_config: 'empty: the layers are listed in layer_quant_config',
   'export/kv_cache_group': 'the patterns of kv_cache_quant_config, where scales were calibrated',
   layer_quant_config: 'scale_type null is written as float; entries come from the plan',
-  shared_scale_groups: 'absent: scales are not shared',
-  sync_moe_expert_input_amax: 'absent: scales are not shared',
 };

@@ -15,7 +15,7 @@ const formatsOfFloat16Scales = ['awq', 'gptq'];
 
 /** Cases that differ in their presets. `refusals`: {preset: a part of what is wrong}; `how`: an option of its loader;
  * `algorithm`: {title, config}, an entry of algo_config, calibrated on the model's own tokens; `weight`: members of the preset's spec that differ: instead of the preset's;
- * `isExact`: the loader decodes to the reference's own numbers; `isWrong`: the reference has one wrong scale. */
+ * `isPadded`: groups may end short (of ONNX models); `isExact`: the loader decodes to the reference's own numbers; `isWrong`: the reference has one wrong scale. */
 export function casesOf({ presets, refusals = {}, ...rest }) {
   return presets.map((preset) => ({ ...rest, preset, refusal: refusals[preset] }));
 }

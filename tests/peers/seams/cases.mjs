@@ -188,6 +188,7 @@ export class SeamCase {
       family,
       decoded: this.path('decoded'),
       loadsAs: howToLoad(output),
+      warned: report.diagnostics.filter(({ code }) => code.startsWith('loader-')).map(({ message }) => message),
       source,
       sourceShapes: known.shapes,
       output,
@@ -249,7 +250,11 @@ function howToLoad(folder) {
   const path = join(folder, 'config.json');
   const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
   const isPackedWithZeros = /"symmetric": ?false/.test(text) && /pack-quantized/.test(text);
-  return { dtype: /(mxfp|nvfp)\d/.test(text) ? 'bfloat16' : 'float32', dequantize: isPackedWithZeros };
+  return {
+    dtype: /(mxfp|nvfp)\d/.test(text) ? 'bfloat16' : 'float32',
+    dequantize: isPackedWithZeros,
+    roundsInputs: /"(is_)?dynamic": ?(true|"local")/.test(text),
+  };
 }
 
 /**

@@ -50,8 +50,8 @@ export class Judge {
 
 /** Formats that a package's `from_pretrained` reads, and the environment of the package. */
 const packages = { 'compressed-tensors': 'transformers', quark: 'quark' };
-/** Rounding of float32, and of bfloat16 with 8 bits in two blocks. */
-const bounds = { float32: 2e-3, bfloat16: 6e-2 };
+/** Rounding of float32, of bfloat16 with 8 bits in two blocks, and of inputs to 8 and 4 bits, which the decoded weights meet unrounded. */
+const bounds = { float32: 2e-3, bfloat16: 6e-2, inputs: 0.5 };
 
 /** The loaders that people use, each started when it is first asked. */
 export class Loaders {
@@ -62,18 +62,24 @@ export class Loaders {
     return format in packages && family !== 'of no family';
   }
 
-  /** {refused: TEXT} or {problems: TEXTS} for a case whose weights judge.py decoded. */
-  async load({ format, output, decoded, loadsAs }) {
+  /** {refused: TEXT} or {problems: TEXTS} for a case whose weights judge.py decoded. A loader may refuse what the plan has warned of. */
+  async load({ format, output, decoded, loadsAs, warned }) {
     if (!this.#started.has(format)) {
       const script = join(import.meta.dirname, 'load.py');
       this.#started.set(format, new Answers(new PeerEnvironment(packages[format]), script));
     }
-    const { difference, error } = await this.#started.get(format).ask({ output, decoded, ...loadsAs });
-    if (error) return { refused: error };
-    const bound = bounds[loadsAs.dtype];
-    const problems =
-      difference <= bound ? [] : [`the loader's logits differ by ${difference.toPrecision(3)} of the largest`];
-    return { problems };
+    const ask = (dtype) => this.#started.get(format).ask({ output, decoded, ...loadsAs, dtype });
+    let dtype = loadsAs.dtype;
+    let { difference, error, isOfModel } = await ask(dtype);
+    if (error) {
+      dtype = 'bfloat16';
+      ({ difference, error, isOfModel } = await ask('auto'));
+    }
+    if (error && (isOfModel || warned.length > 0)) return { refused: error };
+    if (error) return { problems: [`no warning that its loader refuses it: ${error}`] };
+    if (difference <= bounds[loadsAs.roundsInputs ? 'inputs' : dtype]) return { problems: [] };
+    const problem = `the loader's logits differ by ${difference.toPrecision(3)} of the largest`;
+    return warned.length > 0 ? { refused: problem } : { problems: [problem] };
   }
 
   close() {

@@ -1,7 +1,8 @@
 """Loads what we wrote as people do, `AutoModelForCausalLM.from_pretrained`, and compares the logits with those of the decoded weights.
 
     python load.py      a case (JSON) a line on stdin: {"output", "decoded": FOLDERS, "dtype", "dequantize"}; an outcome a line on stdout:
-                        {"difference": largest difference of a logit, relative to the largest one} or {"error": TEXT}
+                        {"difference": largest difference of a logit, relative to the largest one} or {"error": TEXT, "isOfModel": whether
+                        the decoded weights cannot be run either}
 """
 import json
 import os
@@ -26,8 +27,20 @@ def logits(folder, dtype, options):
         return model(TOKENS).logits.float()
 
 
+def text_of(error):
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+
+
+def runs(folder, dtype):
+    try:
+        logits(folder, dtype, {})
+        return True
+    except Exception:
+        return False
+
+
 def outcome(case):
-    dtype = getattr(torch, case["dtype"])
+    dtype = case["dtype"] if case["dtype"] == "auto" else getattr(torch, case["dtype"])
     options = {}
     if case["dequantize"]:
         from transformers import CompressedTensorsConfig
@@ -36,7 +49,7 @@ def outcome(case):
     try:
         found = logits(case["output"], dtype, options)
     except Exception as error:  # whatever a loader raises is its outcome
-        return {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]}
+        return {"error": text_of(error), "isOfModel": not runs(case["decoded"], dtype)}
     expected = logits(case["decoded"], dtype, {})
     if not torch.isfinite(found).all():
         return {"difference": float("1e9")}

@@ -72,6 +72,8 @@ export function randomSpec(random, format) {
     if (kind) spec.observer_cls = `${kind}MSEObserver`;
   }
   if (random.chance(0.2) && /^int[2-8]$/.test(spec.dtype) && spec.symmetric !== false) spec.scale_sign = 'signed';
+  const canRefit = /^u?int[2-8]$/.test(spec.dtype) && /^per_(channel|group)$/.test(spec.qscheme);
+  if (random.chance(0.2) && canRefit) spec.scale_refit = true;
   return spec;
 }
 
@@ -143,6 +145,7 @@ export function randomConfig(random, presets, canRun, format) {
   // Symmetric unsigned integers have no negative values, which a warning says.
   const losesSign = spec.dtype.startsWith('u') && spec.symmetric;
   // A signed scale reaches the other end of its range one step short.
-  const isPlain = !spec.observer_cls && !spec.scale_sign && !config.indivisible_groups && !losesSign;
+  const isPlain =
+    !spec.observer_cls && !spec.scale_sign && !spec.scale_refit && !config.indivisible_groups && !losesSign;
   return { config, spec: isPlain ? single : null, isNearest: true, needsTokens };
 }

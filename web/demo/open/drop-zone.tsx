@@ -2,10 +2,10 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { quantizer } from '../app/engine';
 import { isBusy } from '../quality/job';
+import { acceptedFiles, extensionsText } from './accepted-files';
 import { droppedFiles } from './dropped-files';
 import { openDrop, openFiles, openSample } from './open-model';
 import { opened, opening } from './opened';
-import { acceptedFiles, extensionsText } from './wrong-files';
 
 export function DropZone() {
   const over = useSignal(false);

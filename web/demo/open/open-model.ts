@@ -5,8 +5,8 @@ import { explain } from '../app/failure';
 import { type Choice, choice } from '../configure/choice';
 import { firstPresetOf, formatsOf, perChannelPreset } from '../configure/formats';
 import { isBusy } from '../quality/job';
+import { extensionsText } from './accepted-files';
 import { opened, openFailure, opening } from './opened';
-import { extensionsText, notWeights, withoutWeights } from './wrong-files';
 
 const sample = { title: 'tiny-llama (sample)', location: 'tiny-llama', isSample: true as const };
 
@@ -46,7 +46,7 @@ function chooseFor(model: Model): void {
 }
 
 interface Given {
-  source: File[] | URL;
+  source: File[] | URL | string;
   title: string;
   location: string;
   isSample?: true;
@@ -73,28 +73,25 @@ async function load(what: string, find: () => Promise<Given | null>): Promise<vo
   }
 }
 
-/** Errors: what is wrong with the files, in a sentence. */
-async function ofFiles(files: File[]): Promise<Given | null> {
+function ofFiles(files: File[]): Given | null {
   if (files.length === 0) return null;
   const weights = files.filter((file) => weightFilePattern.test(file.name));
-  if (weights.length === 0) throw new Error(withoutWeights(files));
-  for (const file of weights) {
-    const problem = await notWeights(file);
-    if (problem) throw new Error(problem);
-  }
-  return { source: files, title: titleOf(weights), location: locationOf(weights) };
+  const named = weights.length > 0 ? weights : files;
+  return { source: files, title: titleOf(named), location: locationOf(named) };
 }
 
-/** Hugging Face's page about a file differs from the file's URL in one segment. */
-function addressOf(text: string): URL {
+/** An id of the hub or a page of it, or the URL of a file. */
+function addressOf(text: string): URL | string {
+  if (/^hf:/.test(text)) return text;
+  // A name that ends in letters behind a dot is that of a file.
+  if (/^[\w.-]+\/[\w.-]+$/.test(text) && !/\.[a-z]{2,}$/i.test(text)) return `hf:${text}`;
   let url: URL;
   try {
     url = new URL(text, document.baseURI);
   } catch {
     throw new Error(`“${text}” is not a URL. Enter one that ends in ${extensionsText}.`);
   }
-  if (url.hostname === 'huggingface.co')
-    url.pathname = url.pathname.replace(/^(\/[^/]+\/[^/]+)\/blob\//, '$1/resolve/');
+  if (/^(www\.)?(huggingface\.co|hf\.co)$/.test(url.hostname)) return url;
   if (!weightFilePattern.test(url.pathname.replace(/\.index\.json$/i, '')))
     throw new Error(
       `${url.href} is not a model file; the URL must end in ${extensionsText}, or in .index.json for shards.`,
@@ -105,14 +102,20 @@ function addressOf(text: string): URL {
 export function openUrl(text: string): Promise<void> {
   return load('The address', async () => {
     const source = addressOf(text);
-    const title = decodeURIComponent(source.pathname.split('/').at(-1) ?? '');
-    return { source, title, location: source.href };
+    const location = String(source);
+    const title = decodeURIComponent(
+      location
+        .replace(/[?#].*$/, '')
+        .split('/')
+        .at(-1) ?? '',
+    );
+    return { source, title, location };
   });
 }
 
 export function openFiles(files: File[]): Promise<void> {
   const first = files[0];
-  return load(files.length === 1 && first ? first.name : `${files.length} files`, () => ofFiles(files));
+  return load(files.length === 1 && first ? first.name : `${files.length} files`, async () => ofFiles(files));
 }
 
 export function openDrop(files: Promise<File[]>): Promise<void> {

@@ -20,7 +20,7 @@ export function UrlField() {
         type="text"
         inputMode="url"
         aria-label="Address of a model"
-        placeholder="or paste https://…/model.safetensors"
+        placeholder="or org/model of Hugging Face, or a URL"
         value={url.value}
         disabled={busy}
         onInput={(event) => {

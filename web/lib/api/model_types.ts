@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // An opened model.
 
 import type { Diagnostic } from './diagnostic_types.js';

@@ -1,7 +1,8 @@
 // The options of the public functions, for arguments.ts.
 
 import type { Kinds } from './arguments.js';
-import type { PlanOptions, QuantizeModelOptions, QuantizerOptions } from './types.js';
+import { inputFormats } from './formats.js';
+import type { OpenOptions, PlanOptions, QuantizeModelOptions, QuantizerOptions } from './types.js';
 
 export const quantizerOptions: Kinds<QuantizerOptions> = {
   threads: 'number',
@@ -9,6 +10,12 @@ export const quantizerOptions: Kinds<QuantizerOptions> = {
   wasmModule: 'object',
   workerUrl: 'url',
   memoryBudgetBytes: 'number',
+};
+
+export const openOptions: Kinds<OpenOptions> = {
+  format: inputFormats,
+  stripPrefix: 'boolean',
+  hub: { token: 'string', endpoint: 'string' },
 };
 
 export const planOptions: Kinds<PlanOptions> = {

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // The entry point.
 
 import type { Diagnostic } from './diagnostic_types.js';

@@ -47,6 +47,16 @@ export interface OpenOptions {
    * weights, index, lists of layers. Two tensors of one name are the error `tensor-duplicate`.
    */
   stripPrefix?: boolean;
+  /** For models of the Hugging Face Hub. */
+  hub?: HubOptions;
+}
+
+/** How the Hugging Face Hub is asked. */
+export interface HubOptions {
+  /** Of an account that may read the model: for private and gated ones. It is sent to the hub only, and stored nowhere. */
+  token?: string;
+  /** Another hub of the same kind. Default `https://huggingface.co`. */
+  endpoint?: string;
 }
 
 /** A custom folder: object storage, an archive, an upload. */

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // Tensors in memory: specs and results.
 
 /** How one tensor is quantized, in Quark's terms (config keys keep their snake_case). */
@@ -37,6 +38,11 @@ export interface QuantizationSpec {
    * at the same size. Default `positive`, as in AMD Quark.
    */
   scale_sign?: 'positive' | 'signed';
+  /**
+   * Whether scales of integers are fit to the codes that they give, by least squares, and these to them, in turns. With
+   * calibration data, errors count by the mean square of their input channel. Default false, as in AMD Quark.
+   */
+  scale_refit?: boolean;
   /** How the range is found, such as `PerGroupMinMaxObserver`. Default: min-max for the scheme. */
   observer_cls?: string | null;
   /** Kept without effect: training-aware quantization. */

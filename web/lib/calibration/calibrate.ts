@@ -1,5 +1,5 @@
 // Calibration in a run. Static scales and importance come before the final plan (activations.ts). Algorithms that use
-// activations process the transformer blocks in one worker, which stores their tensors.
+// activations process the transformer blocks in a team of workers, whose first stores their tensors.
 
 import { check, isObject } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
@@ -10,7 +10,7 @@ import type { FoundActivations } from '../engine/forward_module.js';
 import type { TileSizes } from '../engine/memory.js';
 import type { CalibratedAlgorithm } from '../engine/module.js';
 import { OpenedModel } from '../model/model.js';
-import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
+import { forwardBatchOf, planBlockTeam } from '../plan/forward_plan.js';
 import type { OutputFiles } from '../plan/output_files.js';
 import type { PlanChoices } from '../plan/plan.js';
 import { type PreparedRun, prepareRun } from '../plan/prepared_run.js';
@@ -32,6 +32,8 @@ export interface CalibrationPlan {
   work: CalibrationWork;
   /** Packed tasks of the forward pass: the second entry of `ContextFiles.work`, after the plan's. */
   reads: Uint8Array;
+  /** Workers that do it together. */
+  members: number;
   /** Stored bytes of the blocks. */
   bytes: number;
   /** Plan indexes of the tensors that calibration stores. */
@@ -63,12 +65,12 @@ async function planCalibration(
   if (algorithms.length === 0) return null;
   const seeing = algorithms.filter(({ needsInputs }) => needsInputs).map(({ name }) => name);
   if (!calibration && seeing.length > 0) {
-    const detail = `${seeing.join(' and ')} need calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or take the algorithms out of the config`;
+    const detail = `${seeing.join(' and ')} need calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or remove the algorithms from the config`;
     throw failure('argument-invalid', 'calibration', detail);
   }
   const batch = await forwardBatchOf(workshop.instance, model, calibration ?? anyTokens);
   const needsReference = algorithms.some((algorithm) => algorithm.needsReference);
-  const keepsStates = checkBlockMemory(workshop.memory, batch, needsReference);
+  const { members, keepsStates } = planBlockTeam(workshop.memory, batch, needsReference);
   const { tokens, plan } = batch;
   const rotatesStream = algorithms.some((algorithm) => algorithm.rotatesStream);
   const copied = new Set(run.plan.tensors.filter(({ action }) => action === 'copy').map(({ name }) => name));
@@ -112,13 +114,13 @@ async function planCalibration(
         .flatMap(({ tensors }, step) => tensors.map(({ name }) => stored(step, name)))
         .filter((name) => copied.has(name))
     : [];
-  return { work, reads: plan.work, bytes, items, rewritten };
+  return { work, members, reads: plan.work, bytes, items, rewritten };
 }
 
 /** Runs the calibration. Returns the outcome of each of its tensors, by plan index. */
 export async function calibrateBlocks(
   { pool }: Workshop,
-  { work, bytes, items }: CalibrationPlan,
+  { work, members, bytes, items }: CalibrationPlan,
   context: RunContext,
   output: OutputFiles,
   progress: ProgressMeter,
@@ -130,7 +132,7 @@ export async function calibrateBlocks(
   const stored = new Set<number>();
   await pool.run(
     context,
-    { label: `calibration of ${items.size} tensors`, bytes, parts: [part] },
+    { label: `calibration of ${items.size} tensors`, bytes, parts: [part], members },
     signal,
     ({ stored: block, ...done }) => {
       if (block && stored.has(block.block)) return;
@@ -188,7 +190,7 @@ const rewritten = (names: string[]): Diagnostic => ({
   code: 'rotated',
   where: names[0] ?? '',
   message: `${names.length} tensors that are not quantized are rewritten in their own dtype, because the rotation changes them: ${names.slice(0, 3).join(', ')} ...`,
-  hint: 'take them from this output, not from the original model',
+  hint: 'use them from this output, not from the original model',
 });
 
 const unused = (message: string, hint: string): Diagnostic => ({
@@ -260,6 +262,6 @@ async function inputsOnTokens(
   signal: AbortSignal | undefined,
 ): Promise<FoundActivations> {
   const batch = await forwardBatchOf(workshop.instance, model, calibration);
-  checkBlockMemory(workshop.memory, batch);
+  planBlockTeam(workshop.memory, batch);
   return observeInputs(workshop, model, requests, batch, signal);
 }

@@ -7,7 +7,7 @@ import type { ImportanceOptions } from '../api/types.js';
 import type { BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 import { longestOf } from '../model/tokens.js';
-import { checkBlockMemory, forwardBatchOf } from '../plan/forward_plan.js';
+import { forwardBatchOf, planBlockTeam } from '../plan/forward_plan.js';
 import { type PlanSettings, withPlan } from '../plan/plan.js';
 import type { Workshop } from '../pool/workshop.js';
 import { observeActivations, observeInputs } from './activations.js';
@@ -35,7 +35,7 @@ export async function observeImportance(
       throw failure('argument-invalid', 'model', detail);
     }
     const batch = tokens && (await forwardBatchOf(instance, model, tokens));
-    if (batch) checkBlockMemory(memory, batch);
+    if (batch) planBlockTeam(memory, batch);
     else if (!activations) throw failure('argument-invalid', 'calibration', 'is missing: give tokens or activations');
     const { found } = batch
       ? await observeInputs(workshop, model, requests, batch, signal)

@@ -65,10 +65,17 @@ export interface BoundCalibration {
 
 /** Calibrates the loaded block: parts in order, then `store` for each tensor. */
 export interface BoundBlockCalibrator {
-  /** JSON `boolean[]`: whether each part captures inputs first; or the constructor's error. */
+  /** JSON `number[][]`: the portions that each part must capture first; or the constructor's error. */
   parts(): string;
-  /** Shows a portion's computation to a part; activations are kept. Call for every portion. JSON null. */
-  capture(part: number, portion: number): string;
+  /** Runs a portion and keeps the inputs that a part needs; activations stay. JSON `HeapBytes[]`, the inputs. */
+  record(part: number, portion: number): string;
+  /** Makes room for those of a portion that another worker recorded. JSON `HeapBytes[]`. */
+  expect(part: number, portion: number): string;
+  /** Shows the part the inputs recorded last, or (`isOwn` false) those received. Portions come in order. JSON null. */
+  show(isOwn: boolean): string;
+  /** After all portions of a part: the sums over inputs that a member of the team makes, to be exchanged before
+   * `optimize`. JSON `HeapBytes[]`. */
+  sums(member: number): string;
   /** Changes weights. JSON null. */
   optimize(part: number): string;
   /** Quantizes a tensor and replaces it by the decoded values. JSON `StoredTile`. */
@@ -121,10 +128,12 @@ export interface ForwardModule {
   ActivationObserver: new (
     requests: string,
   ) => BoundActivationObserver;
-  /** `config`: the quantization config. */
+  /** `config`: the quantization config. One of `members` that are shown the same inputs and share the sums over them. */
   Calibration: new (
     pass: BoundForwardPass,
     config: string,
+    member: number,
+    members: number,
   ) => BoundCalibration;
   /** `work`: the plan's; `tasks`: JSON `[{slot, task}]`. */
   BlockCalibrator: new (

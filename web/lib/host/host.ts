@@ -2,19 +2,10 @@
 
 import { failure, textOf } from '../api/errors.js';
 import { loaded } from '../api/loaded.js';
-import type { Report, Source, Target } from '../api/types.js';
-import { nameOfUrl } from '../io/file_source.js';
-import { directoryFolder, hasNeighbours, listFolder, urlFolder, urlFolderAround } from '../io/folder.js';
-import {
-  filesOfFolder,
-  filesOfIndex,
-  filesOfList,
-  filesOfSingle,
-  isIndexName,
-  isOnnxFolder,
-  type ModelFiles,
-} from '../io/model_files.js';
-import { isDirectoryHandle, openSource, urlOf } from '../io/source.js';
+import type { HubOptions, Report, Source, Target } from '../api/types.js';
+import { directoryFolder, listFolder } from '../io/folder.js';
+import { filesOfFolder, filesOfList, filesOfSingle, type ModelFiles } from '../io/model_files.js';
+import { isDirectoryHandle, openSource } from '../io/source.js';
 import type { OutputTarget, TargetUse } from '../io/target.js';
 import type { FromWorker, Port } from '../worker/protocol.js';
 import { noOutput, openPortableInput, type WorkerHost } from '../worker/tile_input.js';
@@ -29,7 +20,7 @@ export interface Host {
   /** Compiles wasmquant.wasm from `url`, by default from next to the library. Errors: engine-unavailable. */
   compile(url: string | URL | undefined): Promise<WebAssembly.Module>;
   startWorker(url: string | URL | undefined): Port;
-  openModel(source: Source | Source[]): Promise<ModelFiles>;
+  openModel(source: Source | Source[], hub: HubOptions): Promise<ModelFiles>;
   /** `inputs`: paths that the run reads. */
   openTarget(target: Target, overwrite: boolean, inputs: string[], use: TargetUse): Promise<OutputTarget>;
   mergeShards(folder: string, overwrite: boolean): Promise<Report>;
@@ -58,14 +49,10 @@ export async function compileUrl(url: string | URL): Promise<WebAssembly.Module>
   }
 }
 
-/** A model by URL: an index file or a single weight file. */
-export async function openUrlModel(url: URL): Promise<ModelFiles> {
-  const folder = hasNeighbours(url) ? urlFolder(url) : null;
-  const name = nameOfUrl(url);
-  if (folder && isIndexName(name)) return filesOfIndex(folder, name);
-  const parent = url.pathname.split('/').at(-2) ?? '';
-  const around = folder && isOnnxFolder(parent) ? urlFolderAround(url) : null;
-  return filesOfSingle(await openSource(url, 'model.safetensors'), folder, around);
+/** A model by `hf:` id or by URL. */
+export async function openUrlModel(source: string | URL, hub: HubOptions): Promise<ModelFiles> {
+  const { openAddress } = await loaded(import('../io/url_model.js'));
+  return openAddress(source, hub);
 }
 
 /** A started worker as the pool's port. */
@@ -92,11 +79,10 @@ export const portableHost: Omit<Host, 'compile' | 'startWorker'> = {
     return typeof Worker !== 'undefined';
   },
   workerHost: { openInput: openPortableInput, openOutput: noOutput },
-  async openModel(source) {
+  async openModel(source, hub) {
     if (Array.isArray(source)) return filesOfList(await listFolder(source, openSource));
     if (isDirectoryHandle(source)) return filesOfFolder(await directoryFolder(source));
-    if (typeof source === 'string') return openUrlModel(urlOf(source));
-    if (source instanceof URL) return openUrlModel(source);
+    if (typeof source === 'string' || source instanceof URL) return openUrlModel(source, hub);
     return filesOfSingle(await openSource(source, 'model.safetensors'), null, null);
   },
   async openTarget(target, overwrite, _, { isShared }) {

@@ -1,11 +1,13 @@
 // Node's host: paths, worker threads, the module from disk.
 
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { failure, textOf } from '../api/errors.js';
+import type { HubOptions } from '../api/types.js';
 import { directoryFolder, listFolder } from '../io/folder.js';
 import {
   filesOfFolder,
@@ -18,7 +20,7 @@ import {
 } from '../io/model_files.js';
 import { folderAround, kindOfPath, openNodeSource, pathFolder, pathOf } from '../io/node_source.js';
 import { openPathTarget, openSharedFolder } from '../io/node_target.js';
-import { isDirectoryHandle, urlOf } from '../io/source.js';
+import { isDirectoryHandle } from '../io/source.js';
 import { openTarget } from '../io/target.js';
 import { nodeWorkerHost } from '../worker/node_tile_input.js';
 import type { FromWorker, Port } from '../worker/protocol.js';
@@ -53,7 +55,12 @@ function workerPort(url: string | URL | undefined): Port {
   };
 }
 
-async function openPathModel(path: string): Promise<ModelFiles> {
+/** As ids of the hub are written; a name that ends in letters behind a dot is that of a file. */
+const idPattern = /^[\w.-]+\/(?!.*\.[a-z]{2,}$)[\w.-]+$/i;
+
+/** What is no path may be `org/model` on the hub. */
+async function openPathModel(path: string, hub: HubOptions): Promise<ModelFiles> {
+  if (idPattern.test(path) && !existsSync(path) && !existsSync(dirname(path))) return openUrlModel(`hf:${path}`, hub);
   if ((await kindOfPath(path)) === 'folder') return filesOfFolder(await pathFolder(path));
   const folder = { ...(await folderAround(path)), where: dirname(path) };
   if (isIndexName(path)) return filesOfIndex(folder, basename(path));
@@ -70,13 +77,12 @@ export const nodeHost: Host = {
   workerHost: nodeWorkerHost,
   compile,
   startWorker: workerPort,
-  async openModel(source) {
+  async openModel(source, hub) {
     if (Array.isArray(source)) return filesOfList(await listFolder(source, openNodeSource));
     if (isDirectoryHandle(source)) return filesOfFolder(await directoryFolder(source));
     const path = pathOf(source);
-    if (path !== null) return openPathModel(path);
-    if (typeof source === 'string') return openUrlModel(urlOf(source));
-    if (source instanceof URL) return openUrlModel(source);
+    if (path !== null) return openPathModel(path, hub);
+    if (typeof source === 'string' || source instanceof URL) return openUrlModel(source, hub);
     return filesOfSingle(await openNodeSource(source, 'model.safetensors'), null, null);
   },
   async openTarget(target, overwrite, inputs, { resumes, isShared }) {

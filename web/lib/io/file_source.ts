@@ -8,7 +8,7 @@ export type RemoteSource =
   | { kind: 'path'; name: string; path: string }
   | { kind: 'descriptor'; name: string; descriptor: number }
   | { kind: 'blob'; name: string; blob: Blob }
-  | { kind: 'url'; name: string; url: string; version: UrlVersion }
+  | { kind: 'url'; name: string; url: string; version: UrlVersion; headers: Record<string, string> }
   | { kind: 'main'; name: string };
 
 /** An opened file of a model. */

@@ -1,10 +1,9 @@
-// Files of one folder: a directory handle, the folder of a URL, or a list of sources. Node's folders: node_source.ts.
+// Files of one folder: a directory handle, or a list of sources. Folders of URLs: url_model.ts; of Node: node_source.ts.
 
 import { failure, textOf } from '../api/errors.js';
 import type { Source } from '../api/types.js';
 import type { FileSource } from './file_source.js';
-import { nameOfUrl } from './file_source.js';
-import { openSource, urlSource } from './source.js';
+import { openSource } from './source.js';
 
 export interface Folder {
   /** For messages. */
@@ -58,23 +57,6 @@ export async function directoryFolder(handle: FileSystemDirectoryHandle): Promis
   };
 }
 
-function urlAt(path: string, url: URL): URL {
-  const found = new URL(path, url);
-  found.search = url.search; // it may sign the request
-  return found;
-}
-
-/** The folder of `url`. `reachable`: a URL of the same server that has answered. */
-export function urlFolder(url: URL, reachable = url): Folder {
-  return {
-    where: new URL('.', url).href,
-    names: null,
-    open: async (name, mostBytes) =>
-      (await urlSource()).openUrl(urlAt(encodeURIComponent(name), url), reachable, mostBytes),
-    folder: async (name) => urlFolder(urlAt(`${encodeURIComponent(name)}/`, url), reachable),
-  };
-}
-
 /** A list of sources; unnamed ones become shards 1 of n, 2 of n... */
 export async function listFolder(
   sources: Source[],
@@ -105,14 +87,4 @@ function folderOfList(files: ReadonlyMap<string, FileSource>, prefix: string): F
       return names.some((inner) => inner.includes('/')) ? null : folderOfList(files, prefix);
     },
   };
-}
-
-/** The folder around that of `url`. */
-export function urlFolderAround(url: URL): Folder {
-  return urlFolder(urlAt('../', url), url);
-}
-
-/** Whether `urlFolder` works for a URL. */
-export function hasNeighbours(url: URL): boolean {
-  return (url.protocol === 'http:' || url.protocol === 'https:') && nameOfUrl(url) !== '';
 }

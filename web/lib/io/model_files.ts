@@ -1,8 +1,9 @@
 // Which files make up a model: weights (one file, or shards in index order), config.json, and the small files that
 // folder outputs copy (tokenizer, generation config, chat template).
 
-import { failure } from '../api/errors.js';
+import { failure, type QuantizationError } from '../api/errors.js';
 import { formats, inputFormatOf, inputFormats, weightFilePattern } from '../api/formats.js';
+import { loaded } from '../api/loaded.js';
 import type { Diagnostic } from '../api/types.js';
 import type { FileSource } from './file_source.js';
 import { type Folder, openIn } from './folder.js';
@@ -179,7 +180,7 @@ function weightsIn(folder: Folder): string[] {
   );
 }
 
-/** A list's weights: its index, else every file that is not a sibling file. */
+/** A list's weights: its index, else every file that is not a sibling file; empty if there is none. */
 function weightsOfList(folder: Folder): string[] {
   const names = folder.names ?? [];
   const index = names.filter(isIndexName);
@@ -189,13 +190,19 @@ function weightsOfList(folder: Folder): string[] {
   const others = names.filter((name) => name !== 'config.json' && !isSiblingFile(name));
   const direct = others.filter((name) => !name.includes('/'));
   const weights = direct.length > 0 ? direct : others;
-  if (weights.length === 0) throw failure('source-invalid', folder.where, 'has no weight file');
   const naming = weights.filter((name) => {
     const format = inputFormatOf(name);
     return format !== null && formats.inputs[format].dataExtensions.length > 0;
   });
   if (naming.length === 1) return naming; // it refers to the others
   return weights;
+}
+
+/** The error for a folder without weights, which names files of other kinds that are in it. */
+async function noWeights(folder: Folder, detail: string): Promise<QuantizationError> {
+  const { foreignAmong } = await loaded(import('./foreign_file.js'));
+  const names = (folder.names ?? []).filter((name) => !name.startsWith('.'));
+  return foreignAmong(names, (name) => folder.open(name), failure('source-invalid', folder.where, detail));
 }
 
 async function opened(folder: Folder, name: string, mostBytes?: number): Promise<FileSource> {
@@ -249,7 +256,7 @@ export async function filesOfFolder(folder: Folder): Promise<ModelFiles> {
   if (inner) return inner;
   const links = [...(folder.links?.keys() ?? [])].join(', ');
   const detail = `no model in this folder: it has no weight file${links && `; links out of it are not followed: ${links}`}`;
-  throw failure('source-invalid', folder.where, detail);
+  throw await noWeights(folder, detail);
 }
 
 /** Shards, with or without their index and the small files; or the files of a folder with weights in `onnx/`. */
@@ -259,7 +266,9 @@ export async function filesOfList(folder: Folder): Promise<ModelFiles> {
     const inner = await filesInOnnxFolder(folder, null);
     if (inner) return inner;
   }
-  return filesNamed({ folder, model: folder }, weightsOfList(folder), null);
+  const weights = weightsOfList(folder);
+  if (weights.length === 0) throw await noWeights(folder, 'has no weight file');
+  return filesNamed({ folder, model: folder }, weights, null);
 }
 
 /** An index file stands for the whole model: its shards and the small files. */

@@ -13,7 +13,7 @@ import { openSource } from './source.js';
 /** A string or file URL as a path; null for a web address. */
 export function pathOf(source: Source | FileSystemDirectoryHandle): string | null {
   if (source instanceof URL) return source.protocol === 'file:' ? fileURLToPath(source) : null;
-  if (typeof source !== 'string' || /^(https?|data|blob):/i.test(source)) return null;
+  if (typeof source !== 'string' || /^(https?|data|blob|hf):/i.test(source)) return null;
   return source.startsWith('file:') ? fileURLToPath(source) : source;
 }
 

@@ -38,13 +38,14 @@ async function fetchInto(
   offset: number,
   rest: Uint8Array,
   version: UrlVersion,
+  own: Record<string, string>,
   arrived: (bytes: number) => void,
 ): Promise<void> {
   const patience = new Patience();
   patience.begin();
   try {
     const end = offset + rest.byteLength;
-    const headers = { Range: `bytes=${offset}-${end - 1}`, ...conditionOf(version) };
+    const headers = { ...own, Range: `bytes=${offset}-${end - 1}`, ...conditionOf(version) };
     const response = await fetch(url, { headers, signal: patience.signal });
     const { body } = response;
     if (response.status !== 206 || !body) {
@@ -77,13 +78,19 @@ async function fetchInto(
 
 /** Reads one range of a URL. `version`: what the first answer said; rejects if another one disagrees, if the server refuses, or after four
  * tries without progress. */
-export async function readRange(url: string, offset: number, length: number, version: UrlVersion): Promise<Uint8Array> {
+export async function readRange(
+  url: string,
+  offset: number,
+  length: number,
+  version: UrlVersion,
+  headers: Record<string, string> = {},
+): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   let done = 0;
   for (let tries = 0; done < length; ++tries) {
     const before = done;
     try {
-      await fetchInto(url, offset + done, bytes.subarray(done), version, (arrived) => {
+      await fetchInto(url, offset + done, bytes.subarray(done), version, headers, (arrived) => {
         done += arrived;
       });
     } catch (error) {

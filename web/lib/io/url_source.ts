@@ -9,7 +9,19 @@ const notFetched = (url: URL, error: unknown) =>
   failure('source-invalid', url.href, `cannot be fetched: ${textOf(error)}`, error);
 
 /** Requests the first byte; the response tells the size. */
-const ask = (url: URL) => fetch(url, { headers: { Range: 'bytes=0-0' } });
+const ask = (url: URL, headers: Record<string, string> = {}) =>
+  fetch(url, { headers: { ...headers, Range: 'bytes=0-0' } });
+
+/** What to do about answers that people meet often. */
+const advice: Record<number, string> = {
+  401: ': the file needs a login or a token',
+  403: ': access is not granted',
+  404: ': there is no such file; check the address',
+  429: ': too many requests; wait a few minutes',
+};
+
+const answered = ({ status, statusText }: Response) =>
+  `the server answered ${status} ${statusText}${advice[status] ?? ''}`;
 
 async function answers(url: URL): Promise<boolean> {
   try {
@@ -41,18 +53,21 @@ async function askBeside(url: URL, neighbour: URL): Promise<Response | null> {
   }
 }
 
-/** A URL, read by ranges if the server answers 206, else downloaded once, up to `mostBytes`. Null for a missing file (404,
+/** `headers` go with every request, such as a token, which fetch does not carry to other origins; `refusal` has words for statuses.
+ * A URL, read by ranges if the server answers 206, else downloaded once, up to `mostBytes`. Null for a missing file (404,
  * 410) next to `neighbour`. */
 export async function openUrl(
   url: URL,
   neighbour: URL | null = null,
   mostBytes: number = wholeBytes,
+  headers: Record<string, string> = {},
+  refusal: (status: number) => string | null = () => null,
 ): Promise<FileSource | null> {
   const name = nameOfUrl(url);
   const isBeside = neighbour !== null && neighbour.href !== url.href;
   let response: Response | null;
   try {
-    response = isBeside ? await askBeside(url, neighbour) : await ask(url);
+    response = isBeside ? await askBeside(url, neighbour) : await ask(url, headers);
   } catch (error) {
     throw notFetched(url, error);
   }
@@ -60,20 +75,20 @@ export async function openUrl(
   if (!response.ok) {
     await response.body?.cancel();
     if (neighbour && (response.status === 404 || response.status === 410)) return null;
-    throw failure('source-invalid', url.href, `the server answered ${response.status} ${response.statusText}`);
+    throw failure('source-invalid', url.href, refusal(response.status) ?? answered(response));
   }
   if (response.status !== 206) return openResponse(response, name, mostBytes);
   const version = versionOf(response);
   await response.body?.cancel();
   if (version === null) {
     // Content-Range is hidden across origins unless the server exposes it; then the file is downloaded once.
-    const whole = fetch(url).catch((error) => {
+    const whole = fetch(url, { headers }).catch((error) => {
       throw notFetched(url, error);
     });
     return openResponse(await whole, name, mostBytes);
   }
-  const remote: RemoteSource = { kind: 'url', name, url: url.href, version };
-  const read = (offset: number, length: number) => readRange(url.href, offset, length, version);
+  const remote: RemoteSource = { kind: 'url', name, url: url.href, version, headers };
+  const read = (offset: number, length: number) => readRange(url.href, offset, length, version, headers);
   const source = fileSource(name, version.size, remote, read);
   return version.etag === null ? source : { ...source, identity: `ETag ${version.etag}` };
 }
@@ -115,11 +130,7 @@ async function wholeBody(response: Response, where: string, mostBytes: number): 
 /** The body of an answer, up to `mostBytes`. Errors: source-invalid, file-too-large. */
 export async function openResponse(response: Response, name: string, mostBytes = wholeBytes): Promise<FileSource> {
   if (!response.ok) {
-    throw failure(
-      'source-invalid',
-      response.url || name,
-      `the server answered ${response.status} ${response.statusText}`,
-    );
+    throw failure('source-invalid', response.url || name, answered(response));
   }
   if (response.bodyUsed)
     throw failure('source-invalid', response.url || name, 'the body of this Response was read already');

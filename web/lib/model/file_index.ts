@@ -80,11 +80,17 @@ export async function readIndex(
   let known: Known = { begin: 0, bytes: await source.read(0, Math.min(source.size, firstReadBytes)) };
   for (let at = 0; ; ) {
     const rest = known.bytes.subarray(at - known.begin);
-    const next = instance.withBytes(rest, (pointer) =>
-      instance.call<Answer>(() => index.feed(file, pointer, rest.byteLength)),
-    );
+    let next: Answer;
+    try {
+      next = instance.withBytes(rest, (pointer) =>
+        instance.call<Answer>(() => index.feed(file, pointer, rest.byteLength)),
+      );
+      if (next.bytes > 0) known = await fetched(source, known, next);
+    } catch (error) {
+      const { foreignFailure } = await loaded(import('../io/foreign_file.js'));
+      throw await foreignFailure(source, error);
+    }
     if (next.bytes === 0) return filesOf(source, next, files);
-    known = await fetched(source, known, next);
     at = next.offset;
   }
 }

@@ -31,7 +31,7 @@ export interface ForwardPlanJson {
 }
 
 /** A worker's code and heap, a tile stored and as float32, packed matrices. */
-export const forwardBesidesBytes = 12 * 1024 * 1024;
+export const forwardOverheadBytes = 12 * 1024 * 1024;
 
 export interface ForwardBatch {
   tokens: TokenBatch;
@@ -58,20 +58,33 @@ export async function forwardBatchOf(
   return { tokens, plan: forwardPlanOf(instance, model, longestOf(tokens), use) };
 }
 
-/** Checks a block with the whole batch in one worker; `needsReference`: twice, for the unquantized model. Returns whether
- * `stateBytes` fit, too. Errors: memory-budget. */
-export function checkBlockMemory(
+/** How calibration uses its memory: a team of workers, each of which has a block and runs a part of the batch. */
+export interface BlockTeam {
+  members: number;
+  /** Whether `stateBytes` fit, too. */
+  keepsStates: boolean;
+}
+
+/** The largest team whose memory fits, with states where they fit one worker, since they save more than half of the work;
+ * one worker if `needsReference`: for the unquantized model a block and the batch come twice. Errors: memory-budget. */
+export function planBlockTeam(
   memory: MemoryPlan,
   { tokens, plan }: ForwardBatch,
   needsReference: boolean = false,
-): boolean {
+): BlockTeam {
   const blockBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
   const copies = needsReference ? 2 : 1;
   const activations = copies * tokens.ids.length * plan.tokenBytes;
-  const statistics = plan.workingBytes + copies * plan.calibrationBytes;
-  const needed = (1 + copies) * blockBytes + activations + statistics + forwardBesidesBytes;
-  if (needed <= memory.shareBytes) return needed + tokens.ids.length * plan.stateBytes <= memory.shareBytes;
-  const detail = `calibration needs ${needed + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;
+  // Twice: inputs that are shown to others are no more than a portion's activations.
+  const statistics = 2 * plan.workingBytes + copies * plan.calibrationBytes;
+  const perMember = (1 + copies) * blockBytes + statistics + forwardOverheadBytes;
+  const states = tokens.ids.length * plan.stateBytes;
+  const left = memory.shareBytes - activations;
+  const keepsStates = perMember + states <= left;
+  const fitting = Math.floor((keepsStates ? left - states : left) / perMember);
+  const members = needsReference ? 1 : Math.min(Math.max(1, memory.threads), tokens.lengths.length, fitting);
+  if (fitting > 0) return { members, keepsStates };
+  const detail = `calibration needs ${perMember + activations + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;
   throw failure('memory-budget', 'memoryBudgetBytes', detail);
 }
 

@@ -1,5 +1,6 @@
-// Workers, each with an engine, and the jobs waiting for one. A worker that dies or traps is replaced and its job
-// retried once; a second failure is worker-crashed. Abort = terminate. Idle workers end after a while.
+// Workers, each with an engine, and the jobs waiting for one, or for several that do it as a team. A worker that dies or
+// traps is replaced and its job retried once; a second failure is worker-crashed. Abort = terminate; what ends one member
+// of a team ends all. Idle workers end after a while.
 
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { Job, JobKind, JobResult, WorkProgress } from '../worker/jobs.js';
@@ -81,7 +82,8 @@ export class Pool {
     this.#rest();
   }
 
-  /** Runs one job. Errors: the job's; worker-crashed; on abort `signal.reason`, once the worker is gone. */
+  /** Runs one job, whose `members` are at most the workers of the pool; of several, the result is that of the last to end,
+   * progress that of all. Errors: the job's; worker-crashed; on abort `signal.reason`, once the worker is gone. */
   async run<K extends JobKind>(
     context: RunContext,
     job: Job<K>,
@@ -138,13 +140,20 @@ export class Pool {
   #assign(): void {
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
     this.#idleTimer = null;
-    while (this.#waiting.length > 0) {
-      const slot = [...this.#slots].find((candidate) => candidate.task === null) ?? this.#grow();
-      const task = slot ? this.#waiting.shift() : undefined;
-      if (!slot || !task) return;
-      slot.task = task;
-      slot.port.hold(true);
-      if (slot.ready) this.#dispatch(slot, task);
+    for (let task = this.#waiting[0]; task; task = this.#waiting[0]) {
+      const { members = 1 } = task.job;
+      const team = this.#teamOf(null).slice(0, members);
+      while (team.length < members) {
+        const slot = this.#grow();
+        if (!slot) return;
+        team.push(slot);
+      }
+      this.#waiting.shift();
+      for (const slot of team) {
+        slot.task = task;
+        slot.port.hold(true);
+      }
+      this.#begin(task);
     }
   }
 
@@ -168,14 +177,26 @@ export class Pool {
     return slot;
   }
 
-  #dispatch(slot: Slot, task: Task): void {
+  /** Sends the job once all members are ready. */
+  #begin(task: Task): void {
+    const team = this.#teamOf(task);
+    if (team.every((slot) => slot.ready))
+      for (const [member, slot] of team.entries()) this.#dispatch(slot, task, member);
+  }
+
+  /** The workers at a task; null: those without. */
+  #teamOf(task: Task | null): Slot[] {
+    return [...this.#slots].filter((slot) => slot.task === task);
+  }
+
+  #dispatch(slot: Slot, task: Task, member: number): void {
     const { context } = task;
     if (!slot.contexts.has(context.id)) {
       slot.contexts.set(context.id, context);
       slot.port.post({ type: 'context', context: context.id, files: context.files }, []);
     }
     const work = workOf(task.job, context.work);
-    slot.port.post({ type: 'job', id: this.#jobId++, context: context.id, job: task.job, work }, []);
+    slot.port.post({ type: 'job', id: this.#jobId++, context: context.id, job: task.job, work, member }, []);
   }
 
   #receive(slot: Slot, message: FromWorker): void {
@@ -184,13 +205,21 @@ export class Pool {
     switch (message.type) {
       case 'ready':
         slot.ready = true;
-        if (slot.task) this.#dispatch(slot, slot.task);
+        if (slot.task) this.#begin(slot.task);
         return;
-      case 'done':
-        this.#finish(slot)?.resolve(message.result);
+      case 'done': {
+        const task = this.#finish(slot);
+        if (task && this.#teamOf(task).length === 0) task.resolve(message.result);
         return;
-      case 'failed':
-        this.#finish(slot)?.reject(new QuantizationError(message.error));
+      }
+      case 'failed': {
+        const task = this.#finish(slot);
+        if (task) void this.#dropTeam(task).then(() => task.reject(new QuantizationError(message.error)));
+        return;
+      }
+      case 'share':
+        for (const other of this.#teamOf(slot.task))
+          if (other !== slot) other.port.post({ ...message, type: 'shared' }, []);
         return;
       case 'progress':
         slot.task?.onProgress?.(message.progress);
@@ -243,7 +272,7 @@ export class Pool {
   async #crashed(slot: Slot, reason: string): Promise<void> {
     if (!this.#slots.has(slot)) return;
     const { task } = slot;
-    await this.#drop(slot);
+    await Promise.all([this.#drop(slot), task && this.#dropTeam(task)]);
     if (task) {
       task.attempts += 1;
       if (task.attempts < 2) {
@@ -261,10 +290,14 @@ export class Pool {
   async #abort(task: Task, reason: unknown): Promise<void> {
     const position = this.#waiting.indexOf(task);
     if (position >= 0) this.#waiting.splice(position, 1);
-    const slot = [...this.#slots].find((candidate) => candidate.task === task);
-    if (slot) await this.#drop(slot);
+    await this.#dropTeam(task);
     task.reject(reason);
     this.#assign();
+  }
+
+  /** Ends the workers that are at the task. */
+  async #dropTeam(task: Task): Promise<void> {
+    await Promise.all(this.#teamOf(task).map((slot) => this.#drop(slot)));
   }
 
   async #drop(slot: Slot): Promise<void> {

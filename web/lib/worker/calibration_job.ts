@@ -1,8 +1,10 @@
-// Calibrates blocks in a worker: load, observe inputs, change and store the weights, then run the quantized block.
+// Calibrates blocks in a team of workers: load, observe inputs, change and store the weights, then run the quantized block.
+// Each member runs its own portions of the batch and shows all others the inputs of layers, in the order of portions; each
+// sums a part of the Hessian's rows over all of them. The first member stores and reports.
 
-import type { BoundCalibration, LayerEvidence } from '../engine/forward_module.js';
-import type { StoredTile } from '../engine/module.js';
-import { loadStep, loadTile, type Pass, runPortions, withPass } from './forward_job.js';
+import type { BoundBlockCalibrator, BoundCalibration, LayerEvidence } from '../engine/forward_module.js';
+import type { HeapBytes, StoredTile } from '../engine/module.js';
+import { loadStep, loadTile, type Pass, runPortions, runsPortion, withPass } from './forward_job.js';
 import { type JobHost, joined } from './job_host.js';
 import type { CalibrationWork, ForwardStep, StoredBlock, WorkProgress } from './jobs.js';
 
@@ -15,10 +17,10 @@ interface Place {
 }
 
 export function runCalibration(host: JobHost, work: CalibrationWork): Promise<null> {
-  const { instance } = host;
+  const { instance, team } = host;
   let block = 0;
   const stored: Place['stored'] = (name, tensors, sums, evidence = []) =>
-    host.progress({
+    report(host, {
       phase: 'optimize',
       name,
       bytes: 0,
@@ -27,12 +29,12 @@ export function runCalibration(host: JobHost, work: CalibrationWork): Promise<nu
     });
   return withPass(host, work, (pass) =>
     instance.withObject(
-      (module) => new module.Calibration(pass.bound, work.quantization),
+      (module) => new module.Calibration(pass.bound, work.quantization, team.member, team.members),
       async (calibration) => {
         instance.call<null>(() => calibration.error());
         const place = { host, pass, calibration, stored };
         for (const [number, step] of work.steps.entries()) {
-          host.progress({ phase: 'calibrate', name: step.name, bytes: 0, tensors: 0 });
+          report(host, { phase: 'calibrate', name: step.name, bytes: 0, tensors: 0 });
           const tensors = work.blocks[number] ?? [];
           const isBlock = number >= 1 && number <= work.layers;
           if (!isBlock && tensors.length > 0) {
@@ -46,6 +48,15 @@ export function runCalibration(host: JobHost, work: CalibrationWork): Promise<nu
       },
     ),
   );
+}
+
+function report(host: JobHost, progress: WorkProgress): void {
+  if (host.team.member === 0) host.progress(progress);
+}
+
+/** Writes what the first member has stored; the others have it in memory. */
+async function write(host: JobHost, tile: StoredTile): Promise<Float64Array> {
+  return host.team.member === 0 ? host.write(tile) : host.sums(tile);
 }
 
 /** Rotates the embedding, or final norm and head: reads, stores and (embedding) runs tile by tile. */
@@ -66,11 +77,16 @@ async function rotateTables(
         const sums: Float64Array[] = [];
         for (let tile = 0; tile < tensor.tiles; ++tile) {
           await loadTile(host, pass, tile);
-          sums.push(await host.write(instance.call<StoredTile>(() => rotation.store())));
+          sums.push(
+            await write(
+              host,
+              instance.call<StoredTile>(() => rotation.store()),
+            ),
+          );
           if (number === 0) await runPortions(host, pass);
           const isLast = tile + 1 === tensor.tiles;
           stored(name, isLast ? 1 : 0, isLast ? [[item, joined(sums)]] : []);
-          host.progress({ phase: 'optimize', name, bytes: tensor.bytes / tensor.tiles, tensors: 0 });
+          report(host, { phase: 'optimize', name, bytes: tensor.bytes / tensor.tiles, tensors: 0 });
         }
       },
     );
@@ -88,16 +104,13 @@ async function calibrateBlock(
   await instance.withObject(
     (module) => new module.BlockCalibrator(calibration, host.work(0), tasks),
     async (block) => {
-      const parts = instance.call<boolean[]>(() => block.parts());
-      const pieces = parts.reduce((sum, captures) => sum + (captures ? pass.portions : 0) + 1, 0);
+      const parts = instance.call<number[][]>(() => block.parts());
+      const own = (portions: number[]) => portions.filter((portion) => runsPortion(host.team, portion)).length;
+      const pieces = parts.reduce((sum, portions) => sum + own(portions) + 1, 0);
       const done = (phase: NonNullable<WorkProgress['phase']>) =>
-        host.progress({ phase, name, bytes: bytes / Math.max(1, pieces), tensors: 0 });
-      for (const [part, captures] of parts.entries()) {
-        for (let portion = 0; captures && portion < pass.portions; ++portion) {
-          await host.pause();
-          instance.call<null>(() => block.capture(part, portion));
-          done('calibrate');
-        }
+        report(host, { phase, name, bytes: bytes / Math.max(1, pieces), tensors: 0 });
+      for (const [part, portions] of parts.entries()) {
+        await capture(host, block, part, portions, () => done('calibrate'));
         await host.pause();
         instance.call<null>(() => block.optimize(part));
         done('optimize');
@@ -109,10 +122,61 @@ async function calibrateBlock(
         await host.pause();
         const found = instance.call<LayerEvidence | null>(() => block.evidence(slot));
         if (found) evidence.push([item, found]);
-        sums.push([item, await host.write(instance.call<StoredTile>(() => block.store(slot)))]);
+        sums.push([
+          item,
+          await write(
+            host,
+            instance.call<StoredTile>(() => block.store(slot)),
+          ),
+        ]);
       }
       stored(name, tensors.length, sums, evidence);
     },
   );
   await runPortions(host, pass);
+}
+
+/** Shows a part its inputs. Calls `done` after each portion that this member runs. */
+async function capture(
+  host: JobHost,
+  block: BoundBlockCalibrator,
+  part: number,
+  portions: number[],
+  done: () => void,
+): Promise<void> {
+  const { instance, team } = host;
+  const own = portions.filter((portion) => runsPortion(team, portion));
+  // Runs its next portion before it waits for another's, so that members need not keep in step.
+  let recorded: number | undefined;
+  const record = () => {
+    const portion = recorded === undefined ? own.shift() : undefined;
+    if (portion === undefined) return;
+    share(host, () => block.record(part, portion));
+    recorded = portion;
+    done();
+  };
+  for (const portion of portions) {
+    await host.pause();
+    record();
+    if (portion !== recorded) await receive(host, portion % team.members, () => block.expect(part, portion));
+    instance.call<null>(() => block.show(portion === recorded));
+    if (portion === recorded) recorded = undefined;
+  }
+  if (portions.length === 0) return;
+  share(host, () => block.sums(team.member));
+  for (let member = 0; member < team.members; ++member)
+    if (member !== team.member) await receive(host, member, () => block.sums(member));
+}
+
+/** Shares regions of memory with the other members. */
+function share({ instance, team }: JobHost, regions: () => string): void {
+  const found = instance.call<HeapBytes[]>(regions);
+  if (team.members > 1) team.share(found.map(({ pointer, bytes }) => instance.copyOut(pointer, bytes)));
+}
+
+/** Puts what a member shared into the same regions here. */
+async function receive({ instance, team }: JobHost, member: number, regions: () => string): Promise<void> {
+  const shared = await team.receive(member);
+  const found = instance.call<HeapBytes[]>(regions);
+  for (const [index, { pointer }] of found.entries()) instance.copyIn(pointer, shared[index] ?? new Uint8Array());
 }

@@ -34,7 +34,7 @@ type Side = 'reference' | 'model';
 async function compareHeads(
   host: JobHost,
   divergence: BoundDivergence,
-  portions: number,
+  portions: number[],
   heads: Record<Side, AsyncGenerator<void>>,
 ): Promise<void> {
   for (let behind: Record<Side, boolean> = { reference: true, model: true }; behind.reference || behind.model; ) {

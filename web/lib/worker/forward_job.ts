@@ -6,11 +6,12 @@ import type { BoundWork } from '../engine/bound_work.js';
 import type { BoundForwardPass } from '../engine/forward_module.js';
 import type { JobHost } from './job_host.js';
 import type { ContinuationWork, ForwardStep, ForwardWork } from './jobs.js';
+import type { Team } from './team.js';
 
-/** A forward pass, the number of portions of its batch, its tasks, and the model that they read. */
+/** A forward pass, the portions of its batch that this worker runs, its tasks, and the model that they read. */
 export interface Pass {
   bound: BoundForwardPass;
-  portions: number;
+  portions: number[];
   work: BoundWork;
   /** Index in `ContextFiles.inputs`. */
   model: number;
@@ -30,13 +31,22 @@ export function withPass<T>(
   }: Omit<ForwardWork, 'steps' | 'activations'> & Partial<ForwardWork>,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
-  const { instance } = host;
+  const { instance, team } = host;
   const options = JSON.stringify({ activations, lengths, keepsStates, scored });
   return instance.withObject(
     (module) =>
       instance.withBytes(tokens, (pointer) => new module.ForwardPass(config, options, pointer, tokens.length)),
-    (bound) => use({ bound, portions: instance.call<number>(() => bound.portions()), work: host.work(reads), model }),
+    (bound) => {
+      const all = Array.from({ length: instance.call<number>(() => bound.portions()) }, (_, portion) => portion);
+      const portions = all.filter((portion) => runsPortion(team, portion));
+      return use({ bound, portions, work: host.work(reads), model });
+    },
   );
+}
+
+/** Portions are dealt to the members of a team in turn. */
+export function runsPortion({ member, members }: Team, portion: number): boolean {
+  return portion % members === member;
 }
 
 /** Negative log-likelihood of each sequence, in nats. */
@@ -77,7 +87,7 @@ export async function runStep(host: JobHost, pass: Pass, number: number, step: F
   });
   if (isStreamed) return;
   // The products take the time, not reading.
-  const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / pass.portions;
+  const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / pass.portions.length;
   await runPortions(host, pass, () => host.progress({ name, bytes, tensors: 0 }));
   host.progress({ name, bytes: 0, tensors: step.tensors.length });
 }
@@ -112,7 +122,7 @@ export async function runPortions(
   { bound, portions }: Pick<Pass, 'portions'> & { bound: Pick<BoundForwardPass, 'run'> },
   done: () => void = () => {},
 ): Promise<void> {
-  for (let portion = 0; portion < portions; ++portion) {
+  for (const portion of portions) {
     await host.pause();
     host.instance.call<null>(() => bound.run(portion));
     done();

@@ -5,12 +5,15 @@ import type { Instance } from '../engine/instance.js';
 import type { StoredTile, TileRead, TileWrite } from '../engine/module.js';
 import type { JobFiles } from './job_files.js';
 import { type Piece, sumsPerUnit, type WorkProgress, type WrittenBytes } from './jobs.js';
+import type { Team } from './team.js';
 
 export class JobHost {
   readonly instance: Instance;
   /** Call between pieces of work; may wait, and throws if the job is cancelled. */
   readonly pause: () => Promise<void>;
   readonly progress: (progress: WorkProgress) => void;
+  /** Those that do the job with this worker. */
+  readonly team: Team;
   readonly #files: JobFiles;
   readonly #pieces: Piece[] = [];
   readonly #written = new Map<number, number>();
@@ -20,11 +23,13 @@ export class JobHost {
     files: JobFiles,
     pause: () => Promise<void>,
     progress: (progress: WorkProgress) => void,
+    team: Team,
   ) {
     this.instance = instance;
     this.#files = files;
     this.pause = pause;
     this.progress = progress;
+    this.team = team;
   }
 
   work(number: number): BoundWork {

@@ -44,6 +44,8 @@ export interface Job<K extends JobKind = JobKind> {
   label: string;
   bytes: number;
   parts: JobPart<K>[];
+  /** Workers that do it as a team; 1 if absent. */
+  members?: number;
 }
 
 export interface JobResult<K extends JobKind = JobKind> extends WrittenBytes {

@@ -4,6 +4,8 @@
 //   context  files and tasks of a run
 //   job      tile ranges, or sequences   done | failed | crashed, one each; before that progress, with stored blocks
 //   bytes    answer to read              read       a range of a file that only the main thread can read
+//   shared   what another member of      share      for the other members of the team that does the job
+//            the team shares
 //   release  end of a run                released   its files are closed
 
 import type { PlainError } from '../api/errors.js';
@@ -27,7 +29,16 @@ export type ToWorker =
   | { type: 'start'; module: WebAssembly.Module }
   | { type: 'context'; context: number; files: ContextFiles }
   /** `work`: packed tasks that replace those of the last job, by their number. */
-  | { type: 'job'; id: number; context: number; job: Job; work: [number: number, packed: Uint8Array][] }
+  | {
+      type: 'job';
+      id: number;
+      context: number;
+      job: Job;
+      work: [number: number, packed: Uint8Array][];
+      /** Of the job's team. */
+      member: number;
+    }
+  | { type: 'shared'; member: number; bytes: Uint8Array[] }
   | { type: 'bytes'; request: number; bytes: Uint8Array }
   | { type: 'bytes-failed'; request: number; error: PlainError }
   | { type: 'release'; context: number };
@@ -37,6 +48,8 @@ export type FromWorker =
   /** `memoryBytes`, here and below: the engine's. */
   | { type: 'done'; id: number; result: JobResult; memoryBytes: number }
   | { type: 'failed'; id: number; error: PlainError }
+  /** A copy goes to every other member. */
+  | { type: 'share'; member: number; bytes: Uint8Array[] }
   | { type: 'progress'; id: number; progress: WorkProgress; memoryBytes: number }
   /** The engine trapped or could not start: the worker is unusable. */
   | { type: 'crashed'; message: string }

@@ -25,7 +25,7 @@ function measureBlock(
 ): Promise<number[]> {
   const { instance } = host;
   const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
-  const pieces = pass.portions + layers.reduce((sum, layer) => sum + layer.tasks.length, 0);
+  const pieces = pass.portions.length + layers.reduce((sum, layer) => sum + layer.tasks.length, 0);
   const done = () => host.progress({ phase: 'calibrate', name, bytes: bytes / pieces, tensors: 0 });
   return instance.withObject(
     (module) => new module.SensitivityProbe(pass.bound),

@@ -85,7 +85,7 @@ export function openPortableInput(source: RemoteSource, ask: ReadRange): TileInp
     }
     case 'url':
       return asyncInput(source.name, source.version.size, gapBytes.url, (offset, length) =>
-        readRange(source.url, offset, length, source.version),
+        readRange(source.url, offset, length, source.version, source.headers),
       );
     default:
       // A custom source reads exactly what is requested, and its end is unknown here.

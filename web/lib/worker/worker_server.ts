@@ -7,6 +7,7 @@ import { JobFiles } from './job_files.js';
 import { JobHost } from './job_host.js';
 import type { WorkProgress } from './jobs.js';
 import type { FromWorker, ToWorker } from './protocol.js';
+import { TeamMail } from './team.js';
 import type { WorkerHost } from './tile_input.js';
 
 type Send = (message: FromWorker, transfer: ArrayBuffer[]) => void;
@@ -19,6 +20,7 @@ export class JobServer {
   readonly #contexts = new Map<number, JobFiles>();
   readonly #asked = new Map<number, Pending>();
   #request = 0;
+  #mail = new TeamMail();
   #instance: Instance | null = null;
 
   /** `pause` runs between tiles; it throws to cancel the job. */
@@ -46,6 +48,9 @@ export class JobServer {
         return;
       case 'job':
         return this.#job(message);
+      case 'shared':
+        this.#mail.arrive(message.member, message.bytes);
+        return;
       case 'bytes':
         this.#answered(message.request)?.resolve(message.bytes);
         return;
@@ -80,7 +85,8 @@ export class JobServer {
     }
   }
 
-  async #job({ id, context, job, work }: Extract<ToWorker, { type: 'job' }>): Promise<void> {
+  async #job({ id, context, job, work, member }: Extract<ToWorker, { type: 'job' }>): Promise<void> {
+    this.#mail = new TeamMail(); // a failed team may have left some
     try {
       const files = this.#contexts.get(context);
       const instance = this.#instance;
@@ -91,7 +97,19 @@ export class JobServer {
           { type: 'progress', id, progress, memoryBytes: instance.memoryBytes },
           progress.stored?.pieces.map((piece) => piece.bytes.buffer) ?? [],
         );
-      const result = await runJob(new JobHost(instance, files, this.#pause, report), job);
+      const share = (bytes: Uint8Array<ArrayBuffer>[]) =>
+        this.#send(
+          { type: 'share', member, bytes },
+          bytes.map(({ buffer }) => buffer),
+        );
+      const receive = (from: number) => this.#mail.receive(from);
+      const host = new JobHost(instance, files, this.#pause, report, {
+        member,
+        members: job.members ?? 1,
+        share,
+        receive,
+      });
+      const result = await runJob(host, job);
       this.#send(
         { type: 'done', id, result, memoryBytes: instance.memoryBytes },
         result.pieces.map((piece) => piece.bytes.buffer),

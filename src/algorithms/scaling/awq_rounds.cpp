@@ -1,0 +1,61 @@
+#include "algorithms/scaling/awq_rounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace wasmquant {
+namespace {
+
+// Parts up to `end` are measured of the best `candidates` so far.
+constexpr struct { size_t end, candidates; } kRounds[] = {{2, kAwqSteps}, {4, 8}, {8, 4}, {16, 2}};
+
+}  // namespace
+
+AwqRounds::AwqRounds(bool has_parts) : parts_(has_parts ? kParts : 1), end_(has_parts ? kRounds[0].end : 1) {
+  for (size_t step = 0; step < kAwqSteps; ++step) candidates_.push_back(step);
+}
+
+AwqPiece AwqRounds::piece(size_t index) const noexcept {
+  const size_t parts = end_ - begin_;
+  return {candidates_[index / parts], begin_ + index % parts, parts_};
+}
+
+void AwqRounds::set_loss(size_t index, double loss) noexcept {
+  const AwqPiece at = piece(index);
+  losses_[at.step][at.first_row] = loss;
+}
+
+double AwqRounds::loss_of(size_t step) const noexcept {
+  double sum = 0;
+  for (size_t part = 0; part < end_; ++part) sum += losses_[step][part];
+  return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
+}
+
+bool AwqRounds::next() {
+  if (end_ == parts_) return false;
+  ++round_;
+  const auto is_better = [&](size_t a, size_t b) {
+    const double of_a = loss_of(a), of_b = loss_of(b);
+    return of_a != of_b ? of_a < of_b : a < b;
+  };
+  std::sort(candidates_.begin(), candidates_.end(), is_better);
+  candidates_.resize(std::min(candidates_.size(), kRounds[round_].candidates));
+  if (std::find(candidates_.begin(), candidates_.end(), 0) == candidates_.end()) candidates_.push_back(0);
+  std::sort(candidates_.begin(), candidates_.end());
+  begin_ = end_;
+  end_ = kRounds[round_].end;
+  return true;
+}
+
+Result<AwqChoice> AwqRounds::choice(double outputs) const {
+  const double unscaled = loss_of(0);
+  AwqChoice found{kAwqSteps, std::numeric_limits<double>::infinity(), unscaled / outputs};
+  for (const size_t step : candidates_)
+    if (const double loss = loss_of(step) / outputs; loss < found.loss) found = {step, loss, found.unscaled_loss};
+  if (found.step == kAwqSteps)
+    return Error{ErrorCode::value_not_finite, "", "no scale gives a finite change of the output"};
+  return found;
+}
+
+}  // namespace wasmquant

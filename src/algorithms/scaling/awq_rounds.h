@@ -1,0 +1,51 @@
+// Successive halving of AWQ's candidates (K. Jamieson, A. Talwalkar, "Non-stochastic Best Arm Identification and
+// Hyperparameter Optimization", 2016): all are measured on an eighth of the rows, the better ones on more, the last on
+// all. Step 0, no scales, always goes on, so that the choice is never worse than it. Pieces of a round may be measured in
+// any order.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "algorithms/scaling/awq.h"
+#include "core/result.h"
+
+namespace wasmquant {
+
+/// A candidate to be measured on rows first_row, first_row + row_step, ... of every layer.
+struct AwqPiece {
+  size_t step, first_row, row_step;
+};
+
+/// One search.
+class AwqRounds {
+ public:
+  /// `has_parts` false: every candidate is measured on all rows at once.
+  explicit AwqRounds(bool has_parts);
+
+  /// Pieces of the current round.
+  size_t pieces() const noexcept { return candidates_.size() * (end_ - begin_); }
+  AwqPiece piece(size_t index) const noexcept;
+  /// The squared change of the outputs of a piece's rows; once for each piece.
+  void set_loss(size_t index, double loss) noexcept;
+  /// Begins the next round; false: there is none.
+  bool next();
+
+  /// The candidate that loses least on all rows, the first of equals; losses divided by `outputs`. Error:
+  /// value-not-finite (no loss is finite).
+  Result<AwqChoice> choice(double outputs) const;
+
+ private:
+  static constexpr size_t kParts = 16;
+  /// Over the parts measured so far, added in order; infinite if not a number.
+  double loss_of(size_t step) const noexcept;
+
+  size_t parts_, round_ = 0, begin_ = 0, end_ = 0;  // parts of the current round
+  std::vector<size_t> candidates_;                  // steps, ascending
+  std::array<std::array<double, kParts>, kAwqSteps> losses_{};
+};
+
+/// Rows of all layers together that a search in parts needs.
+inline constexpr size_t kFewestRowsInParts = 512;
+
+}  // namespace wasmquant
