@@ -1,6 +1,6 @@
 // Markdown of tests/accuracy/results.json.
 import { join } from 'node:path';
-import { table } from '../peers/markdown_table.mjs';
+import { item, table } from '../peers/markdown_table.mjs';
 import { root } from '../setup/command.mjs';
 import { rows } from './rows.mjs';
 
@@ -52,16 +52,20 @@ function section(model, results) {
       return result ? [{ ...row, ...result }] : [];
     });
   if (found.length === 0) return [];
-  const headers = ['by', 'scheme', ...shown.map(([name]) => name), 'size', 'seconds', 'date, versions'];
+  const headers = ['by', 'scheme', ...shown.map(([name]) => name), 'size', 'seconds'];
+  const schemeOf = (row) => [row.preset, ...row.algorithms].join(' + ');
   const lines = found.map((row) => [
     row.tool,
-    [row.preset, ...row.algorithms].join(' + '),
+    schemeOf(row),
     ...shown.map(([, of]) => of(row)),
     megabytes(row.bytes),
     row.seconds,
-    `${row.date}, ${row.versions}`,
   ]);
-  return ['', `## ${title}`, '', text, '', ...table(headers, lines)];
+  const made = [...new Set(found.map(({ date, versions }) => `${date}, ${versions}`))].map((stamp) => {
+    const those = found.filter(({ date, versions }) => stamp === `${date}, ${versions}`);
+    return `${stamp}: ${those.map(schemeOf).join(', ')}`;
+  });
+  return ['', `## ${title}`, '', text, '', ...table(headers, lines), '', ...made.flatMap((one) => item(one))];
 }
 
 /** The whole page. */
