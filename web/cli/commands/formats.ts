@@ -4,7 +4,7 @@ import type { Model, OutputFormat, Quantizer } from '../../lib/node.js';
 import { createQuantizer, formats, inputFormats, outputFormats, QuantizationError } from '../../lib/node.js';
 import { bytesText } from '../../present/units.js';
 import { addOutputOptions } from '../args.js';
-import { kModelArgument, modelText, openModel } from '../model_source.js';
+import { kModelArgument, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { table } from '../tables.js';
 import { printable } from '../terminal.js';
@@ -60,7 +60,7 @@ async function formatsOfModel(context: Context, argument: string): Promise<Outco
     ],
     { colors, columns },
   );
-  const heading = `${colors.bold(printable(argument))}  ${colors.dim(modelText(model))}`;
+  const heading = `${colors.bold(printable(argument))}  ${colors.dim(modelSummary(model))}`;
   return { document: { format: model.format, bytes: model.bytes, outputs: rows }, lines: [heading, '', ...lines] };
 }
 
