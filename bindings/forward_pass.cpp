@@ -1,3 +1,5 @@
+// The forward pass for JavaScript: portions, weights read into memory, losses and logits; and the comparison of two
+// models' predictions.
 #include "forward_pass.h"
 
 #include <emscripten/bind.h>

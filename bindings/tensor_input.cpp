@@ -1,3 +1,4 @@
+// Values, codes, specs and parameters of scales from JavaScript, checked before they are used; replies with values.
 #include "tensor_input.h"
 
 #include <cmath>

@@ -12,9 +12,9 @@ namespace {
 constexpr std::string_view kTensorPrefixes[] = {"input", "output", "k", "v"};
 constexpr std::string_view kRoleNames[] = {"input", "output", "key", "value"};
 
-KnownTensor& add_tensor(List<KnownTensor>& out, const std::string& layer, ActivationRole role, Role what,
-                        StorageDtype dtype, const std::vector<uint64_t>& shape) {
-  KnownTensor& tensor = out.emplace_back();
+ConstantTensor& add_tensor(List<ConstantTensor>& out, const std::string& layer, ActivationRole role, Role what,
+                           StorageDtype dtype, const std::vector<uint64_t>& shape) {
+  ConstantTensor& tensor = out.emplace_back();
   uint64_t bytes = info_of(dtype).bits / 8;
   for (const uint64_t length : shape) bytes *= length;
   const char* const suffix = what == Role::scale ? "scale" : "zero_point";
@@ -48,11 +48,11 @@ std::optional<ActivationStorage> activation_storage(const Stages& stages, uint64
   return out;
 }
 
-List<KnownTensor> activation_tensors(const std::string& layer, ActivationRole role, const json::Value& found,
-                                     const ActivationStorage& storage) {
-  List<KnownTensor> out;
+List<ConstantTensor> activation_tensors(const std::string& layer, ActivationRole role, const json::Value& found,
+                                        const ActivationStorage& storage) {
+  List<ConstantTensor> out;
   const StorageDtype dtype = scale_storage(storage.spec);
-  KnownTensor& scale = add_tensor(out, layer, role, Role::scale, dtype, storage.scale_shape);
+  ConstantTensor& scale = add_tensor(out, layer, role, Role::scale, dtype, storage.scale_shape);
   const json::Array &scales = found["scale"].items(), &zero_points = found["zeroPoint"].items();
   const size_t width = info_of(dtype).bits / 8;
   for (size_t i = 0; i < scales.size() && i * width < scale.bytes.size(); ++i) {
@@ -63,7 +63,7 @@ List<KnownTensor> activation_tensors(const std::string& layer, ActivationRole ro
     std::memcpy(&scale.bytes[i * width], dtype == StorageDtype::F32 ? static_cast<const void*>(&number) : &half, width);
   }
   if (!storage.has_zero_point) return out;
-  KnownTensor& zero_point = add_tensor(out, layer, role, Role::zero_point, storage.zero_point, storage.scale_shape);
+  ConstantTensor& zero_point = add_tensor(out, layer, role, Role::zero_point, storage.zero_point, storage.scale_shape);
   for (size_t i = 0; i < zero_points.size() && i < zero_point.bytes.size(); ++i)
     zero_point.bytes[i] = static_cast<char>(static_cast<int>(zero_points[i].as_number()) + storage.zero_offset);
   return out;

@@ -34,7 +34,7 @@ struct ActivationStorage {
 };
 
 /// A tensor whose bytes are known when the file is laid out.
-struct KnownTensor {
+struct ConstantTensor {
   Component component;
   std::string bytes;
 };
@@ -46,7 +46,7 @@ std::optional<ActivationStorage> activation_storage(const Stages& stages, uint64
 
 /// `<layer>.input_scale` and `<layer>.input_zero_point`, or `output_`, `k_` and `v_` for the other roles. `found`:
 /// {"scale": [...], "zeroPoint": [...]}, with as many elements as the storage has.
-List<KnownTensor> activation_tensors(const std::string& layer, ActivationRole role, const json::Value& found,
-                                     const ActivationStorage& storage);
+List<ConstantTensor> activation_tensors(const std::string& layer, ActivationRole role, const json::Value& found,
+                                        const ActivationStorage& storage);
 
 }  // namespace wasmquant

@@ -152,7 +152,7 @@ class CheckpointFormat {
   /// Whether its loader reads the routers of experts as plain parameters, regardless of the config.
   virtual bool leaves_routers() const noexcept { return false; }
   /// Whether a quantized layer has no tensor called `weight`.
-  virtual bool hides_weight(const LayerOutcome& /*layer*/) const { return false; }
+  virtual bool packs_weight_tensor(const LayerOutcome& /*layer*/) const { return false; }
   /// Whether loaders that join layers read their schemes from the config block (checkpoint/joined_schemes.h).
   bool joins_layers() const { return text().needs_config_block; }
   /// Whether they join the 2-D blocks of the layers too, whose rows then have to fill them.

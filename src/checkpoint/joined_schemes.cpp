@@ -60,7 +60,7 @@ void JoinedSchemes::compare(const List<LayerOutcome>& layers, std::string_view m
     const LayerOutcome& differing = other == left ? first : *other;
     if (!warning_)
       warning_ = Diagnostic(
-          Severity::warning, "joined-layers", text_of("{}.weight", differing.layer),
+          Severity::warning, "fused-layers", text_of("{}.weight", differing.layer),
           text_of("vLLM will not load this file: it joins this layer with {} and needs one scheme for both, "
                   "but {}",
                   (left != nullptr ? *left : first).layer, left != nullptr ? "that one is left" : "they differ"),

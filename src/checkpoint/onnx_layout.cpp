@@ -1,3 +1,4 @@
+// A builder that checks a spec against an operator and adds its components: codes, scales, zero points.
 #include "checkpoint/onnx_layout.h"
 
 #include <bit>
@@ -78,7 +79,7 @@ class Builder {
         return unsupported("{} has a scale per tensor or per channel, not groups");
       if (weight_.type != StorageDtype::F32) return unsupported("{} quantizes inputs of float32 only");
       if (weight_.is_batch && (!weight_.is_input_major || !spec.symmetric))
-        return unsupported("{} takes batches of matrices [in, out] with symmetric codes");
+        return unsupported("{} accepts batches of matrices [in, out] with symmetric codes");
       const bool is_conv = rank > 2 && !weight_.is_batch;
       if (is_conv && spec.qscheme == QScheme::per_channel && !spec.symmetric)
         return unsupported("{} on convolutions has one zero point; use symmetric int8, or a scale per tensor");

@@ -1,3 +1,4 @@
+// Which specs the format can store, the layout of codes, scales and zero points, and the config block.
 #include "checkpoint/quark.h"
 
 #include <algorithm>
@@ -159,7 +160,7 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
   // AMD Quark cuts rows of integers into groups of columns / scales, and of floats it expects as many scales as whole groups.
   if (spec.qscheme == QScheme::per_group && !dtype.is_block() && layout.columns % layout.granularity.block != 0)
     return error_at(ErrorCode::group_size_invalid, text_of("{}.weight", weight.layer),
-                    "the quark format cannot store {} in groups of {} on rows of {}, whose last group is short; take a "
+                    "the quark format cannot store {} in groups of {} on rows of {}, whose last group is short; use a "
                     "group size that divides them, exclude the layer, or write fake-quantized",
                     dtype.name, layout.granularity.block, layout.columns);
   if (const std::string part = unsupported_part(weight, layout); !part.empty()) {

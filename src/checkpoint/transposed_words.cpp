@@ -1,3 +1,4 @@
+// The layouts of both formats and their quantization_config, with the modules that stay unquantized.
 #include "checkpoint/transposed_words.h"
 
 #include <algorithm>
@@ -175,7 +176,7 @@ Result<WeightLayout> Gptq::layout(const WeightDescription& weight, const Stages&
     return error_at(
         ErrorCode::format_unsupported, text_of("{}.weight", weight.layer),
         "gptq holds {} symmetric: loaders of version 1 add 1 to stored zero points, and 0 - 1 does not fit. "
-        "Make the spec symmetric, or take u{} for version 2",
+        "Make the spec symmetric, or use u{} for version 2",
         dtype.name, dtype.name);
   layout.codes = CodeStorage::columns_words;
   layout.bits = dtype.bits;

@@ -1,3 +1,4 @@
+// Configs as text: parsed, checked, and converted to another dialect, with all problems collected.
 #include "config/config_api.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The rows of all presets, and the texts of their configs.
 #include "config/presets.h"
 
 #include <algorithm>
@@ -64,7 +65,7 @@ constexpr Preset kPresets[] = {
      "Weights as int8; the runtime rounds each token's activations to 8 bits as they come.",
      WASMQUANT_CHANNEL("int8", "true"), WASMQUANT_TOKEN("int8")},
     {"int4_wo_32", "4-bit integers, groups of 32",
-     "The most precise symmetric 4-bit preset; its scales take the most space.", WASMQUANT_SIGNED_GROUP("int4", "32")},
+     "The most precise symmetric 4-bit preset; its scales need the most space.", WASMQUANT_SIGNED_GROUP("int4", "32")},
     {"int4_wo_64", "4-bit integers, groups of 64", "Between int4_wo_32 and int4_wo_128 in size and precision.",
      WASMQUANT_SIGNED_GROUP("int4", "64")},
     {"int4_wo_128", "4-bit integers, groups of 128",

@@ -1,3 +1,4 @@
+// The candidates for a tensor in order of precedence, the merge of their fields, and the reason in words.
 #include "config/resolve.h"
 
 #include "config/match/layer_type.h"

@@ -1,3 +1,4 @@
+// One function for each dialect's keys; a writer turns rows of keys into JSON Schema.
 #include "config/schema.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Placeholders are replaced in one pass; numbers are written the same way on every platform.
 #include "core/message.h"
 
 #include <cmath>

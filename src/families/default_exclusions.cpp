@@ -1,3 +1,4 @@
+// The rows of default_exclusions.def, and how a layer's name and family match them.
 #include "families/default_exclusions.h"
 
 #include <iterator>

@@ -1,3 +1,4 @@
+// Renames of each family, prefixes of base models, and heads that the loader ties.
 #include "families/loader_names.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The steps of a conversion: the family, metadata, tokenizer, names and order of rows of each tensor.
 #include "gguf_conversion/conversion.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// Rows of tensor names for each architecture of llama.cpp, and the search for the row of a module's name.
 #include "core/message.h"
 #include "families/config_reader.h"
 #include "gguf_conversion/family.h"

@@ -1,3 +1,4 @@
+// Rows of keys for each architecture, and a writer for those that need more than a copy.
 #include "gguf_conversion/hyperparameters.h"
 
 #include <iterator>

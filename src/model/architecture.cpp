@@ -1,3 +1,4 @@
+// The rows of families, and one check for each key of config.json.
 #include "model/architecture.h"
 
 #include <cmath>

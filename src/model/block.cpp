@@ -1,3 +1,4 @@
+// The steps of a block: norms, products, rotary embedding, attention, activation.
 #include "model/block.h"
 
 #include <algorithm>

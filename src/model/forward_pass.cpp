@@ -1,3 +1,4 @@
+// Portions of the batch go through the embedding, the blocks and the head one after another.
 #include "model/forward_pass.h"
 
 #include <algorithm>

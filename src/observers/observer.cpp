@@ -1,3 +1,4 @@
+// The state that all observers share: batches, pieces that arrive in any order, and merging.
 #include "observers/observer.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ Status Observer::weigh(std::span<const float> importance) {
   const bool measures_errors =
       method == ObserverMethod::per_scale_mse || method == ObserverMethod::half_quadratic || spec_.scale_refit;
   if (!batches_.empty() || !measures_errors)
-    return error_at(ErrorCode::state_invalid, "", "{} takes no importance of input channels{}",
+    return error_at(ErrorCode::state_invalid, "", "{} does not accept the importance of input channels{}",
                     info_of(spec_.observer).name, batches_.empty() ? "" : " after its first data");
   for (size_t i = 0; i < importance.size(); ++i)
     if (!(importance[i] >= 0 && importance[i] <= std::numeric_limits<float>::max()))

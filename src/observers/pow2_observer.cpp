@@ -1,3 +1,4 @@
+// The two observers with power-of-two scales, and how votes of batches are counted.
 #include "observers/pow2_observer.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Finds the norms that can be folded, computes the new weights and biases, and edits the graph.
 #include "onnx_graph/onnx_norms.h"
 
 #include "core/order.h"

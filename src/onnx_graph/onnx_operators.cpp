@@ -1,3 +1,4 @@
+// One function for each form: dequantize, multiply, multiply integers, gather.
 #include "onnx_graph/onnx_operators.h"
 
 #include "core/message.h"

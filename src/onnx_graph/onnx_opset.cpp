@@ -1,3 +1,4 @@
+// The history of operators as rows, and one function for each that needs more than a new version number.
 #include "onnx_graph/onnx_opset.h"
 
 #include <algorithm>

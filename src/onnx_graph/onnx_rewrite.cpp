@@ -1,3 +1,4 @@
+// A rewriter that edits the graph weight by weight and keeps the bytes of everything else.
 #include "onnx_graph/onnx_rewrite.h"
 
 #include <algorithm>
@@ -54,7 +55,7 @@ class Rewriter {
     is_external_ = estimated_bytes() > options_.largest_model;
     if (is_external_ && !onnx::is_inside_folder(options_.data_file))
       return error_at(ErrorCode::argument_invalid, "data_file",
-                      "the model takes more than {} bytes and needs a file for external data", options_.largest_model);
+                      "the model has more than {} bytes and needs a file for external data", options_.largest_model);
     TRY_VOID(set_opsets());
     for (const auto& [key, value] : options_.properties) set_property(key, value);
     List<bool> is_chosen(model_.tensors.size());
@@ -68,7 +69,7 @@ class Rewriter {
       if (!is_chosen[t]) keep(model_.tensors[t]);
     TRY(file, editor_.apply());
     if (file.bytes() > onnx::kMaxMessageBytes)
-      return error_at(ErrorCode::format_unsupported, "", "the model takes {} bytes, readers refuse more than {}",
+      return error_at(ErrorCode::format_unsupported, "", "the model has {} bytes, readers refuse more than {}",
                       file.bytes(), onnx::kMaxMessageBytes);
     out_.literals = std::move(editor_.literals);
     out_.replaced = editor_.replaced;

@@ -1,3 +1,4 @@
+// Follows views from a tensor to its consumers, names the layer, and says why a tensor is not a weight.
 #include "onnx_graph/onnx_weights.h"
 
 #include <algorithm>

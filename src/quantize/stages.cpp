@@ -1,3 +1,4 @@
+// Scales, codes and values of both stages; block scales of the progressive ones.
 #include "quantize/stages.h"
 
 #include <algorithm>

@@ -9,6 +9,7 @@ import { filesBelow } from '../setup/source_files.mjs';
 import { cppRooms, libraryRooms, webRooms } from './rooms.mjs';
 
 const mostFilesInAFolder = 25;
+const longWithoutHead = 120;
 
 const breaches = [];
 
@@ -90,6 +91,13 @@ function checkFolders(files) {
     if (count > mostFilesInAFolder) breaches.push(`${folder}: ${count} files; at most ${mostFilesInAFolder}`);
 }
 
+/** A long source says first what it is for; short ones leave that to their header. */
+function checkHead(file) {
+  const text = readFileSync(join(root, file), 'utf8');
+  if (file.endsWith('.cpp') && text.split('\n').length > longWithoutHead + 1 && !text.startsWith('//'))
+    breaches.push(`${file}:1: over ${longWithoutHead} lines without a comment at its head`);
+}
+
 function checkTypeScript(file) {
   const [, part] = file.split('/');
   eachLine(file, (line, where) => {
@@ -102,7 +110,7 @@ function checkTypeScript(file) {
     if (fromNode && (part === 'present' || (part === 'demo' && !basename(file).startsWith('vite.config'))))
       breaches.push(`${where}: ${module} in the page`);
     if (module === 'wasmquant' && part === 'present' && !/^\s*import type\b/.test(line))
-      breaches.push(`${where}: of the library, web/present uses types alone`);
+      breaches.push(`${where}: of the library, web/present uses only types`);
     if (!module.startsWith('.')) return;
     const target = normalize(join(dirname(file), module));
     if (part === 'lib') checkRoom(file, target, where);
@@ -123,7 +131,10 @@ checkTable(cppRooms, 'src');
 checkTable(webRooms, 'web');
 checkTable(libraryRooms, 'web/lib');
 checkFolders(['src', 'bindings', 'web'].flatMap((folder) => filesBelow(folder, /\.(cpp|h|def|tsx?)$/)));
-for (const file of cpp) checkCpp(file);
+for (const file of cpp) {
+  checkCpp(file);
+  checkHead(file);
+}
 for (const file of typescript) checkTypeScript(file);
 for (const breach of breaches) process.stdout.write(`${breach}\n`);
 process.stdout.write(`${cpp.length} C++ and ${typescript.length} TypeScript files, ${breaches.length} breaches\n`);

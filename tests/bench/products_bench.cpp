@@ -1,3 +1,4 @@
+// Speed of matrix products and of what rests on them: one row for each shape.
 #include "products_bench.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Speed of quantizing by each scheme: one row for each.
 #include "schemes_bench.h"
 
 #include <algorithm>

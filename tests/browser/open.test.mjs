@@ -99,7 +99,7 @@ test('files that are no weights are explained', async () => {
     [file('weights.h5', Buffer.from('\x89HDF\r\n\x1a\n', 'latin1')), /Export the model to ONNX/],
     [file('pointer.safetensors', pointer), /Git LFS pointer.*The file has 5 bytes.*git lfs pull/],
     [file('page.safetensors', '<!DOCTYPE html><title>Sign in</title>'), /a web page: the download/],
-    [file('empty.gguf', ''), /is empty/],
+    [file('empty.gguf', ''), /has 0 bytes: its download did not finish/],
     [file('half.safetensors', header), /bytes are missing|file-truncated/],
     [file('random.onnx', Buffer.alloc(4096, 7)), /random\.onnx could not be opened/],
     [file('config.json', '{"model_type": "llama"}'), /the config\.json of a model.*choose its weights too/],

@@ -1,3 +1,4 @@
+// Comparisons that golden cases name: bits, codes, values with tolerances, losses.
 #include "compare.h"
 
 #include <algorithm>

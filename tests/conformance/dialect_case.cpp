@@ -1,3 +1,4 @@
+// Golden cases of Brevitas's and aihwkit's arithmetic.
 #include "dialect_case.h"
 
 #include "compare.h"

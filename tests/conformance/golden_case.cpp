@@ -1,3 +1,4 @@
+// A golden case: its parameters, inputs and expected outputs.
 #include "golden_case.h"
 
 #include <array>

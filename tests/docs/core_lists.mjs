@@ -12,11 +12,11 @@ function* familyProblems(markdown, use) {
     yield `does not list the families ${families[use]}`;
 }
 
-/** The names in the first column of the table of dtypes; "`int2` … `int8`" are all from the one to the other. */
+/** The names that begin the items of the list of dtypes; "`int2` … `int8`" are all from the one to the other. */
 function dtypesOf(markdown) {
-  const cells = [...markdown.matchAll(/^\| (`.*?) \|/gm)].slice(1).map(([, cell]) => cell.split(' with ')[0]);
-  return cells.flatMap((cell) =>
-    [...cell.matchAll(/`([a-z]+)(\d+)` … `\1(\d+)`|`(\w+)`/g)].flatMap(([, kind, first, last, name]) =>
+  const items = [...markdown.matchAll(/^- (`.*?): /gm)].map(([, names]) => names.split(' with ')[0]);
+  return items.flatMap((names) =>
+    [...names.matchAll(/`([a-z]+)(\d+)` … `\1(\d+)`|`(\w+)`/g)].flatMap(([, kind, first, last, name]) =>
       name ? [name] : Array.from({ length: last - first + 1 }, (_, i) => `${kind}${Number(first) + i}`),
     ),
   );

@@ -115,7 +115,7 @@ export const documents = [
       ['desc_act', 'True', algorithm('gptq', 'desc_act'), ''],
       [
         'static_groups',
-        'False in the documentation, True in Quark 0.13',
+        'False; True in Quark 0.13',
         algorithm('gptq', 'static_groups'),
         'left out: true, as in Quark 0.13; false with `desc_act` is act-order with `g_idx`',
       ],
@@ -200,7 +200,7 @@ export const documents = [
         'ActivationEqualization.is_layerwise',
         'True',
         before('ActivationEqualization', 'is_layerwise'),
-        'what makes the input takes the scales up',
+        'the scales are folded into the layer that produces the input',
       ],
       ['ActivationEqualization.alpha', '0.5', before('ActivationEqualization', 'alpha'), ''],
       ['GPTQ.act_order', 'False', after('GPTQ', 'act_order'), ''],

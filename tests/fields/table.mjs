@@ -25,15 +25,15 @@ title: Fields of configs
 
 # Fields of configs
 
-What becomes of each field of each dialect. The table is made by trying: \`npm run fields\` sets every field alone, to values other than its standard one, in configs that
-have a place for it, and compares the result with the one without it. Nothing is read and dropped.
+What each field of each dialect does here. The table is made by trying: \`npm run fields\` sets one field at a time, to values other than its standard one, in
+configs that have a place for it, and compares the result with the one without it. Nothing is read and dropped.
 
 - **applied**: the plan, the bytes or the config block of the output changed.
 - **refused**: an error names the field.
-- **remark**: a warning or a note names the field. Its code is given: \`no-effect\` (says how another program runs or made a file), \`not-applied\`, \`ignored\` (beside the
-  other keys of its spec) …
+- **remark**: a warning or a note names the field. Its code is given: \`no-effect\` (says how another program runs or made a file), \`not-applied\`,
+  \`key-ignored\` (next to the other keys of its spec) …
 
-A field may be applied with one value, and refused with another. \`$schema\` is for editors; \`dialect\` and \`quant_method\` choose the dialect.
+A field may be applied with one value and refused with another. \`$schema\` is for editors; \`dialect\` and \`quant_method\` choose the dialect.
 `;
 
 /** Text that Markdown does not read as its own. */
@@ -59,8 +59,17 @@ function documentOf({ title, rows }, table) {
   return `### ${title}\n\n| field | documented default | here | |\n| --- | --- | --- | --- |\n${lines.join('\n')}\n`;
 }
 
-/** The most values of a kind that a row shows. */
+/** The most values of a kind that a row shows, and the most characters of them all. */
 const mostShown = 4;
+const rowWidth = 140;
+const longestValue = 80;
+
+/** Of `values` those that fit, at least one. */
+function fitting(values, width) {
+  let count = Math.min(1, values.length);
+  while (count < Math.min(mostShown, values.length) && values.slice(0, count + 1).join(' ').length <= width) ++count;
+  return values.slice(0, count);
+}
 
 function tableOf(dialect, rows) {
   const lines = rows
@@ -69,8 +78,11 @@ function tableOf(dialect, rows) {
       const cells = outcomes.map((name) => {
         const items = row[name].filter(({ value }) => value !== undefined);
         if (row[name].length > 0 && items.length === 0) return name === 'applied' ? 'yes' : `\`${row[name][0].code}\``;
-        const shown = items.slice(0, mostShown).map(({ value }) => code(value));
-        const more = items.length > mostShown ? ' …' : '';
+        const filled = outcomes.filter((other) => row[other].length > 0).length;
+        const values = items.map(({ value }) => code(value));
+        if (values[0]?.length > longestValue) values[0] = `${values[0].slice(0, longestValue)}…\``;
+        const shown = fitting(values, (rowWidth - row.path.length) / filled - 15);
+        const more = values.length > shown.length ? ' …' : '';
         const codes = name === 'remark' ? [...new Set(items.map((item) => item.code))].join(', ') : '';
         return cell(shown.join(' ') + more + (codes && ` (${codes})`));
       });

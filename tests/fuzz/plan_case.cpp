@@ -1,3 +1,4 @@
+// Plans of any model and config: tasks and files must be consistent.
 #include "plan_case.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { hullOf, spend } from '../../dist/language_model/bit_budget.js';
+import { allocateBits, hullOf } from '../../dist/language_model/bit_budget.js';
 import { cli, cliJson } from './cli_process.mjs';
 import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
 
@@ -31,14 +31,14 @@ test('budgets are kept, and no single exchange would do better', () => {
       const rows = chosen.map((index, item) => items[item].choices[index]);
       return { bytes: rows.reduce((a, { bytes }) => a + bytes, 0), loss: rows.reduce((a, { loss }) => a + loss, 0) };
     };
-    const least = sums(spend(items, { bytes: 0 }));
-    const most = sums(spend(items, { loss: 0 }));
+    const least = sums(allocateBits(items, { bytes: 0 }));
+    const most = sums(allocateBits(items, { loss: 0 }));
     assert.equal(
       least.bytes,
       items.reduce((sum, { choices }) => sum + Math.min(...choices.map(({ bytes }) => bytes)), 0),
     );
     const limit = least.bytes + random() * (most.bytes - least.bytes);
-    const found = spend(items, { bytes: limit });
+    const found = allocateBits(items, { bytes: limit });
     const { bytes, loss } = sums(found);
     assert.ok(bytes <= limit);
     for (let item = 0; item < items.length; ++item) {
@@ -46,7 +46,7 @@ test('budgets are kept, and no single exchange would do better', () => {
       const next = items[item].choices[hull[hull.indexOf(found[item]) + 1]];
       if (next) assert.ok(bytes + next.bytes - items[item].choices[found[item]].bytes > limit, 'room was left');
     }
-    const reached = sums(spend(items, { loss: loss + 1e-12 }));
+    const reached = sums(allocateBits(items, { loss: loss + 1e-12 }));
     assert.ok(reached.loss <= loss + 1e-9);
   }
 });

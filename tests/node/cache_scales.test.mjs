@@ -141,7 +141,7 @@ test('a cache is calibrated on tokens: keys after RoPE in compressed-tensors, ou
         assert.ok(off < 1e-5, `${format}, ${name} of layer ${n}: off by ${off}`);
       }
     assert.ok(report.diagnostics.some(({ code, severity }) => code === 'cache-scales' && severity === 'note'));
-    assert.ok(!report.diagnostics.some(({ code }) => code === 'joined-layers'));
+    assert.ok(!report.diagnostics.some(({ code }) => code === 'fused-layers'));
     const { quantizationConfig: block } = await quantizer.plan(model, config, { format, calibrated: true });
     if (format === 'quark') assert.deepEqual(block.export.kv_cache_group, ['*k_proj', '*v_proj']);
     else assert.equal(block.kv_cache_scheme.strategy, 'tensor');

@@ -81,7 +81,7 @@ test('convert --json has the losses', async () => {
   assert.equal(document.config.layer_type_quant_config.Linear.weight.dtype, 'int8');
   assert.deepEqual(
     document.losses.map(({ code: name, where }) => [name, where]),
-    [['lost', '/module_qconfig_map/Linear/module_qconfig/weight_quant']],
+    [['option-lost', '/module_qconfig_map/Linear/module_qconfig/weight_quant']],
   );
 });
 

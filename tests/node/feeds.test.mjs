@@ -132,14 +132,14 @@ test('what does not fit is refused before anything runs, by the name of the arra
   for (const [file, code, where, pattern] of [
     [{ rate }, 'argument-invalid', 'x', /needs this input \(float32 \[2, 4\]\)/],
     [{ x, rate, y: x }, 'argument-invalid', 'y', /not an input.*x \(float32 \[2, 4\]\), rate \(int64 \[\]\)$/],
-    [{ x: float([2, 5]), rate }, 'shape-mismatch', 'x', /is \[2, 5\]; the input x takes \[2, 4\]/],
+    [{ x: float([2, 5]), rate }, 'shape-mismatch', 'x', /is \[2, 5\]; the input x needs \[2, 4\]/],
     [{ x: float([3, 4]), rate }, 'shape-mismatch', 'x', /is \[3, 4\]/],
     [{ x: float([0, 2, 4]), rate }, 'shape-mismatch', 'x', /no elements/],
     [
       { x: { dtype: 'F64', shape: [2, 4], data: new Float64Array(8) }, rate },
       'dtype-unsupported',
       'x',
-      /float64; the input x takes float32.*astype\("float32"\)/,
+      /float64; the input x needs float32.*astype\("float32"\)/,
     ],
     [
       { x: { dtype: 'BF16', shape: [2, 4], data: new Uint16Array(8) }, rate },

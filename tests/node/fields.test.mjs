@@ -36,7 +36,7 @@ test('no field of AMD Quark or of Brevitas is read and not applied: what is not 
 test('what has no effect at all would be found', () => {
   const row = { applied: [], refused: [], remark: [], silent: [{ value: 1, code: '' }] };
   assert.ok(isDropped(row));
-  assert.ok(!isDropped({ ...row, remark: [{ value: 2, code: 'ignored' }] }));
+  assert.ok(!isDropped({ ...row, remark: [{ value: 2, code: 'key-ignored' }] }));
   assert.ok(isNotApplied({ ...row, applied: [{ value: 1, code: '' }], remark: [{ value: 2, code: 'not-applied' }] }));
   const words = { ...row, applied: [{ value: 'a', code: '' }], values: ['a', 'b', 'c', 'd'] };
   assert.ok(!isDropped({ ...words, silent: [{ value: 'b', code: '' }] }), 'the default of an enumeration');

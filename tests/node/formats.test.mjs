@@ -123,7 +123,9 @@ test('what a dtype has no use for is ignored with a word, as in Quark', async (t
     [{ dtype: 'fp8_e4m3', zero_point_type: 'float32' }, 'zero_point_type'],
     [{ dtype: 'int8', scale_format: 'e8m0' }, 'scale_format'],
   ]) {
-    const found = quantizer.checkConfig({ global_quant_config: { weight } }).filter(({ code }) => code === 'ignored');
+    const found = quantizer
+      .checkConfig({ global_quant_config: { weight } })
+      .filter(({ code }) => code === 'key-ignored');
     assert.deepEqual(
       found.map(({ severity, where }) => [severity, where]),
       [['warning', `/global_quant_config/weight/${key}`]],

@@ -140,6 +140,8 @@ test('401, 403, 404 and 429 in words; of the list and of a file', async (t) => {
     quantizer.open('hf:org/model/other.safetensors', { hub: { endpoint } }),
     /other\.safetensors: is not in the repository; it has model\.safetensors/,
   );
+  // What looks like a file is one that is missing, not a model of the hub.
+  await assert.rejects(quantizer.open('models/typo.safetensors', { hub: { endpoint } }), /cannot be opened/);
   await assert.rejects(quantizer.open('hf:a/b/../c@', { hub: { endpoint } }), { code: 'source-invalid' });
 });
 

@@ -148,7 +148,7 @@ test('new values of small floats are written as BF16, and the report says so', a
   const source = safetensors({ 'a.weight': { dtype: 'F8_E4M3', shape: [32, 32], data: codes(32 * 32) } });
   const { report, header } = await written(t, source, int4);
   assert.equal(header['a.weight'].dtype, 'BF16');
-  assert.ok(report.diagnostics.some(({ code }) => code === 'dtype-widened'));
+  assert.ok(report.diagnostics.some(({ code }) => code === 'dtype-promoted'));
   const data = codes(32 * 32);
   const both = safetensors({
     'a.weight': { dtype: 'F8_E4M3', shape: [32, 32], data },
@@ -156,7 +156,7 @@ test('new values of small floats are written as BF16, and the report says so', a
   });
   const kept = await written(t, both, { ...int4, exclude: ['a'] });
   assert.equal(kept.header['a.weight'].dtype, 'F8_E4M3', 'what the config leaves out stays as it is');
-  assert.ok(!kept.report.diagnostics.some(({ code }) => code === 'dtype-widened'));
+  assert.ok(!kept.report.diagnostics.some(({ code }) => code === 'dtype-promoted'));
 });
 
 test('small floats are compared, too', async (t) => {

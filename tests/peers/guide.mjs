@@ -1,4 +1,4 @@
-// Markdown of tests/peers/results.json: web/docs/peers.md, and the table of runtimes between two marks in web/docs/formats.md.
+// Markdown of tests/peers/results.json: web/docs/peers.md, and the runtimes between two marks in web/docs/formats.md.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../setup/command.mjs';
@@ -24,6 +24,22 @@ function table(headers, rows) {
     ...others,
   ];
 }
+
+const lineWidth = 158;
+
+/** Text in lines of at most lineWidth; `first` begins the first one, the others are indented as far. */
+function wrapped(text, first = '') {
+  const lines = [first];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1);
+    const isEmpty = line.trim() === first.trim() && (lines.length === 1 || line.trim() === '');
+    if (line.length + 1 + word.length > lineWidth && !isEmpty) lines.push(' '.repeat(first.length) + word);
+    else lines[lines.length - 1] += (isEmpty ? '' : ' ') + word;
+  }
+  return lines;
+}
+
+const item = (text) => wrapped(text, '- ');
 
 /** Items in the order in which they are met, as Map of key to list. */
 const grouped = (items, keyOf) => {
@@ -63,45 +79,51 @@ function linesOf(cases) {
   });
 }
 
-/** The table of runtimes in formats.md. */
+/** The runtimes of formats.md: a heading each, and an item for each format and outcome. */
 export function runtimesOf({ rows }) {
-  const runtimes = rows.filter(({ cases }) => cases);
-  return table(
-    ['runtime, command, date', 'loads', 'does not load, with the runtime’s own text'],
-    runtimes.map((row) => {
+  return rows
+    .filter(({ cases }) => cases)
+    .flatMap((row) => {
       const { versions, date } = summaryOf(row);
-      const ofOutcomes = (...outcomes) => linesOf(row.cases.filter(({ outcome }) => outcomes.includes(outcome)));
-      const others = [
-        ...ofOutcomes('refused'),
-        ...ofOutcomes('differs').map((text) => `computes something else: ${text}`),
-        ...ofOutcomes('failed').map((text) => `**fails**: ${text}`),
+      const ofOutcome = (outcome, said) =>
+        linesOf(row.cases.filter((one) => one.outcome === outcome)).flatMap((text) => item(`${said} ${cell(text)}`));
+      return [
+        `#### ${versions}`,
+        '',
+        `\`npm run test:peers -- ${row.peer}\`, ${date}:`,
+        '',
+        ...ofOutcome('loads', 'loads'),
+        ...ofOutcome('refused', 'does not load'),
+        ...ofOutcome('differs', 'computes something else:'),
+        ...ofOutcome('failed', '**fails**:'),
+        '',
       ];
-      const named = `${versions}, \`npm run test:peers -- ${row.peer}\`, ${date}`;
-      return [named, ofOutcomes('loads').join('. '), others.join('. ')];
-    }),
-  );
+    })
+    .slice(0, -1);
 }
 
 const shareText = (share) => (share === null || share === undefined ? '' : share === 0 ? '0' : share.toExponential(1));
 const tokensText = (isEqual) => (isEqual === undefined ? '' : isEqual ? 'equal' : 'differ');
 
 function sectionOf({ peer, what, note, cases, explained, random }, versions) {
-  const title = [`## ${peer}: ${what}`, '', [versions, random && `\`${random}\``, note].filter(Boolean).join('. ')];
+  const origin = [versions, random && `\`${random}\``, note].filter(Boolean).join('. ');
+  const title = [`## ${peer}: ${what}`, '', ...wrapped(origin)];
   if (!cases)
-    return [...title, ...(explained.length > 0 ? ['', ...explained.map((text) => `- ${cell(text)}`)] : []), ''];
-  const headers = ['format', 'preset', 'model', 'dtype', 'outcome', 'difference', 'bound', 'tokens', 'date'];
-  const lines = cases.map((one) => [
+    return [...title, ...(explained.length > 0 ? ['', ...explained.flatMap((text) => item(cell(text)))] : []), ''];
+  const headers = ['format', 'preset', 'outcome', 'difference', 'bound', 'tokens'];
+  const texts = [...new Set(cases.map(({ text }) => text).filter(Boolean))];
+  const notes = texts.flatMap((text, i) => wrapped(cell(text), `${i + 1}. `));
+  const lineOf = (one) => [
     one.format + (one.way ? `, ${one.way}` : ''),
     one.preset,
-    one.model,
-    one.dtype,
-    one.outcome + (one.text ? `: ${one.text}` : ''),
+    one.outcome + (one.text ? ` (${texts.indexOf(one.text) + 1})` : ''),
     shareText(one.share),
     shareText(one.share === null ? null : one.bound),
     tokensText(one.tokens),
-    one.date,
-  ]);
-  return [...title, '', ...table(headers, lines), ''];
+  ];
+  const models = grouped(cases, ({ model, dtype, date }) => `${model} in ${dtype}, ${date}`);
+  const tables = [...models].flatMap(([model, found]) => ['', `${model}:`, '', ...table(headers, found.map(lineOf))]);
+  return [...title, ...tables, ...(notes.length > 0 ? ['', ...notes] : []), ''];
 }
 
 /** web/docs/peers.md. */
@@ -116,16 +138,20 @@ export function peersOf({ rows }) {
     '',
     '# Compared with other tools',
     '',
-    '`npm run test:peers` writes this page and the table of runtimes in [Formats](formats.md#what-was-seen-to-load) from what the tools themselves',
+    '`npm run test:peers` writes this page and the runtimes in [Formats](formats.md#what-was-seen-to-load) from what the tools themselves',
     'answered. A run of one tool changes only its rows; the others keep their date.',
     '',
     'passed: the same. meant: differs for a reason that is listed. refused: one of the two refuses it for a reason that is listed.',
     '',
-    ...table(
-      ['tool', 'what', 'passed', 'meant', 'refused', 'failed', 'date'],
-      summaries.map((row) => [row.versions, row.what, row.passed, row.meant, row.refused, row.failed, row.date]),
-    ),
-    '',
+    ...[...grouped(summaries, ({ versions }) => versions)].flatMap(([versions, found]) => [
+      `${versions}:`,
+      '',
+      ...table(
+        ['what', 'passed', 'meant', 'refused', 'failed', 'date'],
+        found.map((row) => [row.what, row.passed, row.meant, row.refused, row.failed, row.date]),
+      ),
+      '',
+    ]),
     'Below, `difference` and `bound` are shares of the largest logit.',
     '',
     ...rows.flatMap((row, i) => sectionOf(row, summaries[i].versions)),
@@ -134,7 +160,7 @@ export function peersOf({ rows }) {
     .trimEnd()}\n`;
 }
 
-/** formats.md with the table of `results`. */
+/** formats.md with the runtimes of `results`. */
 export function formatsOf(markdown, results) {
   const [begin, end] = marks.map((mark) => markdown.indexOf(mark));
   if (begin < 0 || end < begin) throw new Error(`web/docs/formats.md has not the lines ${marks.join(' and ')}`);

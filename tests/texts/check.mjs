@@ -1,4 +1,5 @@
-// node tests/texts/check.mjs [FOLDER...]: the phrases of phrases.mjs in sources, help, page and Markdown. Part of `npm run lint`.
+// node tests/texts/check.mjs [FOLDER...]: the phrases of phrases.mjs in sources, help, page and Markdown, and
+// lines of Markdown over 160 columns. Part of `npm run lint`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../setup/command.mjs';
@@ -6,6 +7,8 @@ import { filesBelow } from '../setup/source_files.mjs';
 import { exceptions, phrases } from './phrases.mjs';
 
 const kinds = /\.(cpp|h|def|ts|tsx|mjs|js|html|css|md|json)$/;
+const mostColumns = 160;
+/** Texts of these are checked where they are written. */
 const generated = /^web\/lib\/generated\/|^web\/licences\/|^web\/docs\/(peers|fields)\.md$/;
 
 function textFiles(folders) {
@@ -49,12 +52,30 @@ function findingsOf(file, used) {
   return findings;
 }
 
+/** Lines of Markdown that are too long to read as text; code keeps its lines. */
+function longLines(file) {
+  let isCode = false;
+  return readFileSync(join(root, file), 'utf8')
+    .split('\n')
+    .flatMap((text, i) => {
+      if (text.startsWith('```')) isCode = !isCode;
+      if (isCode || text.length <= mostColumns) return [];
+      return [`${file}:${i + 1}: ${text.length} columns; wrap the line, or make a list of the table`];
+    });
+}
+
 const folders = process.argv.slice(2);
 const used = new Set();
 const findings = textFiles(folders).flatMap((file) => findingsOf(file, used));
 for (const { file, line, phrase, instead, text } of findings)
   process.stdout.write(`${file}:${line}: "${phrase}": write ${instead}\n    ${text}\n`);
+const long = (folders.length > 0 ? [] : [...textFiles([]), ...filesBelow('web/docs', /\.md$/)])
+  .filter((file, i, all) => file.endsWith('.md') && all.indexOf(file) === i)
+  .flatMap(longLines);
+for (const text of long) process.stdout.write(`${text}\n`);
 const unused = folders.length > 0 ? [] : exceptions.filter((exception) => !used.has(exception));
 for (const { file, text } of unused) process.stdout.write(`${file}: nothing needs the exception for "${text}"\n`);
-process.stdout.write(`texts: ${findings.length} phrases, ${unused.length} exceptions without use\n`);
-process.exitCode = findings.length + unused.length > 0 ? 1 : 0;
+process.stdout.write(
+  `texts: ${findings.length} phrases, ${unused.length} exceptions without use, ${long.length} long lines of Markdown\n`,
+);
+process.exitCode = findings.length + unused.length + long.length > 0 ? 1 : 0;

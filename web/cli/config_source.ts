@@ -105,7 +105,7 @@ export async function configFor(
     const more = losses.length > 1 ? ` (and ${losses.length - 1} more)` : '';
     throw new CommandError(
       'config-invalid',
-      `a ${dialect} config cannot take --exclude and --layer: ${first.message}${more}`,
+      `a ${dialect} config cannot be combined with --exclude and --layer: ${first.message}${more}`,
       {
         where: first.where,
         hint: 'convert it first (wasmquant config convert --to quark), read what is lost, and use the result',

@@ -43,7 +43,7 @@ function architectureOf(model: Model): string {
 }
 
 /** `safetensors, 3 files, 5.15 MB, LlamaForCausalLM`. */
-export function modelText(model: Model): string {
+export function modelSummary(model: Model): string {
   const parts = [
     model.format,
     plural(model.files.length, 'file'),

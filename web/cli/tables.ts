@@ -30,6 +30,8 @@ interface Measured<Row> extends Column<Row> {
 const kGap = '  ';
 /** Prose is never cut below this many characters; a narrower terminal wraps. */
 const kLeastProse = 24;
+/** Likewise for other text, which is cut in the middle. */
+const kLeastName = 10;
 
 /** Cuts to `width` characters, the last an ellipsis. */
 export function cut(text: string, width: number): string {
@@ -38,27 +40,51 @@ export function cut(text: string, width: number): string {
   return characters.length <= width ? text : `${characters.slice(0, Math.max(0, width - 1)).join('')}…`;
 }
 
+/** Cuts names in the middle: what tells them apart is at both ends. */
+function cutName(text: string, width: number): string {
+  const characters = [...text];
+  if (characters.length <= width) return text;
+  const front = Math.ceil((width - 1) / 2);
+  return `${characters.slice(0, front).join('')}…${characters.slice(characters.length - (width - 1 - front)).join('')}`;
+}
+
 function pad(text: string, width: number, align: 'left' | 'right' | undefined): string {
   const space = ' '.repeat(Math.max(0, width - [...text].length));
   return align === 'right' ? space + text : text + space;
 }
 
-/** Drops spare columns, then narrows prose, until a line has at most `room` characters or nothing is left to cut. */
-function fit<Row>(columns: Measured<Row>[], room: number): Measured<Row>[] {
-  const excess = columns.reduce((sum, column) => sum + column.width + kGap.length, -kGap.length) - room;
-  if (excess <= 0) return columns;
-  const prose = columns.find((column) => column.prose && column.width > kLeastProse);
-  if (prose && prose.width - excess >= kLeastProse) {
-    return columns.map((column) => (column === prose ? { ...column, width: column.width - excess } : column));
+const widthOf = <Row>(columns: Measured<Row>[]) =>
+  columns.reduce((sum, column) => sum + column.width + kGap.length, -kGap.length);
+
+/** Narrows the widest of some columns until a line has at most `room` characters, or all have `least`. */
+function narrowed<Row>(
+  columns: Measured<Row>[],
+  room: number,
+  least: number,
+  isNarrowed: (column: Measured<Row>) => boolean,
+): Measured<Row>[] {
+  for (let narrower = columns; ; ) {
+    const excess = widthOf(narrower) - room;
+    const [widest, next] = narrower.filter(isNarrowed).sort((a, b) => b.width - a.width);
+    if (excess <= 0 || !widest || widest.width <= least) return narrower;
+    const width = Math.max(least, widest.width - excess, (next?.width ?? 0) - 1);
+    narrower = narrower.map((column) => (column === widest ? { ...column, width } : column));
   }
-  const spares = columns.filter((column) => column.spare !== undefined).sort((a, b) => (a.spare ?? 0) - (b.spare ?? 0));
-  if (spares.length > 0) {
+}
+
+/** Narrows prose, then drops spare columns, then cuts names in the middle, until a line has at most `room` characters. */
+function fit<Row>(columns: Measured<Row>[], room: number): Measured<Row>[] {
+  const narrow = narrowed(columns, room, kLeastProse, ({ prose }) => prose === true);
+  if (widthOf(narrow) <= room) return narrow;
+  const [spare] = columns
+    .filter((column) => column.spare !== undefined)
+    .sort((a, b) => (a.spare ?? 0) - (b.spare ?? 0));
+  if (spare)
     return fit(
-      columns.filter((column) => column !== spares[0]),
+      columns.filter((column) => column !== spare),
       room,
     );
-  }
-  return columns.map((column) => (column === prose ? { ...column, width: kLeastProse } : column));
+  return narrowed(narrow, room, kLeastName, ({ align }) => align !== 'right');
 }
 
 /** Lines of a table with a dimmed title line. Empty columns are omitted. */
@@ -78,7 +104,8 @@ export function table<Row>(rows: Row[], columns: Column<Row>[], options: TableOp
   const body = rows.map((row, index) =>
     line(
       shown.map((column, position) => {
-        const text = cut(column.texts[index] ?? '', column.width);
+        const whole = column.texts[index] ?? '';
+        const text = column.prose ? cut(whole, column.width) : cutName(whole, column.width);
         const last = position + 1 === shown.length && column.align !== 'right';
         const cell = last ? text : pad(text, column.width, column.align);
         return column.paint ? column.paint(row)(cell) : cell;

@@ -1,3 +1,4 @@
+// The loop over columns, a strip of rows at a time, and the sums of the inputs that it needs.
 #include "algorithms/rounding/gpfq.h"
 
 #include <algorithm>

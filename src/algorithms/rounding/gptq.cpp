@@ -1,3 +1,4 @@
+// The loop over blocks of columns, strips of rows inside each block, and the order of columns (act-order).
 #include "algorithms/rounding/gptq.h"
 
 #include <algorithm>

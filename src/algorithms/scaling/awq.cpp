@@ -1,3 +1,4 @@
+// The search for the exponent of the scales, then the search for the clipping of each group.
 #include "algorithms/scaling/awq.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Which specs the format can store, the layout of a weight, and the quantization_config of the written layers.
 #include "checkpoint/compressed_tensors/compressed_tensors.h"
 
 #include <algorithm>
@@ -206,7 +207,7 @@ std::string CompressedTensors::stacked_experts_limit(const families::ModelFamily
                  family.model_type.empty() ? std::string("unknown") : family.model_type);
 }
 
-bool CompressedTensors::hides_weight(const LayerOutcome& layer) const {
+bool CompressedTensors::packs_weight_tensor(const LayerOutcome& layer) const {
   const QuantizationSpec& spec = layer.weight->front();
   if (info_of(spec.dtype).is_plain_cast()) return false;
   const Compressor compressor = compressor_of(spec, layer.is_unpacked);

@@ -57,7 +57,7 @@ class CompressedTensors final : public CheckpointFormat {
     return stages.front().scale_format != ScaleFormat::float32;
   }
   bool joins_blocks() const noexcept override { return true; }
-  bool hides_weight(const LayerOutcome& layer) const override;
+  bool packs_weight_tensor(const LayerOutcome& layer) const override;
   /// `ignore` names every unquantized Linear module of the loaded model under both of its names, towers and experts by
   /// one pattern each if all of their layers are unquantized, and heads without a tensor because they are tied. Of
   /// several groups, that of the experts has a pattern; experts that are not quantized get a group of fp8, which

@@ -1,3 +1,4 @@
+// Experts that the loader merges and layers that it splits: what it cannot load, and the release that can.
 #include "checkpoint/compressed_tensors/converted_weights.h"
 
 #include "checkpoint/compressed_tensors/compressors.h"
@@ -104,7 +105,7 @@ std::optional<LoaderLimit> split_limit(const List<LayerOutcome>& layers, const C
                 "model where that layer is not quantized to 8 bits with a scale per channel",
                 row->sources, families::next_word(targets)),
         other == nullptr ? "write quark, gptq or fake-quantized"
-                         : "take int8 or fp8_per_channel for it, or write quark, "
+                         : "use int8 or fp8_per_channel for it, or write quark, "
                            "gptq or fake-quantized",
         false};
   }

@@ -38,7 +38,7 @@ std::optional<LoaderLimit> zero_point_limit(const List<LayerOutcome>& layers) {
         text_of("transformers reads the zero points of {} only where all layers have one scheme, and this one has "
                 "another",
                 packed->layer),
-        "load the file with vLLM; or give all layers one spec, leave those that differ, or take int4 and int8, which "
+        "load the file with vLLM; or give all layers one spec, exclude those that differ, or use int4 and int8, which "
         "have no zero points and may be mixed",
         false, false};
   }

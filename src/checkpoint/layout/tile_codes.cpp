@@ -1,3 +1,4 @@
+// Packing and unpacking by the storage of codes: words along rows or columns, bit streams, pairs of rows, bytes.
 #include "checkpoint/layout/tile_codes.h"
 
 #include <cstring>

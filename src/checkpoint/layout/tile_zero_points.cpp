@@ -1,3 +1,4 @@
+// Packing and unpacking; the rows of the scale matrix are separate streams of words.
 #include "checkpoint/layout/tile_zero_points.h"
 
 #include <algorithm>

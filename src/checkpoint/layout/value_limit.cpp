@@ -1,3 +1,4 @@
+// The limit of each dtype of values and scales, and which weights are beyond it.
 #include "checkpoint/layout/value_limit.h"
 
 #include <algorithm>

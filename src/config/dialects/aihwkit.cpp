@@ -117,14 +117,14 @@ class AihwkitParser {
       config_.exclude.push_back(excluded[i].as_string());
       config_.exclude_where.push_back(text_of("{}/{}", at("excluded_modules"), i));
       if (is_glob(excluded[i].as_string()))
-        out_.warning_in("exact-names", config_.exclude_where.back(), nullptr,
+        out_.warning_in("names-matched-exactly", config_.exclude_where.back(), nullptr,
                         "name the module, or the one that contains what you mean",
                         "aihwkit compares names exactly; patterns do not work here");
     }
     if (source_["append_default_conversions"].as_bool()) {
       append_default_conversions(standard);
     } else if (given_.find("default_qconfig") != nullptr) {
-      out_.warning_in("default-inert", config_.where, "default_qconfig",
+      out_.warning_in("default-has-no-effect", config_.where, "default_qconfig",
                       "add \"append_default_conversions\": true, or fill module_qconfig_map",
                       "default_qconfig does nothing by itself: it is a template for append_default_conversions");
     }
@@ -183,7 +183,7 @@ class AihwkitParser {
       if (name != text_of("Quant{}", known)) continue;
       if (by_class && known != type)
         out_.error("value-invalid", pointer_to(where, "quantized_module"),
-                   text_of("{} takes the place of {}, not of {}", name, known, type), text_of("Quant{} does", type));
+                   text_of("{} replaces {}, not {}", name, known, type), text_of("Quant{} does", type));
       return known;
     }
     if (!by_class || name != text_of("Quant{}", type))

@@ -160,7 +160,7 @@ class BrevitasParser {
       unsupported(where, "qscheme", text_of("{} does not exist here", qscheme),
                   use == Use::weight ? "use per_tensor or per_channel" : "use per_tensor");
     } else if (per_channel && use == Use::input) {
-      out_.warning_in("ignored", where, "qscheme", "leave the key out", "inputs are always per_tensor");
+      out_.warning_in("key-ignored", where, "qscheme", "leave the key out", "inputs are always per_tensor");
       per_channel = false;
     }
     set_rows(spec, per_channel);
@@ -176,7 +176,7 @@ class BrevitasParser {
 
   void read_integer(const json::Value& value, const std::string& where, QuantizationSpec& spec) {
     for (const char* key : {"exponent_bit_width", "mantissa_bit_width"})
-      if (!value[key].is_null()) out_.warning_in("ignored", where, key, nullptr, "int_quant has no such width");
+      if (!value[key].is_null()) out_.warning_in("key-ignored", where, key, nullptr, "int_quant has no such width");
     const std::string at = pointer_to(where, "bit_width");
     const int64_t bits = value["bit_width"].as_integer();
     if (bits < 2) {
@@ -227,7 +227,7 @@ class BrevitasParser {
       json::Value standard;
       if (key.standard != nullptr) standard = std::move(*json::parse(key.standard));
       if (!(value[key.name] == standard))
-        out_.warning_in("ignored", pointer_to(where, key.name), nullptr, "leave the key out",
+        out_.warning_in("key-ignored", pointer_to(where, key.name), nullptr, "leave the key out",
                         "{} of a bias: biases are per tensor, symmetric, with the scale of input times weight", name);
     }
     out_.error_in("not-implemented", where, nullptr, "remove the key: biases stay as they are",

@@ -195,12 +195,13 @@ class CompressedTensorsParser {
                 pointer_to(where, "strategy"), "one scale per attention head is not known here", ""});
     }
     if (strategy != "block" && !value["block_structure"].is_null())
-      out_.warning_in("ignored", where, "block_structure", "leave the key out", "it only applies to strategy block");
+      out_.warning_in("key-ignored", where, "block_structure", "leave the key out",
+                      "it only applies to strategy block");
     if (!value["scale_dtype"].is_null() && spec.scale_format == ScaleFormat::float32)
-      out_.warning_in("ignored", where, "scale_dtype", "leave the key out",
+      out_.warning_in("key-ignored", where, "scale_dtype", "leave the key out",
                       "scales are stored in the dtype of the weight; only groups of uint8 scales are read as e8m0");
     if (is_weight && !(value["dynamic"].is_bool() && !value["dynamic"].as_bool()))
-      out_.warning_in("ignored", where, "dynamic", "leave the key out",
+      out_.warning_in("key-ignored", where, "dynamic", "leave the key out",
                       "weights are quantized once, with scales that are stored");
     if (spec.qscheme != QScheme::per_group && !group.is_null() && group.as_integer() > 0)
       out_.error_in("value-invalid", where, "group_size", "set it to null", "group_size has no effect with strategy {}",

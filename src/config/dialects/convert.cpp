@@ -1,3 +1,4 @@
+// A config of any dialect written in Quark's keys, and the comparisons that find what the target cannot express.
 #include "config/dialects/convert.h"
 
 #include "config/dialects/write.h"
@@ -147,7 +148,7 @@ class QuarkWriter {
     if (from == Dialect::gptq || from == Dialect::awq) {
       const bool gptq = from == Dialect::gptq;
       json::Value& value = step(gptq ? "gptq" : "awq");
-      conversion_.losses().add({Severity::note, "lost", conversion_.config().where,
+      conversion_.losses().add({Severity::note, "option-lost", conversion_.config().where,
                                 text_of("the block says that a file was made by {}, and is rounded to nearest itself: "
                                         "the converted config asks for the algorithm, which needs calibration",
                                         name_of(from)),
@@ -213,7 +214,7 @@ void Conversion::add_loss(const std::string& where, const char* pattern, message
   std::string text = message::write(pattern, values);
   for (const Diagnostic& known : losses_.items())
     if (known.where == where && known.message == text) return;
-  losses_.add({Severity::warning, "lost", where, std::move(text), ""});
+  losses_.add({Severity::warning, "option-lost", where, std::move(text), ""});
 }
 
 bool Conversion::is_one_step(const Stages& stages, const std::string& where) {
@@ -333,7 +334,7 @@ static bool has_groups(Dialect dialect) noexcept { return dialect != Dialect::ai
 static void carry_own_keys(const Config& config, Conversion& conversion, Dialect to, json::Value& written) {
   const auto carry = [&](const char* key, json::Value value) {
     written.set(key, std::move(value));
-    conversion.losses().add({Severity::note, "lost", text_of("{}/{}", config.where, key),
+    conversion.losses().add({Severity::note, "option-lost", text_of("{}/{}", config.where, key),
                              text_of("only this library understands {}; other readers of {} do not", key, name_of(to)),
                              ""});
   };
@@ -366,7 +367,7 @@ Converted convert(const Config& config, Dialect to) {
       written = write_compressed_tensors(conversion);
       break;
     default:
-      written = write_uniform(conversion, to);
+      written = write_gptq_awq(conversion, to);
   }
   if (to != Dialect::quark && !written.is_null()) carry_own_keys(config, conversion, to, written);
   return {std::move(written), conversion.losses().take()};

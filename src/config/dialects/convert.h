@@ -14,7 +14,7 @@ namespace wasmquant::config {
 /// A converted config and its losses.
 struct Converted {
   json::Value config;
-  List<Diagnostic> losses;  // warnings with code "lost", located in the source config
+  List<Diagnostic> losses;  // warnings with code "option-lost", located in the source config
 };
 
 /// To its own dialect: the config with defaults filled in and current key names.
@@ -80,7 +80,7 @@ json::Value write_aihwkit(Conversion& conversion);
 json::Value write_brevitas(Conversion& conversion);
 json::Value write_compressed_tensors(Conversion& conversion);
 /// gptq or awq
-json::Value write_uniform(Conversion& conversion, Dialect to);
+json::Value write_gptq_awq(Conversion& conversion, Dialect to);
 /// A glob of this library as a regular expression that matches whole names.
 std::string regex_of(std::string_view pattern);
 /// A pattern that matches exactly this name.

@@ -77,7 +77,7 @@ Config parse_dialect(Dialect dialect, const json::Value& block, const std::strin
     case Dialect::gguf:
       return parse_gguf(block, where, out);
     default:
-      return parse_uniform(dialect, block, where, out);
+      return parse_gptq_awq(dialect, block, where, out);
   }
 }
 

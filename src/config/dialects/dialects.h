@@ -48,7 +48,7 @@ Config parse_brevitas(const json::Value& value, const std::string& where, Diagno
 /// The quantization_config of a compressed-tensors model.
 Config parse_compressed_tensors(const json::Value& value, const std::string& where, DiagnosticList& out);
 /// The quantization_config of a GPTQ, AWQ or fp8 model: one spec for all layers, and exceptions.
-Config parse_uniform(Dialect dialect, const json::Value& value, const std::string& where, DiagnosticList& out);
+Config parse_gptq_awq(Dialect dialect, const json::Value& value, const std::string& where, DiagnosticList& out);
 
 /// The signed or unsigned integer dtype with that many bits; if there is none, adds a diagnostic at `where`.
 std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::string& where, DiagnosticList& out);

@@ -244,7 +244,7 @@ const Keys& uniform_keys(Dialect dialect) noexcept {
   return dialect == Dialect::gptq ? kGptq : dialect == Dialect::awq ? kAwq : kFp8;
 }
 
-Config parse_uniform(Dialect dialect, const json::Value& value, const std::string& where, DiagnosticList& out) {
+Config parse_gptq_awq(Dialect dialect, const json::Value& value, const std::string& where, DiagnosticList& out) {
   return HfParser(dialect, where, out).parse(value);
 }
 

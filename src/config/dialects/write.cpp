@@ -1,3 +1,4 @@
+// One function for each object of Quark's config, from specs up to the whole.
 #include "config/dialects/write.h"
 
 #include <string>

@@ -27,7 +27,7 @@ class GroupWriter {
       linear |= entry.kind == Entry::Kind::type && entry.name == "Linear";
       if (entry.kind == Entry::Kind::global) {
         if (!linear) add(entry, "Linear");
-        conversion_.losses().add({Severity::note, "lost", entry.where,
+        conversion_.losses().add({Severity::note, "option-lost", entry.where,
                                   "of the classes that a global config covers, only Linear is written", ""});
       } else {
         add(entry, entry.kind == Entry::Kind::pattern ? text_of("re:{}", regex_of(entry.name)) : entry.name);
@@ -95,7 +95,7 @@ class GroupWriter {
       return nullptr;
     }
     if (spec.qscheme == QScheme::per_group && spec.group_size == -1)
-      conversion_.losses().add({Severity::note, "lost", where,
+      conversion_.losses().add({Severity::note, "option-lost", where,
                                 "groups of whole rows are written as channels, which have the same scales", ""});
     const bool token = spec.qscheme == QScheme::per_channel && spec.is_dynamic;
     if (token) spec.ch_axis = 0;
@@ -106,7 +106,7 @@ class GroupWriter {
     if (!is_min_max(spec)) conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
     if (dtype.is_integer && dtype.is_signed && !spec.symmetric)
       conversion_.losses().add(
-          {Severity::note, "lost", where,
+          {Severity::note, "option-lost", where,
            text_of("integers with zero points have one spelling there: {} is read back as u{}, the same grid",
                    dtype.name, dtype.name),
            ""});
@@ -120,9 +120,9 @@ class GroupWriter {
   json::Array ignore_;
 };
 
-class UniformWriter {
+class GptqAwqWriter {
  public:
-  UniformWriter(Conversion& conversion, Dialect to) : conversion_(conversion), to_(to) {}
+  GptqAwqWriter(Conversion& conversion, Dialect to) : conversion_(conversion), to_(to) {}
 
   json::Value write() {
     const Entry* global = nullptr;
@@ -155,7 +155,7 @@ class UniformWriter {
     if (covers_more_ && out["group_size"].as_integer() > 0) {
       out.set("indivisible_groups", "fallback");
       conversion_.losses().add(
-          {Severity::note, "lost", global->where,
+          {Severity::note, "option-lost", global->where,
            text_of("the scheme covers more layers in {}: those whose rows its groups do not divide "
                    "get smaller groups or one scale a row here (indivisible_groups)",
                    name_of(to_)),
@@ -213,7 +213,7 @@ class UniformWriter {
     for (size_t i = 0; i < items.size(); ++i) {
       const std::string& name = items[i]["name"].as_string();
       if (name == "gptq" || name == "GPTQ")
-        conversion_.losses().add({Severity::note, "lost", text_of("{}/algo_config/{}", config.where, i),
+        conversion_.losses().add({Severity::note, "option-lost", text_of("{}/algo_config/{}", config.where, i),
                                   "a block of gptq says that a file was made by it: taken as a config, it rounds to "
                                   "nearest",
                                   ""});
@@ -258,6 +258,6 @@ class UniformWriter {
 }  // namespace
 
 json::Value write_compressed_tensors(Conversion& conversion) { return GroupWriter(conversion).write(); }
-json::Value write_uniform(Conversion& conversion, Dialect to) { return UniformWriter(conversion, to).write(); }
+json::Value write_gptq_awq(Conversion& conversion, Dialect to) { return GptqAwqWriter(conversion, to).write(); }
 
 }  // namespace wasmquant::config

@@ -1,3 +1,5 @@
+// Words in module names that tell embeddings, norms and linear layers apart, and the rules by the number of
+// dimensions.
 #include "config/match/layer_type.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Patterns are parsed into literals and sets once; a name is matched without backtracking into earlier stars.
 #include "config/match/name_match.h"
 
 #include "core/list.h"

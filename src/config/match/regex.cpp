@@ -1,3 +1,4 @@
+// Expressions become steps with relative jumps; a name is matched by following all of them at once, in bounded time.
 #include "config/match/regex.h"
 
 #include <algorithm>

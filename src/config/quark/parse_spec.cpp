@@ -25,7 +25,7 @@ std::optional<QuantizationSpec> SpecParser::parse() {
 }
 
 void SpecParser::ignored(const char* key, const std::string& message) {
-  in_.warning("ignored", key, message, "leave the key out");
+  in_.warning("key-ignored", key, message, "leave the key out");
 }
 
 void SpecParser::unsupported(DiagnosticCode code, const char* key, const std::string& message,

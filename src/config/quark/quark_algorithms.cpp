@@ -1,3 +1,4 @@
+// The rows of fields of each algorithm, and the checks between them and against the weight spec.
 #include "config/quark/quark_algorithms.h"
 
 #include <algorithm>
@@ -59,7 +60,7 @@ class Checker {
         problem(key, "expected a number that is not negative");
     if (row->is_calibrated) check_against_weights();
     if (!row->is_applied)
-      out_.error_in("not-implemented", where_, nullptr, "remove the entry, or take gptq or awq", "there is no {q} here",
+      out_.error_in("not-implemented", where_, nullptr, "remove the entry, or use gptq or awq", "there is no {q} here",
                     name->as_string());
   }
 

@@ -100,7 +100,7 @@ void SpecParser::read_scale_format() {
   } else if (is_mx_ && format != ScaleFormat::e8m0) {
     in_.error("value-invalid", "scale_format", text_of("dtype mx has e8m0 scales, not {}", name), "leave the key out");
   } else if (dtype_known_ && !is_mx_ && dtype.is_integer && format != ScaleFormat::float32) {
-    in_.warning("ignored", "scale_format",
+    in_.warning("key-ignored", "scale_format",
                 text_of("scale_format {} only applies to floating dtypes, not {}", name, dtype.name),
                 "for MX integers use dtype mx with mx_element_dtype int8");
     format = ScaleFormat::float32;

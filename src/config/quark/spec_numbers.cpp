@@ -1,3 +1,4 @@
+// The table of keys, and one reader and one writer for `grid` and for `observer_options`.
 #include "config/quark/spec_numbers.h"
 
 #include "config/reading/object_reader.h"

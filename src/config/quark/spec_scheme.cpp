@@ -80,7 +80,7 @@ void SpecParser::read_plain_cast() {
   }
   const std::string_view dtype = info_of(spec_.dtype).name;
   if (!others.empty())
-    in_.out().warning("ignored", in_.where(), text_of("{} is a plain cast and ignores: {}", dtype, others),
+    in_.out().warning("key-ignored", in_.where(), text_of("{} is a plain cast and ignores: {}", dtype, others),
                       "give only the dtype");
 }
 

@@ -121,7 +121,7 @@ void SpecParser::read_numbers() {
   if (spec_.observer_options.weighted && method != ObserverMethod::per_scale_mse &&
       method != ObserverMethod::half_quadratic && !(refit != nullptr && refit->as_bool()))
     in_.error("value-invalid", "observer_options", text_of("{} weighs no errors", info_of(spec_.observer).name),
-              "take PerGroupMSEObserver, PerChannelMSEObserver, HQQObserver or PerChannelHQQObserver");
+              "use PerGroupMSEObserver, PerChannelMSEObserver, HQQObserver or PerChannelHQQObserver");
 }
 
 void SpecParser::read_dynamic() {

@@ -1,3 +1,4 @@
+// Matching members to keys, and the messages for keys, words and patterns that do not fit.
 #include "config/reading/object_reader.h"
 
 #include "config/match/edit_distance.h"

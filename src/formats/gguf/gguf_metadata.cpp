@@ -1,3 +1,4 @@
+// Values are decoded from and appended to raw little-endian bytes.
 #include "formats/gguf/gguf_metadata.h"
 
 #include <bit>

@@ -56,7 +56,7 @@ class HeaderScan {
     }
     const uint64_t end = at_ + bytes;
     if (end > kMaxHeaderBytes) {
-      fail(ErrorCode::file_too_large, "the header takes more than {} bytes", kMaxHeaderBytes);
+      fail(ErrorCode::file_too_large, "the header needs more than {} bytes", kMaxHeaderBytes);
       return nullptr;
     }
     if (end > prefix_bytes_) {

@@ -44,7 +44,7 @@ Result<uint64_t> tensor_bytes(GgmlType type, std::span<const uint64_t> shape, st
   }
   const uint64_t blocks = elements / info.block;
   if (blocks > (kLimit - 1) / info.block_bytes)
-    return error_at(ErrorCode::file_too_large, name, "the tensor takes 2^63 bytes or more");
+    return error_at(ErrorCode::file_too_large, name, "the tensor needs 2^63 bytes or more");
   return blocks * info.block_bytes;
 }
 

@@ -1,3 +1,4 @@
+// A reader and a writer for each of the two formats; sums are checked before use.
 #include "formats/gguf/imatrix.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// A parser of the header's dict, which accepts the three keys and nothing else.
 #include "formats/numpy/npy.h"
 
 #include <optional>

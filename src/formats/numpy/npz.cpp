@@ -1,3 +1,4 @@
+// A reader that asks for the end of the archive, the directory, then the header of each entry.
 #include "formats/numpy/npz.h"
 
 #include <algorithm>
@@ -165,7 +166,7 @@ Status Reader::read_directory(std::span<const uint8_t> bytes) {
     if (entry.method == kDeflated) {
       if (entry.bytes > kMaxInflatedBytes - inflated)
         return error_at(ErrorCode::file_too_large, shown_name(entry.name),
-                        "with this one, the archive's compressed arrays take more than {} bytes of memory; save them "
+                        "with this one, the archive's compressed arrays need more than {} bytes of memory; save them "
                         "with numpy.savez, without compression",
                         kMaxInflatedBytes);
       inflated += entry.bytes;

@@ -1,3 +1,4 @@
+// Reads a model's skeleton: nodes, attributes, tensors and graphs, without the values of tensors.
 #include <bit>
 
 #include "core/message.h"

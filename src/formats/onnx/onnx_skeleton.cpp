@@ -98,7 +98,7 @@ Status Skeleton::feed(std::span<const uint8_t> bytes) {
     }
     if (kept_.size() + head.bytes + kMaxTextBytes > kMaxKeptBytes || gaps_.size() >= kMaxGaps)
       return error_at(ErrorCode::file_too_large, text_of("byte {}", at_),
-                      "without the data of its tensors the model takes more than {} bytes", kMaxKeptBytes);
+                      "without the data of its tensors the model has more than {} bytes", kMaxKeptBytes);
     kept_.append(reinterpret_cast<const char*>(here.data()), head.bytes);
     at_ += head.bytes;
     TRY_VOID(enter(head));

@@ -1,3 +1,4 @@
+// Scopes resolve names of nested graphs; a second pass lists the nodes that use each tensor.
 #include "formats/onnx/onnx_uses.h"
 
 #include <algorithm>

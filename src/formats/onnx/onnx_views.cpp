@@ -1,3 +1,4 @@
+// One rule for each node that passes a weight on; the axes are kept in the order in which consumers see them.
 #include "formats/onnx/onnx_views.h"
 
 #include <cstring>

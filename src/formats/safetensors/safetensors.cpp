@@ -92,7 +92,7 @@ Result<FileIndex> read_index(std::span<const uint8_t> prefix, uint64_t file_byte
   TRY(missing, need(prefix, file_bytes));
   if (missing.bytes > 0)
     return error_at(ErrorCode::file_truncated, text_of("byte {}", prefix.size()),
-                    "the header takes the first {} bytes, only {} were read", missing.bytes, prefix.size());
+                    "the header has {} bytes, but only {} were read", missing.bytes, prefix.size());
   const uint64_t header_bytes = read_u64(prefix);
   const auto text = prefix.subspan(kLengthBytes, static_cast<size_t>(header_bytes));
   TRY(index, parse_header({reinterpret_cast<const char*>(text.data()), text.size()}, kLengthBytes));

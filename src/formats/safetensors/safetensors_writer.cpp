@@ -97,7 +97,7 @@ Result<Header> HeaderWriter::finish() {
   text_.append((8 - text_.size() % 8) % 8, ' ');
   const uint64_t length = text_.size() - 8;
   if (length > kMaxHeaderBytes)
-    return error_at(ErrorCode::file_invalid, "", "the header would take {} bytes, allowed are {}", length,
+    return error_at(ErrorCode::file_invalid, "", "the header would have {} bytes, allowed are {}", length,
                     kMaxHeaderBytes);
   for (size_t i = 0; i < 8; ++i) text_[i] = static_cast<char>(length >> (8 * i));
   for (uint64_t& offset : offsets_) offset += text_.size();

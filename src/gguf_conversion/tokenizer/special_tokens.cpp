@@ -1,3 +1,4 @@
+// Readers of tokenizer.json's post-processors and normalizers, and the keys that follow from them.
 #include "gguf_conversion/tokenizer/special_tokens.h"
 
 #include <optional>

@@ -1,3 +1,4 @@
+// A writer that recognises the kind of tokenizer and sets its keys.
 #include "gguf_conversion/tokenizer/tokenizer.h"
 
 #include <string>
@@ -204,7 +205,7 @@ class TokenizerWriter {
 Status write_tokenizer(const TokenizerFiles& files, const json::Value& config, uint64_t rows, gguf::Metadata& metadata,
                        DiagnosticList& diagnostics) {
   if (rows > gguf::kMaxArrayItems)
-    return error_at(ErrorCode::format_unsupported, kAt, "a vocabulary of {} tokens; GGUF readers take up to {}", rows,
+    return error_at(ErrorCode::format_unsupported, kAt, "a vocabulary of {} tokens; GGUF readers accept up to {}", rows,
                     gguf::kMaxArrayItems);
   return TokenizerWriter(files, config, static_cast<uint32_t>(rows), metadata, diagnostics).run();
 }

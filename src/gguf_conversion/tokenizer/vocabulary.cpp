@@ -1,3 +1,4 @@
+// Tokens, scores and types, from sentencepiece and tokenizer.json, with the special cases of llama.cpp.
 #include "gguf_conversion/tokenizer/vocabulary.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// One function for each kernel; numbers and rules are those of src/numeric.
 #include "kernels/reference/reference.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Scalar oracles of the search kernels: errors of grids, half-quadratic and least-squares sums, bins.
 #include "kernels/reference/reference_search.h"
 
 #include <algorithm>

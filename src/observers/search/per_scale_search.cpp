@@ -1,3 +1,4 @@
+// Candidates of each method and the error of one; the kernel serves the common specs.
 #include "observers/search/per_scale_search.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Requests of a plan become observers; results become texts for the next plan.
 #include "pipeline/calibration/activation_calibration.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The rows of algorithms, and the translation of Brevitas's classes.
 #include "pipeline/calibration/algorithm_list.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The parts of a block in order: what each captures, the algorithm it runs, and what it stores.
 #include "pipeline/calibration/block_calibration.h"
 
 #include <algorithm>

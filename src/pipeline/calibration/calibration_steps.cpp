@@ -1,3 +1,4 @@
+// One reader for each algorithm's options, and the check that the algorithms are listed in an order that can run.
 #include "pipeline/calibration/calibration_steps.h"
 
 #include <algorithm>

@@ -99,7 +99,7 @@ Status BlockCalibration::round_layer(Slot slot, const Rounding& by) {
   const QuantizationSpec& spec = layout.spec;
   if (info_of(spec.dtype).is_block() || !layout.stages.empty())
     return error_at(ErrorCode::spec_invalid, target.task->name,
-                    "{} needs one scale per row or group; {} has none, so exclude the layer or take another dtype",
+                    "{} needs one scale per row or group; {} has none, so exclude the layer or use another dtype",
                     step.name, info_of(spec.dtype).name);
   const bool is_gpfq = step.method == CalibrationMethod::gpfq;
   const ValueRange joined = joined_range(slot);

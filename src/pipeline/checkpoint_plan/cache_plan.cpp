@@ -1,3 +1,4 @@
+// Scales of keys and values: what is kept, what is requested, and the remark about it.
 #include "pipeline/checkpoint_plan/cache_plan.h"
 
 #include "core/message.h"
@@ -92,7 +93,7 @@ void CachePlan::add(PlannedTensor& planned, LayerOutcome& outcome, bool is_cache
   request.spec = storage->spec;
   request.scales = 1;
   if (const json::Value& found = found_for(request, options_.activations); !found.is_null())
-    for (KnownTensor& tensor : activation_tensors(request.layer, request.role, found, *storage))
+    for (ConstantTensor& tensor : activation_tensors(request.layer, request.role, found, *storage))
       planned.activations.push_back(std::move(tensor));
   requests.push_back(std::move(request));
 }

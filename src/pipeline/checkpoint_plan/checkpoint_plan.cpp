@@ -1,3 +1,5 @@
+// Plans a checkpoint in safetensors: the spec and layout of each tensor, then rules between layers that loaders have,
+// then files.
 #include "checkpoint/joined_schemes.h"
 #include "config/match/layer_type.h"
 #include "config/resolve.h"
@@ -207,11 +209,11 @@ class CheckpointPlanner final : public OutputPlanner {
       const Rule rule = planned.reason->rule;
       if (experts && !experts_left_.empty() && (rule == Rule::layer_name || rule == Rule::layer_glob))
         return error_at(ErrorCode::format_unsupported, planned.task.name,
-                        "{}. Take the rule for them from the config, or write fake-quantized or gguf", experts_left_);
+                        "{}. Remove the rule for them from the config, or write fake-quantized or gguf", experts_left_);
       stages = Stages();
       planned.reason =
           Reason{Rule::not_quantizable, "",
-                 !experts                ? "the axes of these experts cannot be told from shapes and config.json"
+                 !experts                ? "shapes and config.json do not say which axis of these experts is which"
                  : experts_left_.empty() ? text_of("{} does not hold the experts of this family", format_.name())
                                          : std::string(experts_left_)};
       return {};
@@ -245,8 +247,8 @@ class CheckpointPlanner final : public OutputPlanner {
       if (config_.default_exclusions && planned.reason->rule == Rule::global)
         layout = std::move(problem);
       else if (!std::exchange(has_warned_of_blocks_, true))
-        warn("joined-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
-             "take blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
+        warn("fused-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
+             "use blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
     }
     if (layout) {
       layout->source_transposed = tensor.is_input_major;
@@ -312,7 +314,7 @@ class CheckpointPlanner final : public OutputPlanner {
     planned.task.layout = WeightLayout();
     planned.reason = Reason{Rule::not_quantizable, "", std::string(reason)};
     leave(planned, error_at(ErrorCode::format_unsupported, planned.task.name, "{}", reason));
-    left_with_others_.add(planned.task.name);
+    omitted_with_others_.add(planned.task.name);
   }
 
   // transformers casts tensors next to bfloat16 weights to bfloat16, except those it converts.
@@ -380,7 +382,8 @@ class CheckpointPlanner final : public OutputPlanner {
 
   // Warns only for configs that ask for it explicitly; presets must load.
   void check_loader(const PlannedTensor& planned, const LayerOutcome& layer) {
-    if (unloadable_ || !format_.hides_weight(layer) || !families::needs_plain_weight(family_, layer.layer)) return;
+    if (unloadable_ || !format_.packs_weight_tensor(layer) || !families::needs_plain_weight(family_, layer.layer))
+      return;
     unloadable_ = true;
     const std::string message = text_of(
         "transformers cannot load packed weights of this family ({}): its class reads a tensor named \"weight\" "
@@ -396,7 +399,7 @@ class CheckpointPlanner final : public OutputPlanner {
   void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
     LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
     if (cache_.moves_outputs() && resolver_.is_cached(planned.weight.layer)) config.output_tensors = Stages();
-    const LeftActivations made = plan_activations(planned, outcome, config, format_, options_, plan_.requests);
+    const OmittedActivations made = plan_activations(planned, outcome, config, format_, options_, plan_.requests);
     for (const Error& error : made.errors) fail(planned, error);
     inputs_left_out_ |= made.inputs_left_out;
     if (made.input_groups_left_out) input_groups_left_out_.add(outcome.layer);
@@ -412,7 +415,7 @@ class CheckpointPlanner final : public OutputPlanner {
     if (inputs_left_out_)
       warn("not-applied", text_of("{}/input_tensors", config_.where),
            text_of("{} cannot describe these dynamic inputs: the runtime will not quantize them", format_.name()),
-           "write quark, or take int8 or fp8_e4m3 per tensor or per token");
+           "write quark, or use int8 or fp8_e4m3 per tensor or per token");
     if (input_groups_left_out_.count != 0)
       diagnostics_.push_back(
           {has_fallback() ? Severity::note : Severity::warning, "group-fallback", input_groups_left_out_.first,
@@ -464,7 +467,7 @@ class CheckpointPlanner final : public OutputPlanner {
            "tensor");
     report_requantized();
     if (widened_.count != 0)
-      note("dtype-widened", widened_.first,
+      note("dtype-promoted", widened_.first,
            text_of("is the first of {} tensors in floats of 8 or 4 bits: their new values are written as BF16, rounded "
                    "to it",
                    widened_.count));
@@ -492,11 +495,11 @@ class CheckpointPlanner final : public OutputPlanner {
   }
 
   void report_joined_layers() {
-    if (left_with_others_.count == 0) return;
-    note("joined-layers", left_with_others_.first,
+    if (omitted_with_others_.count == 0) return;
+    note("fused-layers", omitted_with_others_.first,
          text_of("is the first of {} tensors left because vLLM joins their layers with some that the format cannot "
                  "hold",
-                 left_with_others_.count));
+                 omitted_with_others_.count));
   }
 
   // The runtime must apply the other half of R4.
@@ -555,8 +558,8 @@ class CheckpointPlanner final : public OutputPlanner {
   List<LayerOutcome> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   int64_t smaller_group_ = 0;
-  Tally static_left_out_, input_groups_left_out_, activations_alone_, widened_, left_with_others_, routers_, biases_,
-      regrouped_;
+  CountWithExample static_left_out_, input_groups_left_out_, activations_alone_, widened_, omitted_with_others_,
+      routers_, biases_, regrouped_;
 };
 
 // The first tensor of several experts; null if there is none.
@@ -591,7 +594,7 @@ Result<Experts> choose_experts(const ModelIndex& model, const families::ModelFam
   if (options.experts == ExpertChoice::include)
     return error_at(
         ErrorCode::format_unsupported, stacked->stored.name,
-        "{}: quantized, they would be loaded as noise. Take --include-experts away, or write fake-quantized or "
+        "{}: quantized, they would be loaded as noise. Remove --include-experts, or write fake-quantized or "
         "gguf",
         limit);
   experts.leave(std::move(limit));

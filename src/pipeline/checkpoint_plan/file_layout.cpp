@@ -1,3 +1,4 @@
+// Sorts components by class, writes headers, and sets the place of each component.
 #include "pipeline/checkpoint_plan/file_layout.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ size_t alignment_class(uint64_t bytes) { return bytes == 0 ? 3 : std::min(std::c
 struct PlacedComponent {
   PlannedTensor* tensor;
   size_t component;
-  const KnownTensor* known = nullptr;  // literal bytes instead of a component
+  const ConstantTensor* known = nullptr;  // literal bytes instead of a component
 
   const Component& described() const noexcept { return known ? known->component : tensor->outputs()[component]; }
   std::string name() const { return known ? known->component.name_part : described().name_in(tensor->weight.layer); }
@@ -51,7 +52,7 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
   }
   List<PlacedComponent> slots;
   std::string known;
-  List<const KnownTensor*> known_tensors;
+  List<const ConstantTensor*> constant_tensors;
   for (size_t alignment = kAlignments; alignment-- > 0;)
     for (PlannedTensor* tensor : aligned[alignment]) {
       const List<Component>& outputs = tensor->outputs();
@@ -62,14 +63,14 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
         slots.push_back({tensor, c});
         append_known(*tensor, outputs[c].role, known);
       }
-      for (const KnownTensor& each : tensor->activations) known_tensors.push_back(&each);
+      for (const ConstantTensor& each : tensor->activations) constant_tensors.push_back(&each);
     }
   // Activation scales go after tensors of at least their alignment.
   for (size_t alignment = kAlignments; alignment-- > 0;) {
     for (PlannedTensor* tensor : aligned[alignment])
       for (size_t c = 0; c < tensor->outputs().size(); ++c)
         if (!is_known(tensor->outputs()[c].role)) slots.push_back({tensor, c});
-    for (const KnownTensor* each : known_tensors)
+    for (const ConstantTensor* each : constant_tensors)
       if (alignment_class(each->component.bytes) == alignment) slots.push_back({nullptr, 0, each});
   }
 
@@ -88,7 +89,7 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
   TRY(header, writer.finish());
   file.prefix = std::move(header.bytes);
   file.prefix += known;
-  if (!known_tensors.empty()) file.literals.push_back({0, 0, file.prefix.size()});
+  if (!constant_tensors.empty()) file.literals.push_back({0, 0, file.prefix.size()});
   for (size_t i = 0; i < slots.size(); ++i) {
     const PlacedComponent& slot = slots[i];
     if (slot.known)
@@ -115,7 +116,7 @@ void add_to_map(ShardMap& map, std::span<PlannedTensor* const> tensors, const st
     for (const Component& component : planned->outputs())
       map.emplace_back(component.name_in(planned->weight.layer), file);
   for (const PlannedTensor* planned : tensors)
-    for (const KnownTensor& known : planned->activations) map.emplace_back(known.component.name_part, file);
+    for (const ConstantTensor& known : planned->activations) map.emplace_back(known.component.name_part, file);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+// A planner for one layer, and scales that the experts of a block share.
 #include "pipeline/checkpoint_plan/static_activation_plan.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class StaticActivationPlanner {
     if (weight.layer_type == "Linear" && weight.shape.size() == 2) features_ = {weight.shape[1], weight.shape[0]};
   }
 
-  LeftActivations run(const LayerConfig& config) {
+  OmittedActivations run(const LayerConfig& config) {
     add(ActivationRole::input, config.input_tensors);
     add(ActivationRole::output, config.output_tensors);
     return std::move(out_);
@@ -54,7 +55,7 @@ class StaticActivationPlanner {
     if (!storage && !request.importance) return;
     if (const json::Value& found = found_for(request, options_.activations); !found.is_null()) {
       if (storage)
-        for (KnownTensor& tensor : activation_tensors(request.layer, role, found, *storage))
+        for (ConstantTensor& tensor : activation_tensors(request.layer, role, found, *storage))
           planned_.activations.push_back(std::move(tensor));
       if (request.importance) planned_.task.importance = importance_in(found);
     }
@@ -89,7 +90,7 @@ class StaticActivationPlanner {
   const PlanOptions& options_;
   List<ActivationRequest>& requests_;
   Features features_;
-  LeftActivations out_;
+  OmittedActivations out_;
 };
 
 }  // namespace
@@ -106,7 +107,7 @@ std::string projection_of(std::string_view layer) {
 }
 
 // Bits of a positive float of 16 or 32 bits, which are in the order of the numbers.
-uint32_t order_of(const KnownTensor& scale) {
+uint32_t order_of(const ConstantTensor& scale) {
   uint32_t bits = 0;
   std::memcpy(&bits, scale.bytes.data(), std::min(scale.bytes.size(), sizeof bits));
   return bits;
@@ -115,19 +116,19 @@ uint32_t order_of(const KnownTensor& scale) {
 // `group_of`: scales of one name are shared; those of an empty one are not.
 void share_largest(List<PlannedTensor>& tensors, std::string_view ending,
                    const std::function<std::string(const PlannedTensor&)>& group_of) {
-  std::map<std::string, const KnownTensor*> largest;
-  List<std::pair<std::string, KnownTensor*>> shared;
+  std::map<std::string, const ConstantTensor*> largest;
+  List<std::pair<std::string, ConstantTensor*>> shared;
   for (PlannedTensor& planned : tensors)
-    for (KnownTensor& known : planned.activations) {
+    for (ConstantTensor& known : planned.activations) {
       if (known.component.role != Role::scale || !known.component.name_part.ends_with(ending)) continue;
       std::string group = group_of(planned);
       if (group.empty()) continue;
-      const KnownTensor*& most = largest[group];
+      const ConstantTensor*& most = largest[group];
       if (most == nullptr || order_of(known) > order_of(*most)) most = &known;
       shared.push_back({std::move(group), &known});
     }
   for (auto& [group, known] : shared)
-    if (const KnownTensor* most = largest[group]; most->bytes.size() == known->bytes.size())
+    if (const ConstantTensor* most = largest[group]; most->bytes.size() == known->bytes.size())
       known->bytes = std::string(most->bytes);
 }
 
@@ -156,9 +157,9 @@ bool quantizes_inputs(const Stages& inputs, const CheckpointFormat& format, cons
   return are_static(inputs) ? options.calibrates && format.holds_activation_scales() : format.holds_inputs(inputs);
 }
 
-LeftActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
-                                 const CheckpointFormat& format, const PlanOptions& options,
-                                 List<ActivationRequest>& requests) {
+OmittedActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
+                                    const CheckpointFormat& format, const PlanOptions& options,
+                                    List<ActivationRequest>& requests) {
   return StaticActivationPlanner(planned, outcome, format, options, requests).run(config);
 }
 

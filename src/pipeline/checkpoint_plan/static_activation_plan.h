@@ -9,7 +9,7 @@
 namespace wasmquant {
 
 /// What a plan leaves out.
-struct LeftActivations {
+struct OmittedActivations {
   bool inputs_left_out = false;        // the format cannot express dynamic inputs
   bool input_groups_left_out = false;  // the groups of dynamic inputs do not divide them
   bool static_left_out = false;        // there is no calibration, or the format cannot store static scales
@@ -22,9 +22,9 @@ bool quantizes_inputs(const Stages& inputs, const CheckpointFormat& format, cons
 /// `planned`: a quantized weight of the layer, with its layout; `config`: the layer's. Sets inputs and outputs of
 /// `outcome`, activations and importance of `planned`, and adds to the plan's `requests`. Errors: not-implemented
 /// (importance of a layer that is not linear), format-unsupported (static scales the format cannot store).
-LeftActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
-                                 const CheckpointFormat& format, const PlanOptions& options,
-                                 List<ActivationRequest>& requests);
+OmittedActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
+                                    const CheckpointFormat& format, const PlanOptions& options,
+                                    List<ActivationRequest>& requests);
 
 /// Gives the inputs of one projection (gate_proj of experts 0, 1, ...) the largest of its experts' scales. For symmetric
 /// specs per tensor; `is_symmetric` tells them by layer.

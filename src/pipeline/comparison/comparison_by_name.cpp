@@ -1,3 +1,5 @@
+// Pairs the tensors of two models by name, also between GGUF and Hugging Face names, and between stacked and single
+// experts.
 #include "config/match/layer_type.h"
 #include "core/message.h"
 #include "core/order.h"

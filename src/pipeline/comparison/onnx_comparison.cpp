@@ -1,3 +1,4 @@
+// Pairs the weights of two ONNX models through the nodes that read their codes.
 #include "core/message.h"
 #include "core/order.h"
 #include "pipeline/comparison/comparer.h"

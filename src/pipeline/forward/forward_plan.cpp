@@ -1,3 +1,4 @@
+// Steps are planned with their weights and tiles; config.json of a GGUF file is built from its metadata.
 #include "pipeline/forward/forward_plan.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// Feeding of headers, order and completeness of files, and the tables of tensors.
 #include "pipeline/model_index/model_index.h"
 
 #include <algorithm>

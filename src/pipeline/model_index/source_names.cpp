@@ -1,3 +1,4 @@
+// Names of adapters' factors and of wrappers, each from the source of the program that writes them.
 #include "pipeline/model_index/source_names.h"
 
 #include <algorithm>

@@ -83,7 +83,7 @@ json::Value to_json(const Coverage& coverage) {
 
 Diagnostic nothing_quantized_error(const Coverage& coverage) {
   Diagnostic error{Severity::error, ErrorCode::nothing_quantized, "", "nothing of this model would be quantized",
-                   "plan shows why each tensor is left: name layers in the config, or take another preset or format"};
+                   "plan shows why each tensor is left: name layers in the config, or use another preset or format"};
   if (coverage.left.empty()) {
     error.message += ": it has no tensors";
     return error;

@@ -1,3 +1,4 @@
+// Importance of each tensor from a matrix or as a request for calibration; the report of what was used.
 #include "pipeline/plan/gguf_importance.h"
 
 #include <algorithm>

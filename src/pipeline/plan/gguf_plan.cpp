@@ -1,3 +1,4 @@
+// Plans a GGUF file: the type of each tensor by recipe, patterns and shape, importance, then the files.
 #include "config/dialects/gguf_config.h"
 #include "config/match/layer_type.h"
 #include "config/match/name_match.h"
@@ -216,13 +217,13 @@ class GgufPlanner final : public OutputPlanner {
            text_of("{} is meant for an importance matrix: llama-quantize refuses it without one, because the result is "
                    "of little use",
                    gguf_.recipe),
-           "give an imatrix or calibration, or take q2_k or a recipe with more bits");
+           "give an imatrix or calibration, or use q2_k or a recipe with more bits");
     for (const TypePattern& pattern : patterns_)
       if (!pattern.is_used && !excludes_tied_head(pattern))
         warn("pattern-unused", pattern.where, text_of("{q} matches no layer of this model", pattern.text));
     if (fallbacks_.count != 0)
       note("type-fallback", fallbacks_.first,
-           text_of("{}; {} of {} tensors have another type for that reason, which takes {} bytes more", first_fallback_,
+           text_of("{}; {} of {} tensors have another type for that reason, which adds {} bytes", first_fallback_,
                    fallbacks_.count, uint64_t{plan_.tensors.size()}, fallback_bytes_));
     report_requantized();
     if (Status used = importance_.report(gguf_.recipe, diagnostics_); !used) fail(std::move(used.error()));
@@ -287,7 +288,7 @@ class GgufPlanner final : public OutputPlanner {
   GgufImportance importance_;
   conversion::Conversion converted_;
   std::optional<UntiedHead> head_;
-  Tally fallbacks_;  // tensors whose rows are not a multiple of the block
+  CountWithExample fallbacks_;  // tensors whose rows are not a multiple of the block
   std::string first_fallback_;
   int64_t fallback_bytes_ = 0;
 };

@@ -1,3 +1,4 @@
+// Names of the model and its data file, and the order of literals, copies and tasks in them.
 #include "pipeline/plan/onnx_files.h"
 
 #include "core/message.h"

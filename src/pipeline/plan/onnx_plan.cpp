@@ -1,3 +1,4 @@
+// Plans an ONNX model: the form of each weight, activations, folded norms, then the rewritten graph.
 #include "config/config_api.h"
 #include "config/presets.h"
 #include "core/message.h"
@@ -106,7 +107,7 @@ class OnnxPlanner final : public OutputPlanner {
     Status chosen = set_layout(planned, weight, resolved.weight.front(), style);
     if (!chosen && style == OnnxStyle::dynamic && has_fallback()) {
       if (!set_layout(planned, weight, resolved.weight.front(), OnnxStyle::weight_only)) return chosen;
-      planned.add_reason("; no integer operator takes its inputs, so they stay in float");
+      planned.add_reason("; no integer operator accepts its inputs, so they stay in float");
     } else if (!chosen) {
       if (!widen(planned, weight, resolved.weight.front(), chosen.error())) return chosen;
     }
@@ -290,10 +291,10 @@ class OnnxPlanner final : public OutputPlanner {
   OnnxActivations activations_;
   List<OnnxReaders> readers_;  // of each tensor's codes
   bool inputs_left_out_ = false, inputs_differ_ = false;
-  Tally static_left_out_;
+  CountWithExample static_left_out_;
   std::optional<QuantizationSpec> wide_;  // int8 per channel, once it is needed
   std::string_view wanted_;               // the dtype that the preset gives
-  Tally widened_;
+  CountWithExample widened_;
   uint64_t widened_bytes_ = 0;  // in the model
 };
 

@@ -1,3 +1,4 @@
+// The order of steps, errors with their places, and the remarks that all formats make.
 #include "pipeline/plan/output_planner.h"
 
 #include <algorithm>
@@ -154,7 +155,7 @@ void OutputPlanner::finish(PlannedTensor& planned, Status chosen) {
 void OutputPlanner::count(PlannedTensor& planned) {
   if (planned.weight.source == StorageDtype::F64 && !planned.task.is_copy) doubles_.add(planned.task.name);
   for (const Component& component : planned.outputs()) planned.bytes_after += component.bytes;
-  for (const KnownTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
+  for (const ConstantTensor& known : planned.activations) planned.bytes_after += known.component.bytes;
   plan_.tensor_bytes += planned.bytes_after;
   if (!is_quantized(planned)) return;
   uint64_t elements = 1;

@@ -11,7 +11,7 @@
 namespace wasmquant {
 
 /// A count and the first name, for remarks on many tensors or layers.
-struct Tally {
+struct CountWithExample {
   uint64_t count = 0;
   std::string first;
 
@@ -86,8 +86,8 @@ class OutputPlanner {
   List<Diagnostic>& diagnostics_;
   const List<AskedAlgorithm> asked_;
   Plan plan_;
-  Tally requantized_;  // tensors with an already quantized source
-  Tally left_;         // tensors passed to leave()
+  CountWithExample requantized_;  // tensors with an already quantized source
+  CountWithExample left_;         // tensors passed to leave()
 
  private:
   Error of_model(Error error) const;
@@ -97,7 +97,7 @@ class OutputPlanner {
   uint64_t failures_ = 0;
   Error first_failure_;
   std::optional<Error> first_left_;
-  Tally doubles_;  // tensors in float64 that are read
+  CountWithExample doubles_;  // tensors in float64 that are read
 };
 
 }  // namespace wasmquant

@@ -65,7 +65,7 @@ struct PlannedTensor {
   std::optional<OnnxForm> onnx_form;  // for weights that ONNX stores as codes
   bool is_left = false;               // values are kept, decoded or rearranged
   uint64_t bytes_after = 0;
-  List<KnownTensor> activations;  // static scales of the layer's inputs and outputs
+  List<ConstantTensor> activations;  // static scales of the layer's inputs and outputs
 
   const List<Component>& outputs() const noexcept { return task.layout->components; }
   /// Adds to the sentence that gives the reason.

@@ -1,3 +1,4 @@
+// Rows of the plan with shared shapes, specs and outputs, and the totals.
 #include "pipeline/plan_output/plan_json.h"
 
 #include <algorithm>
@@ -131,7 +132,7 @@ void PlanRows::add_row(json::TextWriter& out, const PlannedTensor& planned) {
   out.begin('[');
   const uint32_t file = planned.task.components.front().file;
   for (const Component& component : planned.outputs()) add_output(out, layer, component, planned.weight.layer, file);
-  for (const KnownTensor& known : planned.activations)
+  for (const ConstantTensor& known : planned.activations)
     add_output(out, layer, known.component, planned.weight.layer, file);
   out.end(']');
   out.end('}');

@@ -1,3 +1,4 @@
+// The rows of formats, the detection of a checkpoint's format, and the list of its weights.
 #include "pipeline/stored/quantized_weight_reader.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Packing and unpacking of tasks, and the checks that make a packed task safe to run.
 #include "pipeline/task/packed_tasks.h"
 
 #include <algorithm>

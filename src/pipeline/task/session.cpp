@@ -1,3 +1,4 @@
+// Reading, observing and the order of passes; codes and values are made in session_codes.cpp and session_values.cpp.
 #include "pipeline/task/session.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Groups of layers by name and by config, and the weights that are read to observe a shared scale.
 #include "pipeline/task/shared_scales.h"
 
 #include <algorithm>
@@ -87,7 +88,7 @@ void for_each_group(const List<LayerTask>& weights, const NameOf& group_of_weigh
 
 Diagnostic warning_of(const LayerTask& first, const LayerTask& second) {
   return {
-      Severity::warning, "joined-layers", first.task->name,
+      Severity::warning, "fused-layers", first.task->name,
       text_of("vLLM will read this file wrong: it joins this layer with {}, keeps the larger of their second scales "
               "for both, and each has its own",
               second.layer),
@@ -114,7 +115,7 @@ Result<std::optional<Diagnostic>> share_scales(const List<LayerTask>& weights, c
           if (groups && !problem)
             problem = error_at(ErrorCode::spec_invalid, first.name,
                                "cannot share the scale of the tensor with {}: that needs a min-max observer, "
-                               "and symmetric scales of scales. Change the spec, or take the layer out of "
+                               "and symmetric scales of scales. Change the spec, or remove the layer from "
                                "shared_scale_groups",
                                weights[members[1]].task->name);
           return;

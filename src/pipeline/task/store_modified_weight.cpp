@@ -1,3 +1,4 @@
+// Stores a weight as a copy, by rows or with grouped columns, and reads the stored bytes back.
 #include "pipeline/task/store_modified_weight.h"
 
 #include <algorithm>

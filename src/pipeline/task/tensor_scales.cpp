@@ -1,3 +1,4 @@
+// Observing, merging of states, and the scales that result, with those that weights share.
 #include "pipeline/task/tensor_scales.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The expected error of a layer's output for other text than that of the calibration.
 #include "algorithms/expected_error.h"
 
 #include <doctest/doctest.h>

@@ -62,7 +62,7 @@ TEST_CASE("joined schemes: what the config asks for is kept, with one warning") 
     CHECK_FALSE(joined.update({part_of("a.q_proj", groups_of(32)), kept}));
     CHECK(joined.reason_to_leave("a.q_proj").empty());
     REQUIRE(joined.warning());
-    CHECK(joined.warning()->code == "joined-layers");
+    CHECK(joined.warning()->code == "fused-layers");
     CHECK(joined.warning()->message.find("a.k_proj") != std::string::npos);
   }
   JoinedSchemes mixed(false);

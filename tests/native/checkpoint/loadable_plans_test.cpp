@@ -99,7 +99,7 @@ TEST_CASE("loadable plans: blocks end short where no layer is joined; a config t
   CHECK(loadable_plan(tensors, preset_like(kBlocks), diagnostics).quantized_count == 1);
   const std::string asked = std::string(R"({"global_quant_config": {"weight": )") + kBlocks + "}}";
   CHECK(loadable_plan(tensors, asked.c_str(), diagnostics).quantized_count == 3);
-  const Diagnostic* const warning = diagnostic_of(diagnostics, "joined-layers");
+  const Diagnostic* const warning = diagnostic_of(diagnostics, "fused-layers");
   REQUIRE(warning != nullptr);
   CHECK(warning->severity == Severity::warning);
   CHECK(warning->message.find("200 rows do not fill blocks of 128") != std::string::npos);
@@ -115,7 +115,7 @@ TEST_CASE("loadable plans: q, k and v are left together") {
   CHECK(plan.quantized_count == 1);
   CHECK(plan.tensors[1].outputs().size() == 2);
   CHECK(plan.tensors[2].reason->text.find("vLLM joins this layer with model.layers.0.self_attn.k_proj") == 0);
-  const Diagnostic* const note = diagnostic_of(diagnostics, "joined-layers");
+  const Diagnostic* const note = diagnostic_of(diagnostics, "fused-layers");
   REQUIRE(note != nullptr);
   CHECK(note->severity == Severity::note);
   CHECK(note->where == "model.layers.0.self_attn.q_proj.weight");
@@ -132,7 +132,7 @@ TEST_CASE("loadable plans: a config that asks for two schemes gets them and a wa
   List<Diagnostic> diagnostics;
   const Plan plan = loadable_plan(tensors, config, diagnostics);
   CHECK(plan.quantized_count == 2);
-  const Diagnostic* const warning = diagnostic_of(diagnostics, "joined-layers");
+  const Diagnostic* const warning = diagnostic_of(diagnostics, "fused-layers");
   REQUIRE(warning != nullptr);
   CHECK(warning->severity == Severity::warning);
   CHECK(warning->where == "model.layers.0.mlp.up_proj.weight");

@@ -1,3 +1,4 @@
+// Layouts of weights in ONNX models, packed in tiles and unpacked again.
 #include "checkpoint/onnx_layout.h"
 
 #include <doctest/doctest.h>

@@ -107,11 +107,11 @@ TEST_CASE("brevitas: rules of a config") {
       {brevitas(
            wi +
            R"(,"bias":{"qscheme":"per_channel","symmetric":false,"scale_type":"pof2","param_type":"mse","mantissa_bit_width":3})"),
-       "error not-implemented " + kG + "/bias\nwarning ignored " + kG + "/bias/qscheme\nwarning ignored " + kG +
-           "/bias/symmetric\nwarning ignored " + kG + "/bias/scale_type\nwarning ignored " + kG +
-           "/bias/param_type\nwarning ignored " + kG + "/bias/mantissa_bit_width" + inputs},
+       "error not-implemented " + kG + "/bias\nwarning key-ignored " + kG + "/bias/qscheme\nwarning key-ignored " + kG +
+           "/bias/symmetric\nwarning key-ignored " + kG + "/bias/scale_type\nwarning key-ignored " + kG +
+           "/bias/param_type\nwarning key-ignored " + kG + "/bias/mantissa_bit_width" + inputs},
       {brevitas(w + R"(,"input_tensors":{"qscheme":"per_channel"})"),
-       "warning ignored " + kG + "/input_tensors/qscheme" + inputs},
+       "warning key-ignored " + kG + "/input_tensors/qscheme" + inputs},
       {brevitas(w, R"(,"pre_quant_opt_config":[],"backend":"fx")"), "error value-invalid /backend"},
       {brevitas(w, R"(,"pre_quant_opt_config":[],"backend":"eager")"), "error value-unknown /backend"},
       {brevitas(w, R"(,"pre_quant_opt_config":[],"brevitas_version":"0.9")"), "error value-unknown /brevitas_version"},

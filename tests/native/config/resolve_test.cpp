@@ -1,3 +1,4 @@
+// Which spec a tensor gets, and the patterns that match nothing.
 #include "config/resolve.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Configs written in Quark's keys read back as they were.
 #include "config/dialects/write.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Names, rows, keys and refusals of conversions to GGUF.
 #include "gguf_conversion/conversion.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Rewritten ONNX models: their nodes, their bytes, and what stays.
 #include "onnx_graph/onnx_rewrite.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Types that llama.cpp's recipes give to tensors.
 #include "gguf_conversion/recipe.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Tokenizers of each kind as GGUF's metadata.
 #include "gguf_conversion/tokenizer/tokenizer.h"
 
 #include <doctest/doctest.h>

@@ -9,11 +9,11 @@ using namespace wasmquant;
 
 TEST_CASE("diagnostics: errors come first, then warnings, then notes") {
   DiagnosticList list;
-  list.add({Severity::note, "n", "/1", "a note", ""});
-  list.warning("w", "/2", "a warning");
-  list.error("e", "/3", "an error");
-  list.error("e", "/4", "an error");
-  list.warning("w", "/5", "another warning");
+  list.add({Severity::note, "no-effect", "/1", "a note", ""});
+  list.warning("key-ignored", "/2", "a warning");
+  list.error("value-invalid", "/3", "an error");
+  list.error("value-invalid", "/4", "an error");
+  list.warning("key-ignored", "/5", "another warning");
   std::string places;
   for (const Diagnostic& d : list.items()) places += d.where;
   CHECK(places == "/3/4/2/5/1");
@@ -22,9 +22,9 @@ TEST_CASE("diagnostics: errors come first, then warnings, then notes") {
 
 TEST_CASE("diagnostics: a warning that repeats is one line with a count, errors keep their places") {
   DiagnosticList list;
-  for (int i = 0; i < 1300; ++i) list.warning("ignored", "/" + std::to_string(i), "it has no effect");
-  list.warning("ignored", "/0", "it has no effect");  // the same place again
-  list.warning("other", "/9", "it has no effect");
+  for (int i = 0; i < 1300; ++i) list.warning("key-ignored", "/" + std::to_string(i), "it has no effect");
+  list.warning("key-ignored", "/0", "it has no effect");  // the same place again
+  list.warning("not-applied", "/9", "it has no effect");
   for (int i = 0; i < 3; ++i) list.error("value-unknown", "/" + std::to_string(i), "there is no dtype \"int99\"");
   REQUIRE(list.items().size() == 5);
   CHECK(list.items()[0].code == "value-unknown");
@@ -36,9 +36,9 @@ TEST_CASE("diagnostics: a warning that repeats is one line with a count, errors 
 
 TEST_CASE("diagnostics: the limit is one of each severity, and says what is not shown") {
   DiagnosticList list;
-  for (int i = 0; i < 1000; ++i) list.warning("w", "", "warning " + std::to_string(i));
-  list.error("e", "/late", "an error");
-  for (int i = 0; i < 300; ++i) list.error("e", "", "error " + std::to_string(i));
+  for (int i = 0; i < 1000; ++i) list.warning("key-ignored", "", "warning " + std::to_string(i));
+  list.error("value-invalid", "/late", "an error");
+  for (int i = 0; i < 300; ++i) list.error("value-invalid", "", "error " + std::to_string(i));
   const List<Diagnostic>& items = list.items();
   REQUIRE(items.size() == 2 * (DiagnosticList::kLimit + 1));
   CHECK(items[0].where == "/late");

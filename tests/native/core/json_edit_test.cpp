@@ -1,3 +1,4 @@
+// Edits of JSON text keep all that they do not change.
 #include "core/json_edit.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// JSON: values, limits, and where an error is.
 #include "core/json.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// GGUF headers: read in pieces, written, and refused with the place of the mistake.
 #include "formats/gguf/gguf.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// ONNX models: which tensors are found, and which models are refused.
 #include "formats/onnx/onnx.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// safetensors headers: pinned bytes, random entries, truncations and flipped bytes.
 #include "formats/safetensors/safetensors.h"
 
 #include <doctest/doctest.h>

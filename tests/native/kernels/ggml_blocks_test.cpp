@@ -1,3 +1,4 @@
+// Kernels of GGUF's blocks on every instruction set, against the oracles.
 #include "kernels/ggml/ggml_blocks.h"
 
 #include <algorithm>

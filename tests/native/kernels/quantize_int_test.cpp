@@ -1,3 +1,4 @@
+// Kernels of integers on every instruction set, against the oracles.
 #include "kernels/kernels.h"
 #include "kernels/variants.h"
 

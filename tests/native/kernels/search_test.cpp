@@ -1,3 +1,4 @@
+// Search kernels on every instruction set, against the oracles and their definitions.
 #include "kernels/search.h"
 
 #include "kernels/kernels.h"

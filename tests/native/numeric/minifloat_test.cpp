@@ -1,3 +1,4 @@
+// Every code of every small float, and the values between them.
 #include "numeric/minifloat.h"
 
 #include <doctest/doctest.h>

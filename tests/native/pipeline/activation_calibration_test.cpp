@@ -130,7 +130,7 @@ TEST_CASE("what was found stands in the file, aligned, and in the config block")
     const bool is_quark = std::string_view(format) == "quark";
     for (const PlannedTensor& planned : plan.tensors) {
       if (planned.activations.size() != 2) continue;
-      const KnownTensor &scale = planned.activations[0], &zero_point = planned.activations[1];
+      const ConstantTensor &scale = planned.activations[0], &zero_point = planned.activations[1];
       CHECK(scale.component.name_part == planned.weight.layer + ".input_scale");
       CHECK(scale.component.dtype == (is_quark ? StorageDtype::F32 : StorageDtype::BF16));
       CHECK(zero_point.component.dtype == (is_quark ? StorageDtype::U8 : StorageDtype::I8));

@@ -167,8 +167,8 @@ TEST_CASE("plan diagnostics: remarks on many tensors name the first of them") {
   const Attempt small = attempt(language_model(StorageDtype::F8_E4M3), "int8", as("fake-quantized"));
   REQUIRE(small.find("requantized") != nullptr);
   CHECK(small.find("requantized")->where == "model.layers.0.mlp.up_proj.weight");
-  REQUIRE(small.find("dtype-widened") != nullptr);
-  CHECK(small.find("dtype-widened")->where == "model.layers.0.mlp.up_proj.weight");
+  REQUIRE(small.find("dtype-promoted") != nullptr);
+  CHECK(small.find("dtype-promoted")->where == "model.layers.0.mlp.up_proj.weight");
   const Attempt inputs =
       attempt(language_model(),
               weights_of(R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})",

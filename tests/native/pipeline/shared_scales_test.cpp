@@ -139,7 +139,7 @@ TEST_CASE("shared scales: the parts of a joined layer get the second scale of al
       CHECK(scale("mlp.experts.0.w1") == doctest::Approx(2.0f / 1));
       CHECK(made["l.0.mlp.experts.0.w3"] == made["l.0.mlp.experts.0.w1"]);
       CHECK(scale("mlp.experts.1.w1") == doctest::Approx(2.0f / 16));
-      CHECK_FALSE(made.says("joined-layers"));
+      CHECK_FALSE(made.says("fused-layers"));
     }
   }
 }
@@ -149,7 +149,7 @@ TEST_CASE(
   const MemoryModel model = split_model(StorageDtype::F32);
   const Made made = scales_of(model, config_of(kQuarkNvfp4), "quark", "weight_scale_2");
   CHECK(made["l.0.mlp.gate_proj"] != made["l.0.mlp.up_proj"]);
-  CHECK(made.says("joined-layers"));
+  CHECK(made.says("fused-layers"));
   CHECK(made["l.0.attn.k_proj"] == made["l.0.attn.q_proj"]);
 }
 
@@ -160,12 +160,12 @@ TEST_CASE("shared scales: an empty list turns them off, with a warning; other gr
       scales_of(model, config_of(nvfp4, R"(,"shared_scale_groups":[])"), "compressed-tensors", "weight_global_scale");
   CHECK(own["l.0.attn.k_proj"] != own["l.0.attn.q_proj"]);
   CHECK(own["l.0.mlp.gate_proj"] != own["l.0.mlp.up_proj"]);
-  CHECK(own.says("joined-layers"));
+  CHECK(own.says("fused-layers"));
   const Made some = scales_of(model, config_of(nvfp4, R"(,"shared_scale_groups":[["q_proj","o_proj"]])"),
                               "compressed-tensors", "weight_global_scale");
   CHECK(some["l.0.attn.q_proj"] == some["l.0.attn.o_proj"]);
   CHECK(some["l.0.attn.k_proj"] != some["l.0.attn.q_proj"]);
-  CHECK(some.says("joined-layers"));
+  CHECK(some.says("fused-layers"));
   const Made null =
       scales_of(model, config_of(nvfp4, R"(,"shared_scale_groups":null)"), "compressed-tensors", "weight_global_scale");
   CHECK(null["l.0.attn.k_proj"] == null["l.0.attn.q_proj"]);
@@ -179,7 +179,7 @@ TEST_CASE("shared scales: groups of the config share scales per tensor too, as i
     CAPTURE(weight);
     const Made own = scales_of(model, config_of(weight), "quark", "weight_scale");
     CHECK(own["l.0.attn.k_proj"] != own["l.0.attn.q_proj"]);
-    CHECK_FALSE(own.says("joined-layers"));
+    CHECK_FALSE(own.says("fused-layers"));
     const Made shared = scales_of(model, config_of(weight, groups), "quark", "weight_scale");
     CHECK(shared["l.0.attn.q_proj"] == own["l.0.attn.k_proj"]);
     CHECK(shared["l.0.attn.v_proj"] == own["l.0.attn.k_proj"]);

@@ -13,7 +13,7 @@ import { SeamCase } from './cases.mjs';
 import { Judge, Loaders } from './judge.mjs';
 
 /** What came of the cases. */
-class Tally {
+class CountWithExample {
   #counts = { right: 0, refused: 0, wrong: 0, loaded: 0, 'not loaded': 0 };
   #reasons = new Map();
 
@@ -103,7 +103,7 @@ main(async (args) => {
   const { createQuantizer } = await import('../../../dist/node.js');
   const folder = values.keep ?? mkdtempSync(join(tmpdir(), 'wasmquant-seams-'));
   mkdirSync(folder, { recursive: true });
-  const tally = new Tally();
+  const tally = new CountWithExample();
   const judge = new Judge();
   const loaders = values.loaders ? new Loaders() : null;
   try {

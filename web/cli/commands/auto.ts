@@ -20,7 +20,7 @@ import {
   quantizerOptions,
   type ResourceOptions,
 } from '../args.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -107,7 +107,7 @@ async function auto(context: Context, path: string, options: AutoOptions): Promi
   try {
     const document = await quantizer.languageModel(model).autoConfig(given);
     if (options.output !== undefined) await writeReport(options.output, document.config);
-    return { document, lines: autoLines(path, modelText(model), document, options, context) };
+    return { document, lines: autoLines(path, modelSummary(model), document, options, context) };
   } finally {
     bar.stop();
   }

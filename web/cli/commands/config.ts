@@ -45,7 +45,7 @@ async function presets({ terminal }: Context, name: string | undefined): Promise
     [
       { title: 'preset', cell: (preset) => preset.name, paint: () => colors.bold },
       { title: 'what it does', cell: (preset) => preset.title },
-      { title: 'when to take it', cell: (preset) => preset.description, paint: () => colors.dim, prose: true },
+      { title: 'when to use it', cell: (preset) => preset.description, paint: () => colors.dim, prose: true },
     ],
     { colors, columns },
   );

@@ -10,7 +10,7 @@ import {
   type ReportOptions,
   type ResourceOptions,
 } from '../args.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -114,7 +114,7 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
     const document = { ...found, data: given, ...(referencePath !== undefined && { against: referencePath }) };
     if (options.report !== undefined) await writeReport(options.report, document);
     const names = { given, against: referencePath };
-    return { document, lines: evaluationLines(path, modelText(model), found, names, context) };
+    return { document, lines: evaluationLines(path, modelSummary(model), found, names, context) };
   } finally {
     bar.stop();
   }

@@ -4,7 +4,7 @@ import type { Model, OutputFormat, Quantizer } from '../../lib/node.js';
 import { createQuantizer, formats, inputFormats, outputFormats, QuantizationError } from '../../lib/node.js';
 import { bytesText } from '../../present/units.js';
 import { addOutputOptions } from '../args.js';
-import { kModelArgument, modelText, openModel } from '../model_source.js';
+import { kModelArgument, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { table } from '../tables.js';
 import { printable } from '../terminal.js';
@@ -14,16 +14,23 @@ interface Written {
   format: OutputFormat;
   sizes: { preset: string; bytes: number }[];
   reason?: string;
+  /** What the files are for. */
   description: string;
 }
 
-const kPresets = ['int8', 'int4_wo_128', 'uint4_wo_128'];
-const kRecipes = ['q8_0', 'q4_k_m'];
+/** Bits of the usual presets, the first choice first. */
+const kPresets: Record<string, number> = { int8: 8, int4_wo_128: 4, uint4_wo_128: 4 };
+const kRecipes: Record<string, number> = { q8_0: 8, q4_k_m: 4 };
+
+function sizeText(sizes: Written['sizes'], bits: number): string {
+  const size = sizes.find(({ preset }) => (kPresets[preset] ?? kRecipes[preset]) === bits);
+  return size ? bytesText(size.bytes) : '–';
+}
 
 function writtenAs(quantizer: Quantizer, model: Model, format: OutputFormat): Written {
-  const { takesRecipes, description } = formats.outputs[format];
-  const found: Written = { format, sizes: [], description };
-  for (const preset of takesRecipes ? kRecipes : kPresets) {
+  const { takesRecipes, title, description } = formats.outputs[format];
+  const found: Written = { format, sizes: [], description: description || title };
+  for (const preset of Object.keys(takesRecipes ? kRecipes : kPresets)) {
     try {
       const { totals, diagnostics } = quantizer.plan(model, preset, { format });
       const failed = diagnostics.find(({ severity }) => severity === 'error');
@@ -47,16 +54,13 @@ async function formatsOfModel(context: Context, argument: string): Promise<Outco
     rows,
     [
       { title: 'format', cell: (row) => row.format, paint: () => colors.bold },
-      {
-        title: 'size',
-        cell: ({ sizes }) =>
-          sizes.length === 0 ? '–' : sizes.map(({ preset, bytes }) => `${preset} ${bytesText(bytes)}`).join(', '),
-      },
+      { title: '8 bits', align: 'right', cell: ({ sizes }) => sizeText(sizes, 8) },
+      { title: '4 bits', align: 'right', cell: ({ sizes }) => sizeText(sizes, 4) },
       { title: 'for', cell: (row) => row.reason ?? row.description, paint: () => colors.dim, prose: true },
     ],
     { colors, columns },
   );
-  const heading = `${colors.bold(printable(argument))}  ${colors.dim(modelText(model))}`;
+  const heading = `${colors.bold(printable(argument))}  ${colors.dim(modelSummary(model))}`;
   return { document: { format: model.format, bytes: model.bytes, outputs: rows }, lines: [heading, '', ...lines] };
 }
 

@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
 import { bytesText } from '../../present/units.js';
 import { addOutputOptions, addResourceOptions, quantizerOptions, type ResourceOptions } from '../args.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { checkReportPath, modelPaths, writeWhole } from '../report_file.js';
 import { printable } from '../terminal.js';
@@ -38,7 +38,7 @@ async function imatrix({ signal, terminal }: Context, path: string, options: Ima
   return {
     document: { output, format, bytes: bytes.byteLength },
     lines: [
-      `${terminal.out.bold(printable(path))} → ${terminal.out.bold(printable(output))}  ${terminal.out.dim(modelText(model))}`,
+      `${terminal.out.bold(printable(path))} → ${terminal.out.bold(printable(output))}  ${terminal.out.dim(modelSummary(model))}`,
       `importance matrix, ${bytesText(bytes.byteLength)}`,
       terminal.out.dim(
         `wasmquant quantize ${printable(path)} --preset q4_k_m --imatrix ${printable(output)} -o OUT.gguf`,

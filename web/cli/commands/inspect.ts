@@ -6,7 +6,7 @@ import { bytesText, elementCount, elementsText, plural, shapeText } from '../../
 import { addOutputOptions } from '../args.js';
 import { collapse, type Group, single } from '../collapse.js';
 import { diagnosticLines } from '../diagnostics.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { cut, table } from '../tables.js';
 import { printable } from '../terminal.js';
@@ -89,7 +89,7 @@ function inspectLines(argument: string, model: Model, options: InspectOptions, {
   ];
   const metadata = metadataLines(model.metadata);
   return [
-    `${colors.bold(printable(argument))}  ${colors.dim(modelText(model))}`,
+    `${colors.bold(printable(argument))}  ${colors.dim(modelSummary(model))}`,
     '',
     ...lines,
     '',

@@ -22,7 +22,7 @@ import { collapse, type Group, single } from '../collapse.js';
 import { configFor } from '../config_source.js';
 import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { table } from '../tables.js';
 import type { Colors } from '../terminal.js';
@@ -80,7 +80,13 @@ function planLines(argument: string, model: Model, plan: Plan, options: PlanOpti
         paint: (row) =>
           row.first.action === 'quantize' ? colors.green : row.first.action === 'cast' ? plain : colors.dim,
       },
-      { title: 'before', align: 'right', cell: (row) => bytesText(sum(row, (t) => t.bytesBefore)), paint: dim },
+      {
+        title: 'before',
+        align: 'right',
+        cell: (row) => bytesText(sum(row, (t) => t.bytesBefore)),
+        paint: dim,
+        spare: 4,
+      },
       { title: 'after', align: 'right', cell: (row) => bytesText(sum(row, (t) => t.bytesAfter)) },
       { title: 'why', cell: (row) => row.first.reason.text, paint: dim, prose: true },
     ],
@@ -89,7 +95,7 @@ function planLines(argument: string, model: Model, plan: Plan, options: PlanOpti
   const diagnostics = [...model.diagnostics, ...otherDiagnostics(plan.diagnostics)];
   const files = plan.files.map((file) => `${printable(file.name)} ${bytesText(file.bytes)}`).sort();
   return [
-    `${colors.bold(printable(argument))}  ${colors.dim(`${modelText(model)} → ${plan.format}`)}`,
+    `${colors.bold(printable(argument))}  ${colors.dim(`${modelSummary(model)} → ${plan.format}`)}`,
     '',
     ...lines,
     '',

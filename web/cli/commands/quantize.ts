@@ -31,7 +31,7 @@ import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { CommandError } from '../failure.js';
 import { loadLines } from '../load_snippet.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelText, openModel } from '../model_source.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -120,7 +120,7 @@ function reportLines(
   const diagnostics = [...model.diagnostics, ...otherDiagnostics(report.diagnostics)];
   const load = report.shards ? [] : loadLines(model, report, options.output, isFolder);
   return [
-    `${colors.bold(printable(argument))} → ${colors.bold(printable(options.output))}  ${colors.dim(`${modelText(model)} → ${report.format}`)}`,
+    `${colors.bold(printable(argument))} → ${colors.bold(printable(options.output))}  ${colors.dim(`${modelSummary(model)} → ${report.format}`)}`,
     '',
     ...headlineLines(report, colors),
     ...(quantized > 0 ? [specsText(report.tensors)] : []),

@@ -69,7 +69,7 @@ function withValue(spec: QuantizationSpec, key: Key, value: Value): Quantization
 /** Whether the library takes the spec and ignores nothing of it. */
 function fits(weight: QuantizationSpec): boolean {
   const found = quantizer.value?.checkConfig({ global_quant_config: { weight } }) ?? [];
-  return !found.some(({ severity, code }) => severity === 'error' || code === 'ignored');
+  return !found.some(({ severity, code }) => severity === 'error' || code === 'key-ignored');
 }
 
 function candidates(key: Key): Value[] {

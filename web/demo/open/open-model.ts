@@ -83,7 +83,8 @@ function ofFiles(files: File[]): Given | null {
 /** An id of the hub or a page of it, or the URL of a file. */
 function addressOf(text: string): URL | string {
   if (/^hf:/.test(text)) return text;
-  if (/^[\w.-]+\/[\w.-]+$/.test(text) && !weightFilePattern.test(text)) return `hf:${text}`;
+  // A name that ends in letters behind a dot is that of a file.
+  if (/^[\w.-]+\/[\w.-]+$/.test(text) && !/\.[a-z]{2,}$/i.test(text)) return `hf:${text}`;
   let url: URL;
   try {
     url = new URL(text, document.baseURI);

@@ -65,7 +65,7 @@ async function planCalibration(
   if (algorithms.length === 0) return null;
   const seeing = algorithms.filter(({ needsInputs }) => needsInputs).map(({ name }) => name);
   if (!calibration && seeing.length > 0) {
-    const detail = `${seeing.join(' and ')} need calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or take the algorithms out of the config`;
+    const detail = `${seeing.join(' and ')} need calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or remove the algorithms from the config`;
     throw failure('argument-invalid', 'calibration', detail);
   }
   const batch = await forwardBatchOf(workshop.instance, model, calibration ?? anyTokens);
@@ -190,7 +190,7 @@ const rewritten = (names: string[]): Diagnostic => ({
   code: 'rotated',
   where: names[0] ?? '',
   message: `${names.length} tensors that are not quantized are rewritten in their own dtype, because the rotation changes them: ${names.slice(0, 3).join(', ')} ...`,
-  hint: 'take them from this output, not from the original model',
+  hint: 'use them from this output, not from the original model',
 });
 
 const unused = (message: string, hint: string): Diagnostic => ({

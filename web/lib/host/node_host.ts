@@ -55,8 +55,8 @@ function workerPort(url: string | URL | undefined): Port {
   };
 }
 
-/** As ids of the hub are written. */
-const idPattern = /^[\w.-]+\/[\w.-]+$/;
+/** As ids of the hub are written; a name that ends in letters behind a dot is that of a file. */
+const idPattern = /^[\w.-]+\/(?!.*\.[a-z]{2,}$)[\w.-]+$/i;
 
 /** What is no path may be `org/model` on the hub. */
 async function openPathModel(path: string, hub: HubOptions): Promise<ModelFiles> {

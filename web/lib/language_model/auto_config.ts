@@ -13,7 +13,7 @@ import { plannedWork } from '../plan/prepared_run.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { type Materials, runOne, type Workshop } from '../pool/workshop.js';
 import type { SensitivityWork } from '../worker/jobs.js';
-import { spend } from './bit_budget.js';
+import { allocateBits } from './bit_budget.js';
 
 const groups = (dtype: 'int3' | 'int4', group_size: number): QuantizationSpec => ({
   dtype,
@@ -209,8 +209,8 @@ function choose(
   const elements = layers.reduce((sum, layer) => sum + layer.elements, 0);
   const own = (chosen: (layer: AutoLayer) => number) =>
     layers.reduce((sum, layer) => sum + (layer.choices[chosen(layer)]?.bytes ?? 0), 0);
-  const taken = (limit: { bytes?: number; loss?: number }) => {
-    const chosen = spend(layers, limit);
+  const chosenWithin = (limit: { bytes?: number; loss?: number }) => {
+    const chosen = allocateBits(layers, limit);
     layers.forEach((layer, i) => {
       layer.chosen = chosen[i] ?? 0;
     });
@@ -218,7 +218,7 @@ function choose(
     return { config, totals: planOf(config).totals };
   };
   // Bytes outside of these layers are constant, but for the lengths of headers.
-  const { totals } = taken({ bytes: 0 });
+  const { totals } = chosenWithin({ bytes: 0 });
   const cheapestBytes = own(({ chosen }) => chosen);
   const ofOthers = totals.bytesAfter - cheapestBytes;
   const limit =
@@ -230,10 +230,10 @@ function choose(
     const detail = `${budget.value} is too little: the smallest candidates need ${least}`;
     throw failure('argument-invalid', budget.key, detail);
   }
-  let found = taken(limit);
+  let found = chosenWithin(limit);
   while (budget.key === 'targetBytes' && limit.bytes !== undefined && found.totals.bytesAfter > budget.value) {
     limit.bytes = Math.max(cheapestBytes, limit.bytes - (found.totals.bytesAfter - budget.value));
-    found = taken(limit);
+    found = chosenWithin(limit);
   }
   const loss = layers.reduce((sum, layer) => sum + (layer.choices[layer.chosen]?.loss ?? 0), 0);
   if (limit.loss !== undefined && loss > limit.loss) {

@@ -2,7 +2,7 @@
 // takes the step that saves most loss per byte. Steps follow the lower convex hull of (bytes, loss), so the greedy
 // order is the Lagrangian optimum's (Everett 1963), less than one step short.
 
-export interface SpendItem {
+export interface BudgetItem {
   /** Null: not available. */
   choices: readonly ({ bytes: number; loss: number } | null)[];
 }
@@ -15,7 +15,7 @@ interface Step {
 }
 
 /** Choices on the lower convex hull, by bytes; the first is the smallest. */
-export function hullOf(choices: SpendItem['choices']): number[] {
+export function hullOf(choices: BudgetItem['choices']): number[] {
   const points = choices.flatMap((choice, index) => (choice ? [{ ...choice, index }] : []));
   points.sort((a, b) => a.bytes - b.bytes || a.loss - b.loss);
   const hull: typeof points = [];
@@ -33,7 +33,7 @@ export function hullOf(choices: SpendItem['choices']): number[] {
 }
 
 /** The index of each item's choice. `limit.bytes`: an upper limit if any choice fits; `limit.loss`: a goal. */
-export function spend(items: readonly SpendItem[], limit: { bytes?: number; loss?: number }): number[] {
+export function allocateBits(items: readonly BudgetItem[], limit: { bytes?: number; loss?: number }): number[] {
   const hulls = items.map(({ choices }) => hullOf(choices));
   const at = hulls.map(() => 0);
   const choice = (item: number, position: number) => {

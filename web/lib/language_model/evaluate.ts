@@ -10,7 +10,7 @@ import { abortable, linkedController } from '../io/abort.js';
 import { OpenedModel } from '../model/model.js';
 import { tokenBytesOf } from '../model/token_bytes.js';
 import { longestOf, partOf, type TokenBatch, type Windows } from '../model/tokens.js';
-import { type ForwardPlanJson, forwardBatchOf, forwardBesidesBytes, forwardPlanOf } from '../plan/forward_plan.js';
+import { type ForwardPlanJson, forwardBatchOf, forwardOverheadBytes, forwardPlanOf } from '../plan/forward_plan.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { type Workshop, withMaterials } from '../pool/workshop.js';
@@ -45,7 +45,7 @@ export function batchesOf(
   lengths: readonly number[],
 ): { first: number; last: number }[] {
   const stepBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
-  const fixed = stepBytes + plan.workingBytes + forwardBesidesBytes;
+  const fixed = stepBytes + plan.workingBytes + forwardOverheadBytes;
   const longest = longestOf({ lengths: [...lengths] });
   const all = lengths.reduce((sum, length) => sum + length, 0);
   for (let workers = Math.min(Math.max(1, memory.threads), lengths.length); workers >= 1; --workers) {

@@ -84,7 +84,7 @@ function cut(tensor: TensorInfo, { name, shape }: ModelInput): { count: number; 
   if (typeof rows === 'number' && rows > 0 && first % rows === 0 && fits([rows, ...rest], shape))
     return { count: first / rows, dims: [rows, ...rest] };
   const taken = inputText({ type: '', shape });
-  throw failure('shape-mismatch', tensor.name, `is [${found.join(', ')}]; the input ${name} takes ${taken}`);
+  throw failure('shape-mismatch', tensor.name, `is [${found.join(', ')}]; the input ${name} needs ${taken}`);
 }
 
 function checkType(tensor: TensorInfo, { name, type }: ModelInput): void {
@@ -97,7 +97,7 @@ function checkType(tensor: TensorInfo, { name, type }: ModelInput): void {
     );
   if (type === '' || found === type) return;
   const advice = type === 'string' ? '' : `; convert it first, in NumPy with .astype("${type}")`;
-  throw failure('dtype-unsupported', tensor.name, `holds ${found}; the input ${name} takes ${type}${advice}`);
+  throw failure('dtype-unsupported', tensor.name, `holds ${found}; the input ${name} needs ${type}${advice}`);
 }
 
 function piecesOf(file: OpenedModel, tensor: TensorInfo, input: ModelInput): Piece[] {

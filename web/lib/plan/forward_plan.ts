@@ -31,7 +31,7 @@ export interface ForwardPlanJson {
 }
 
 /** A worker's code and heap, a tile stored and as float32, packed matrices. */
-export const forwardBesidesBytes = 12 * 1024 * 1024;
+export const forwardOverheadBytes = 12 * 1024 * 1024;
 
 export interface ForwardBatch {
   tokens: TokenBatch;
@@ -77,7 +77,7 @@ export function planBlockTeam(
   const activations = copies * tokens.ids.length * plan.tokenBytes;
   // Twice: inputs that are shown to others are no more than a portion's activations.
   const statistics = 2 * plan.workingBytes + copies * plan.calibrationBytes;
-  const perMember = (1 + copies) * blockBytes + statistics + forwardBesidesBytes;
+  const perMember = (1 + copies) * blockBytes + statistics + forwardOverheadBytes;
   const states = tokens.ids.length * plan.stateBytes;
   const left = memory.shareBytes - activations;
   const keepsStates = perMember + states <= left;

@@ -29,7 +29,7 @@ function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
   if (named.length > 0 && !named.includes(plan.format))
     throw failure('target-invalid', target.fileName ?? '', `${plan.format} is not written to files of this ending`);
   if (plan.files.length > 1 && !(container.dataExtensions.length > 0 && target.takesData)) {
-    const detail = `takes a single file, the output has ${plan.files.length}; give a folder`;
+    const detail = `holds a single file, but the output has ${plan.files.length}; give a folder`;
     throw failure('target-invalid', 'target', detail);
   }
   if (plan.quantizationConfig === null) return [];

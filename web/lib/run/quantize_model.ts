@@ -19,7 +19,7 @@ import type { Resumed } from './resume.js';
 import type { Reused } from './reuse.js';
 
 /** What to take over from a former or interrupted run. */
-interface TakenOver {
+interface ReusedWork {
   resumed: Resumed | null;
   reused: Reused | null;
   /** The model's files, then those of a former output. */
@@ -44,15 +44,22 @@ async function reusedBy(prepared: Prepared, former: string | undefined): Promise
   return reuseTensors(workshop, model, run, reuse, { config: former, isSource }, choices, sizes.tiles);
 }
 
-/** Takes over finished work and lists the rest. Errors: those of reuseTensors and takeUp. */
-async function resume(prepared: Prepared, former: string | undefined): Promise<TakenOver> {
+/** Takes over finished work and lists the rest. Errors: those of reuseTensors and resumeOutput. */
+async function resume(prepared: Prepared, former: string | undefined): Promise<ReusedWork> {
   const { model, run, calibration, part, target, options } = prepared;
   const reused = await reusedBy(prepared, former);
   const weights = [...model.weights, ...(reused?.sources ?? [])];
   let resumed: Resumed | null = null;
   if (options.resume && calibration === null) {
-    const { takeUp } = await loaded(import('./resume.js'));
-    resumed = await takeUp(prepared.workshop.instance, target, options.library, weights, run, options.gguf?.imatrix);
+    const { resumeOutput } = await loaded(import('./resume.js'));
+    resumed = await resumeOutput(
+      prepared.workshop.instance,
+      target,
+      options.library,
+      weights,
+      run,
+      options.gguf?.imatrix,
+    );
   }
   const others = run.items.flatMap((item, number) =>
     calibration?.items.has(number) || resumed?.errors.has(number) || part?.items.has(number) === false
@@ -66,7 +73,7 @@ type ErrorOf = (task: number) => TensorError | null;
 type OutcomeOf = (task: number) => Outcome;
 
 /** Writes the weight files. Errors: those of reading, quantizing and writing. */
-async function write(prepared: Prepared, done: TakenOver, progress: ProgressMeter): Promise<OutcomeOf> {
+async function write(prepared: Prepared, done: ReusedWork, progress: ProgressMeter): Promise<OutcomeOf> {
   const { workshop, run, calibration, part, target, sizes } = prepared;
   const { pool, memory } = workshop;
   const { signal } = prepared.options;
@@ -116,7 +123,7 @@ async function calibrate(
 /** Writes the small files and makes the report. Errors: those of writing. */
 async function report(
   { workshop, run, calibration, part, small, target, options, notes }: Prepared,
-  { reused, resumed }: TakenOver,
+  { reused, resumed }: ReusedWork,
   outcomeOf: OutcomeOf,
   started: number,
 ): Promise<Report> {
@@ -145,7 +152,7 @@ async function report(
   return own;
 }
 
-function progressOf({ workshop, options, run, calibration }: Prepared, { others }: TakenOver): ProgressMeter {
+function progressOf({ workshop, options, run, calibration }: Prepared, { others }: ReusedWork): ProgressMeter {
   const { onProgress } = options;
   const calibrated = run.items.filter((_, number) => calibration?.items.has(number));
   const work = [...others.map(({ item }) => item), ...calibrated];

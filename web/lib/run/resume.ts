@@ -55,7 +55,7 @@ function errorOfText(text: string[] | null): TensorError | null {
 
 /** Resumes an interrupted run into `target`. `isCalibrated`: tasks that every file waits for. Errors: argument-invalid
  * (a target or inputs that cannot be resumed), target-invalid (the interrupted run was of other work). */
-export async function takeUp(
+export async function resumeOutput(
   instance: Instance,
   target: OutputTarget,
   library: string,

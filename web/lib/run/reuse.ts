@@ -32,7 +32,7 @@ interface Copies {
   work: HeapBytes;
 }
 
-const notThis = (where: string, detail: string) =>
+const mismatchOf = (where: string, detail: string) =>
   failure('argument-invalid', 'reuse', `${where} ${detail}; give config and output of one run, or leave reuse out`);
 
 /** The former output's files in plan order, after comparing their known bytes. Errors: argument-invalid. */
@@ -40,11 +40,11 @@ async function filesOf({ files }: PreparedRun, output: OpenedModel): Promise<Fil
   const found: FileSource[] = [];
   for (const { name, bytes, literals } of files) {
     const source = files.length === 1 ? output.weights[0] : output.weights.find((file) => file.name === name);
-    if (!source || output.weights.length !== files.length) throw notThis(name, 'is not in the output');
-    if (source.size !== bytes) throw notThis(source.name, `has ${source.size} bytes, the config makes ${bytes}`);
+    if (!source || output.weights.length !== files.length) throw mismatchOf(name, 'is not in the output');
+    if (source.size !== bytes) throw mismatchOf(source.name, `has ${source.size} bytes, the config makes ${bytes}`);
     for (const { offset, bytes: known } of literals) {
       const stored = await source.read(offset, known.byteLength);
-      if (known.some((byte, i) => byte !== stored[i])) throw notThis(source.name, 'has another header');
+      if (known.some((byte, i) => byte !== stored[i])) throw mismatchOf(source.name, 'has another header');
     }
     found.push(source);
   }
@@ -92,7 +92,7 @@ async function proven(
     const [error, former] = [schedule.error(item), reported.get(name)];
     if (!error || !former) continue;
     if (!isNear(error.mse, former.mse) || !isNear(error.maxAbs, former.maxAbs))
-      throw notThis(
+      throw mismatchOf(
         name,
         `was made from other weights: its mean squared error against this model is ${error.mse}, the report says ${former.mse}`,
       );
@@ -112,7 +112,7 @@ export async function reuseTensors(
   tiles: TileSizes,
 ): Promise<Reused> {
   const { instance } = workshop;
-  if (!(output instanceof OpenedModel)) throw notThis('output', 'was not made by open() of this library');
+  if (!(output instanceof OpenedModel)) throw mismatchOf('output', 'was not made by open() of this library');
   const former = await prepareRun(instance, model, config, choices, tiles);
   const sources = await filesOf(former, output);
   const before = new Map(former.items.map(({ name }, number) => [name, number]));

@@ -104,7 +104,7 @@ function checkShardable({ run: { plan }, calibration }: PlannedRun): void {
   }
   if (calibration) {
     const detail =
-      'algorithms of this config go through the whole model, block by block, so a part would take as long as all; quantize it in one run, or leave them out';
+      'algorithms of this config go through the whole model, block by block, so a part would need as long as the whole; quantize it in one run, or remove them';
     throw failure('argument-invalid', 'shards', detail);
   }
 }
