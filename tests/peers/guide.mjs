@@ -2,44 +2,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../setup/command.mjs';
+import { cell, item, table, wrapped } from './markdown_table.mjs';
 
 const peersFile = join(root, 'web/docs/peers.md');
 const formatsFile = join(root, 'web/docs/formats.md');
 const marks = ['<!-- of tests/peers/results.json: npm run test:peers writes it -->', '<!-- end -->'];
-
-const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ').replaceAll('<', '&lt;');
-
-/** Columns are padded as biome formats them. */
-function table(headers, rows) {
-  const cells = [headers, ...rows].map((row) => row.map(cell));
-  const widths = headers.map((_, column) => Math.max(3, ...cells.map((row) => row[column].length)));
-  const line = (row, fill = ' ') => `| ${row.map((text, column) => text.padEnd(widths[column], fill)).join(' | ')} |`;
-  const [first, ...others] = cells.map((row) => line(row));
-  return [
-    first,
-    line(
-      headers.map(() => ''),
-      '-',
-    ),
-    ...others,
-  ];
-}
-
-const lineWidth = 158;
-
-/** Text in lines of at most lineWidth; `first` begins the first one, the others are indented as far. */
-function wrapped(text, first = '') {
-  const lines = [first];
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1);
-    const isEmpty = line.trim() === first.trim() && (lines.length === 1 || line.trim() === '');
-    if (line.length + 1 + word.length > lineWidth && !isEmpty) lines.push(' '.repeat(first.length) + word);
-    else lines[lines.length - 1] += (isEmpty ? '' : ' ') + word;
-  }
-  return lines;
-}
-
-const item = (text) => wrapped(text, '- ');
 
 /** Items in the order in which they are met, as Map of key to list. */
 const grouped = (items, keyOf) => {

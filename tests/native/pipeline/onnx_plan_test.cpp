@@ -246,7 +246,7 @@ TEST_CASE("what is ONNX: by its first bytes or its name") {
   CHECK(index.feed(named, {}).error().code == ErrorCode::format_unknown);  // not the first file
 }
 
-TEST_CASE("what the model cannot hold is named, or left by a preset") {
+TEST_CASE("what the model cannot hold is named, or becomes int8 by a preset") {
   OnnxFiles source;
   source.add("model.onnx", plain_network());
   const auto index = source.read();
@@ -256,12 +256,14 @@ TEST_CASE("what the model cannot hold is named, or left by a preset") {
   const auto refused = make_plan(*index, groups, {}, diagnostics);
   CHECK(refused.error().code == ErrorCode::format_unsupported);
   CHECK(refused.error().where == "conv.weight");
-  const auto left = make_plan(*index, "int4_wo_32", {}, diagnostics);
-  REQUIRE(bool(left));
-  CHECK(left->quantized_count == 2);
-  const auto conv = std::find_if(left->tensors.begin(), left->tensors.end(),
+  const auto widened = make_plan(*index, "int4_wo_32", {}, diagnostics);
+  REQUIRE(bool(widened));
+  CHECK(widened->quantized_count == 3);
+  const auto conv = std::find_if(widened->tensors.begin(), widened->tensors.end(),
                                  [](const PlannedTensor& t) { return t.task.name == "conv.weight"; });
-  CHECK(conv->reason->rule == Rule::not_quantizable);
+  CHECK(conv->reason->rule == Rule::global);
+  CHECK(conv->task.layout->spec.dtype == Dtype::int8);
+  CHECK(conv->task.layout->spec.qscheme == QScheme::per_channel);
   CHECK(conv->reason->text.find("matrices only") != std::string::npos);
   for (const char* config : {"q4_0", "fp8", "int4_fp8"})
     CHECK(make_plan(*index, config, {}, diagnostics).error().code == ErrorCode::format_unsupported);

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CaseRow } from '../case_row.mjs';
 import { casesOf, checkRuntime, Writer } from '../runtimes/runtimes.mjs';
+import { checkDivergence } from './divergence_check.mjs';
 
 const recipes = (quantizer) => quantizer.presets().flatMap(({ config }) => (config.recipe ? [config.recipe] : []));
 /** llama-quantize wants a matrix of importance for it. */
@@ -97,5 +98,5 @@ export async function checkLlamaCpp(environment, quantizer, folder, { only }) {
   ];
   const [row] = await checkRuntime(environment, quantizer, folder, { cases, only, writer });
   row.what = 'runtime: our GGUF files load; logits and five tokens are those of the file of llama-quantize';
-  return [row, writer.bytes, writer.values];
+  return [row, writer.bytes, writer.values, await checkDivergence(environment, quantizer, folder, only)];
 }

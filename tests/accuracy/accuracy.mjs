@@ -1,0 +1,184 @@
+// npm run accuracy [-- NAME...]: how far real models are from themselves once they are quantized, by preset and algorithm. A row that
+// tests/accuracy/results.json has is not run again unless it is named or --again is given; each is kept when it is finished, with date
+// and versions, and makes web/docs/accuracy.md. NAME: a row's name, or a part of names. --list prints the names.
+//   .peers-python/models/smollm2 and minilm are made by `npm run test:peers -- transformers`.
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Tokenizer } from '@huggingface/tokenizers';
+import { PeerEnvironment } from '../peers/environments.mjs';
+import { LlamaCpp } from '../peers/llamacpp/server.mjs';
+import { buildAll } from '../setup/build.mjs';
+import { main, needs, root, say } from '../setup/command.mjs';
+import { keep, recorded } from './record.mjs';
+import { rows } from './rows.mjs';
+import { texts } from './text.mjs';
+
+/** Sequences of `length` tokens. */
+const length = 512;
+const reported = 8;
+const calibrated = 32;
+/** Sentences of an encoder. */
+const sentenceCount = 64;
+const digits = 5;
+
+const folderOf = (model) => join(root, '.peers-python/models', model);
+
+function sizeOf(path) {
+  if (!statSync(path).isDirectory()) return statSync(path).size;
+  const files = readdirSync(path).filter((name) => name.endsWith('.safetensors'));
+  return files.reduce((sum, name) => sum + statSync(join(path, name)).size, 0);
+}
+
+function tokenizerOf(model) {
+  const json = (name) => JSON.parse(readFileSync(join(folderOf(model), name), 'utf8'));
+  return new Tokenizer(json('tokenizer.json'), json('tokenizer_config.json'));
+}
+
+const rounded = (numbers) =>
+  Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, Number(value.toPrecision(digits))]));
+
+/** What a run shares between rows; environments are made when a row needs them. */
+class Bench {
+  text = texts();
+  #llamaCpp;
+  #transformers;
+
+  constructor(quantizer, folder) {
+    this.quantizer = quantizer;
+    this.folder = folder;
+  }
+
+  get llamaCpp() {
+    this.#llamaCpp ??= new LlamaCpp('llamacpp');
+    return this.#llamaCpp;
+  }
+
+  get transformers() {
+    this.#transformers ??= new PeerEnvironment('transformers');
+    return this.#transformers;
+  }
+
+  #config({ preset, algorithms, format }) {
+    if (format === 'gguf') return { dialect: 'gguf', recipe: preset };
+    const { config } = this.quantizer.presets().find(({ name }) => name === preset);
+    return algorithms.length > 0 ? { ...config, algo_config: algorithms.map((name) => ({ name })) } : config;
+  }
+
+  /** Writes the row's file or folder. */
+  async quantize(source, row, target) {
+    const { algorithms, format, tool, model, preset } = row;
+    if (tool === 'llama.cpp') {
+      const whole = join(this.folder, 'whole.gguf');
+      await this.quantizer.quantizeModel(source, { dialect: 'gguf', recipe: 'f32' }, { target: whole, format });
+      const started = performance.now();
+      this.llamaCpp.tool('llama-quantize', whole, target, preset.toUpperCase());
+      rmSync(whole);
+      return (performance.now() - started) / 1000;
+    }
+    const tokens = { text: this.text.calibration, tokenizer: tokenizerOf(model), length, sequences: calibrated };
+    const started = performance.now();
+    await this.quantizer.quantizeModel(source, this.#config(row), {
+      target,
+      format,
+      ...(algorithms.length > 0 && { calibration: { tokens } }),
+    });
+    return (performance.now() - started) / 1000;
+  }
+
+  /** KLD of a language model from the model that it was made from; weights only. */
+  async divergence(source, target, model) {
+    const quantized = await this.quantizer.open(target);
+    try {
+      const tokens = { text: this.text.report, tokenizer: tokenizerOf(model), length, sequences: reported };
+      const given = { tokens, against: source, activations: 'float32' };
+      const { divergence } = await this.quantizer.languageModel(quantized, { source }).evaluate(given);
+      return rounded(divergence);
+    } finally {
+      await quantized.close();
+    }
+  }
+
+  /** Cosine and order of the embeddings of sentences. */
+  async embeddings(target, model) {
+    const lines = this.text.report.split('\n').map((line) => line.trim());
+    const sentences = [...new Set(lines.filter((line) => /^[A-Z].{40,}\.$/.test(line)))].slice(0, sentenceCount);
+    const script = join(root, 'tests/accuracy/embeddings.py');
+    const given = [folderOf(model), target, JSON.stringify(sentences)];
+    for await (const found of this.transformers.lines(script, ...given)) return rounded(found);
+    throw new Error('embeddings.py printed nothing');
+  }
+
+  versionsOf({ tool, model }) {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const made = tool === 'wasmquant' ? [`wasmquant ${version}`] : [`llama.cpp ${this.llamaCpp.versionOf()}`];
+    const measured =
+      model === 'minilm'
+        ? ['transformers', 'compressed-tensors'].map((one) => `${one} ${this.transformers.versionOf(one)}`)
+        : [];
+    return [...made, ...measured, `text of Python ${this.text.version}`].join(', ');
+  }
+
+  async run(row) {
+    const source = await this.quantizer.open(folderOf(row.model));
+    const target = join(this.folder, row.format === 'gguf' ? 'model.gguf' : 'model');
+    try {
+      const seconds = await this.quantize(source, row, target);
+      const measure =
+        row.model === 'minilm' ? this.embeddings(target, row.model) : this.divergence(source, target, row.model);
+      const found = await measure;
+      const bytes = sizeOf(target);
+      return { name: row.name, ...found, bytes, seconds: Math.round(seconds), versions: this.versionsOf(row) };
+    } finally {
+      await source.close();
+      rmSync(target, { recursive: true, force: true });
+    }
+  }
+}
+
+function wantedOf(names, again) {
+  const kept = new Set(recorded().rows.map(({ name }) => name));
+  const isWhole = (part) => rows.some(({ name }) => name === part);
+  const isNamed = ({ name }) => names.some((part) => (isWhole(part) ? name === part : name.includes(part)));
+  const unknown = names.find((part) => !rows.some(({ name }) => name.includes(part)));
+  if (unknown !== undefined) throw new Error(`no row has ${unknown} in its name; --list prints them`);
+  return rows.filter((row) => (names.length > 0 ? isNamed(row) : again || !kept.has(row.name)));
+}
+
+main(async (args) => {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { list: { type: 'boolean' }, again: { type: 'boolean' } },
+    allowPositionals: true,
+  });
+  if (values.list) {
+    process.stdout.write(rows.map(({ name }) => `${name}\n`).join(''));
+    return 0;
+  }
+  const wanted = wantedOf(positionals, values.again);
+  const missing = wanted.find(({ model }) => !existsSync(join(folderOf(model), 'model.safetensors')));
+  if (missing)
+    throw needs(`.peers-python/models/${missing.model} is missing: npm run test:peers -- transformers makes it`);
+  buildAll();
+  const { createQuantizer } = await import(join(root, 'dist/node.js'));
+  const quantizer = await createQuantizer();
+  const folder = mkdtempSync(join(tmpdir(), 'wasmquant-accuracy-'));
+  let failures = 0;
+  try {
+    const bench = new Bench(quantizer, folder);
+    for (const row of wanted) {
+      try {
+        keep(await bench.run(row));
+        say(`${row.name}: kept`);
+      } catch (error) {
+        failures++;
+        say(`${row.name}: ${error.message}`);
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    await quantizer[Symbol.asyncDispose]();
+  }
+  return failures > 0 ? 1 : 0;
+});

@@ -1,0 +1,74 @@
+// Markdown of tests/accuracy/results.json.
+import { join } from 'node:path';
+import { item, table } from '../peers/markdown_table.mjs';
+import { root } from '../setup/command.mjs';
+import { rows } from './rows.mjs';
+
+export const guidePath = join(root, 'web/docs/accuracy.md');
+
+const heading = `---
+
+title: Accuracy of real models
+
+---
+
+# Accuracy of real models
+
+\`npm run accuracy\` writes this page. It quantizes a trained model, measures how far the result is from the model, and keeps each row with its date and the
+versions that made it. \`npm run accuracy -- int4_wo_64\` runs the rows with that in their names, \`npm run accuracy\` those that are not here yet.
+
+Texts are three parts of Python's language reference. Algorithms calibrate on the first (32 sequences of 512 tokens), nothing in this table was chosen by the
+second, and the figures are those of the third. KLD is that of the weights: inputs of layers are float32. Seconds depend on
+the machine, and on what else it ran.`;
+
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+const plusMinus = (value, error) => `${value.toPrecision(3)} ± ${error.toPrecision(1)}`;
+
+const columns = {
+  smollm2: [
+    'SmolLM2-135M',
+    '[KLD](measure.md#compared-with-the-original-model) and the rest on 8 sequences of 512 tokens, the second half of each scored.',
+    ['KLD', (row) => plusMinus(row.meanKld, row.meanKldError)],
+    ['median', (row) => row.medianKld.toPrecision(3)],
+    ['99 %', (row) => row.kld99.toPrecision(3)],
+    ['same top token', (row) => `${(100 * row.sameTop).toFixed(1)} %`],
+    ['ln(PPL ratio)', (row) => plusMinus(row.logPerplexityRatio, row.logPerplexityRatioError)],
+  ],
+  minilm: [
+    'all-MiniLM-L6-v2',
+    'Embeddings of 64 sentences by transformers: cosine of each with that of the model, and the rank correlation of the similarities of all pairs.',
+    ['mean cosine', (row) => row.meanCosine.toFixed(5)],
+    ['least cosine', (row) => row.leastCosine.toFixed(5)],
+    ['rank correlation', (row) => row.rankCorrelation.toFixed(5)],
+  ],
+};
+
+function section(model, results) {
+  const [title, text, ...shown] = columns[model];
+  const found = rows
+    .filter((row) => row.model === model)
+    .flatMap((row) => {
+      const result = results.rows.find(({ name }) => name === row.name);
+      return result ? [{ ...row, ...result }] : [];
+    });
+  if (found.length === 0) return [];
+  const headers = ['by', 'scheme', ...shown.map(([name]) => name), 'size', 'seconds'];
+  const schemeOf = (row) => [row.preset, ...row.algorithms].join(' + ');
+  const lines = found.map((row) => [
+    row.tool,
+    schemeOf(row),
+    ...shown.map(([, of]) => of(row)),
+    megabytes(row.bytes),
+    row.seconds,
+  ]);
+  const made = [...new Set(found.map(({ date, versions }) => `${date}, ${versions}`))].map((stamp) => {
+    const those = found.filter(({ date, versions }) => stamp === `${date}, ${versions}`);
+    return `${stamp}: ${those.map(schemeOf).join(', ')}`;
+  });
+  return ['', `## ${title}`, '', text, '', ...table(headers, lines), '', ...made.flatMap((one) => item(one))];
+}
+
+/** The whole page. */
+export function guideOf(results) {
+  return `${[heading, ...Object.keys(columns).flatMap((model) => section(model, results))].join('\n')}\n`;
+}
