@@ -26,6 +26,8 @@ std::string unread_part(const LayerOutcome& layer) {
   if (dtype.is_block()) return text_of("{}, whose layout is this library's", dtype.name);
   if (!is_of_quark(spec.dtype)) return text_of("{}, which is no dtype of it", dtype.name);
   if (dtype.bits == 3) return std::string(dtype.name);
+  if (dtype.is_integer && spec.scale_format == ScaleFormat::e8m0)
+    return text_of("{} with e8m0 scales, Quark's dtype mx", dtype.name);
   switch (spec.qscheme) {
     case QScheme::per_tensor:
       if (is_small_float || dtype.bits == 4) return text_of("{} with one scale per tensor", dtype.name);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/gptq_loader.h"
 #include "config/spec/uniform_blocks.h"
 #include "families/conversions.h"
 #include "families/joined_layers.h"
@@ -243,7 +244,14 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& l
   }
   config::UniformScheme scheme = config::uniform_scheme(first->weight->front());
   scheme.symmetric = !is_version_2(*first);
-  return config::gptq_block(scheme, is_reordered, !keeps_head, std::move(dynamic));
+  json::Value block = config::gptq_block(scheme, is_reordered, !keeps_head, std::move(dynamic));
+  if (json::Value modules = modules_to_quantize(layers); !modules.is_null())
+    block.set("modules_in_block_to_quantize", std::move(modules));
+  return block;
+}
+
+std::optional<LoaderLimit> Gptq::loader_limit(const List<LayerOutcome>& layers, const families::ModelFamily&) const {
+  return gptq_loader_limit(layers);
 }
 
 const CheckpointFormat& awq_format() noexcept {

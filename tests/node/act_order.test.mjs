@@ -200,7 +200,7 @@ test('formats without a place for the groups refuse act-order before any work, a
         assert.equal(error.code, 'format-unsupported');
         assert.match(
           error.message,
-          /algo_config\/0\/static_groups.*loaders of .* do not take; set it to true, or write gptq/,
+          /algo_config\/0\/static_groups.*loaders of .* do not support; set it to true, or write gptq/,
         );
         return true;
       },

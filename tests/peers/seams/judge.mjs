@@ -68,7 +68,7 @@ export class Loaders {
       const script = join(import.meta.dirname, 'load.py');
       this.#started.set(format, new Answers(new PeerEnvironment(packages[format]), script));
     }
-    const ask = (dtype) => this.#started.get(format).ask({ format, output, decoded, ...loadsAs, dtype });
+    const ask = (dtype) => this.#started.get(format).ask({ output, decoded, ...loadsAs, dtype });
     let dtype = loadsAs.dtype;
     let { difference, error, isOfModel } = await ask(dtype);
     if (error) {

@@ -1,6 +1,6 @@
-"""Loads what we wrote as people do, with `from_pretrained` or gptqmodel, and compares the logits with those of the decoded weights.
+"""Loads what we wrote as people do, `AutoModelForCausalLM.from_pretrained`, and compares the logits with those of the decoded weights.
 
-    python load.py      a case (JSON) a line on stdin: {"format", "output", "decoded": FOLDERS, "dtype", "dequantize"}; an outcome a line on stdout:
+    python load.py      a case (JSON) a line on stdin: {"output", "decoded": FOLDERS, "dtype", "dequantize"}; an outcome a line on stdout:
                         {"difference": largest difference of a logit, relative to the largest one} or {"error": TEXT, "isOfModel": whether
                         the decoded weights cannot be run either}
 """
@@ -19,16 +19,6 @@ import torch
 from transformers import AutoModelForCausalLM
 
 TOKENS = torch.arange(1, 17).reshape(2, 8)
-
-
-def words(folder, dtype):
-    """Words of gptq or awq, in gptqmodel's kernels for CPUs."""
-    from gptqmodel import BACKEND, GPTQModel
-
-    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
-        method = json.load(file)["quantization_config"]["quant_method"]
-    backend = {"gptq": BACKEND.TORCH, "awq": BACKEND.TORCH_AWQ}[method]
-    return GPTQModel.load(folder, device="cpu", dtype=dtype, backend=backend).model
 
 
 def plain(folder, dtype, options):
@@ -60,8 +50,7 @@ def outcome(case):
 
         options["quantization_config"] = CompressedTensorsConfig(dequantize=True)
     try:
-        is_of_words = case["format"] in ("gptq", "awq")
-        found = logits(words(case["output"], dtype) if is_of_words else plain(case["output"], dtype, options))
+        found = logits(plain(case["output"], dtype, options))
     except Exception as error:  # whatever a loader raises is its outcome
         return {"error": text_of(error), "isOfModel": not runs(case["decoded"], dtype)}
     expected = logits(plain(case["decoded"], dtype, {}))

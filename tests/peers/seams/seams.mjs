@@ -1,6 +1,6 @@
 // npm run test:seams [-- COUNT]: random pairs of everything that can meet (source format and dtype, family with joined, tied and expert layers, spec,
 // algorithm, output format, reader), judged by decoders that are not ours. A run may refuse; one that succeeds must have written what was meant.
-//   --seed N: the first case (1)   --loaders: transformers and AMD Quark load what they can, too   --verbose: every refusal
+//   --seed N: the first case (1)   --loaders: transformers (with compressed-tensors, gptqmodel or AMD Quark) loads each, too, or the plan has warned   --verbose: every refusal
 //   --keep FOLDER: where the files of the last case stay
 // Prints how many were right and why others were refused; exit code 1 for a wrong one. A case is made from its number: `-- 1 --seed 1234` repeats it.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';

@@ -1,0 +1,80 @@
+#include "checkpoint/gptq_loader.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "families/conversions.h"
+#include "families/module_path.h"
+
+namespace wasmquant {
+namespace {
+
+// Of gptqmodel's kernels for any device.
+constexpr int64_t kGroupSizes[] = {16, 32, 64, 128, 256, 512, 1024};
+
+bool is_linear(const LayerOutcome& layer) {
+  return layer.layer_type == "Linear" && !families::is_single_expert(layer.layer);
+}
+
+std::string_view loaded_name(const LayerOutcome& layer) {
+  return layer.loader_layer.empty() ? std::string_view(layer.layer) : std::string_view(layer.loader_layer);
+}
+
+// "mlp.down_proj" of "model.layers.3.mlp.down_proj"; empty outside blocks.
+std::string_view name_in_block(std::string_view name) {
+  while (!name.empty()) {
+    const std::string_view component = families::next_component(name);
+    if (!component.empty() && component.find_first_not_of("0123456789") == std::string_view::npos) return name;
+  }
+  return {};
+}
+
+}  // namespace
+
+json::Value modules_to_quantize(const List<LayerOutcome>& layers) {
+  List<std::string_view> kept;
+  for (const LayerOutcome& layer : layers)
+    if (is_linear(layer) && keeps_weight(layer) && !name_in_block(loaded_name(layer)).empty())
+      kept.push_back(loaded_name(layer));
+  if (kept.empty()) return nullptr;
+  List<std::string_view> listed;
+  for (const LayerOutcome& layer : layers) {
+    if (!is_linear(layer) || keeps_weight(layer)) continue;
+    const std::string_view name = loaded_name(layer), end = name_in_block(name);
+    const bool is_shared =
+        std::any_of(kept.begin(), kept.end(), [&](std::string_view other) { return other.ends_with(end); });
+    const std::string_view module = end.empty() || is_shared ? name : end;
+    if (std::find(listed.begin(), listed.end(), module) == listed.end()) listed.push_back(module);
+  }
+  json::Array modules;
+  for (const std::string_view module : listed) modules.emplace_back(std::string(module));
+  json::Array blocks;
+  blocks.emplace_back(std::move(modules));
+  return json::Value(std::move(blocks));
+}
+
+std::optional<LoaderLimit> gptq_loader_limit(const List<LayerOutcome>& layers) {
+  const LayerOutcome* first = nullptr;
+  for (const LayerOutcome& layer : layers) {
+    if (keeps_weight(layer)) continue;
+    const QuantizationSpec& spec = layer.weight->front();
+    const bool is_whole_row = spec.group_size == static_cast<int64_t>(layer.columns);
+    if (std::find(std::begin(kGroupSizes), std::end(kGroupSizes), spec.group_size) == std::end(kGroupSizes) &&
+        spec.group_size != -1 && !is_whole_row)
+      return LoaderLimit{layer.layer, text_of("gptqmodel's kernels have no groups of {}", spec.group_size),
+                         "use groups of 16, 32, 64 or 128, or write compressed-tensors", false, false};
+    if (first == nullptr) first = &layer;
+    const QuantizationSpec& other = first->weight->front();
+    if (spec.group_size != other.group_size || info_of(spec.dtype).bits != info_of(other.dtype).bits)
+      return LoaderLimit{
+          layer.layer,
+          text_of("transformers reads one number of bits and one group size for all layers, and {} has another",
+                  first->layer),
+          "load the file with vLLM or GPTQModel.load, give all layers one spec, or write compressed-tensors", false,
+          false};
+  }
+  return std::nullopt;
+}
+
+}  // namespace wasmquant

@@ -1,0 +1,18 @@
+// What loaders of GPTQ's layout need to know and cannot read: transformers (by optimum and gptqmodel's kernels) and vLLM.
+#pragma once
+#include <optional>
+
+#include "checkpoint/checkpoint_format.h"
+#include "core/list.h"
+
+namespace wasmquant {
+
+/// The layers of blocks that are quantized, for `modules_in_block_to_quantize`: ends of names ("mlp.down_proj"), and whole
+/// names where the end is also that of a layer that is not. Null if all layers of blocks are quantized, for then loaders
+/// need no list. transformers reads this list and not `dynamic`, gptqmodel only `dynamic`, vLLM both.
+json::Value modules_to_quantize(const List<LayerOutcome>& layers);
+
+/// The first layer with which transformers cannot load the file; nullopt if there is none.
+std::optional<LoaderLimit> gptq_loader_limit(const List<LayerOutcome>& layers);
+
+}  // namespace wasmquant

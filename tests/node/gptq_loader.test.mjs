@@ -1,0 +1,67 @@
+// Config blocks of gptq as loaders read them: transformers asks for modules_in_block_to_quantize, gptqmodel for `dynamic`, vLLM for both.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
+import { noise, safetensors } from './written_model.mjs';
+
+const names = ['self_attn.o_proj', 'mlp.up_proj', 'mlp.down_proj'].flatMap((name) =>
+  [0, 1].map((block) => `model.layers.${block}.${name}`),
+);
+
+/** Quantizes six matrices of 64 x 64; `columns` of others by name. */
+async function quantized(t, config, columns = {}) {
+  const quantizer = await quantizerFor(t);
+  const folder = join(scratchFolder(t), 'in');
+  mkdirSync(folder);
+  const weights = names.map((name, seed) => {
+    const shape = [64, columns[name] ?? 64];
+    return [`${name}.weight`, { dtype: 'F32', shape, data: noise(shape[0] * shape[1], seed + 1) }];
+  });
+  writeFileSync(join(folder, 'model.safetensors'), safetensors(Object.fromEntries(weights)));
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ model_type: 'llama' }));
+  const model = await modelFor(t, quantizer, folder);
+  const target = join(folder, '../out');
+  const { diagnostics } = await quantizer.quantizeModel(model, config, { target, format: 'gptq' });
+  const { quantization_config } = JSON.parse(readFileSync(join(target, 'config.json'), 'utf8'));
+  return { block: quantization_config, limits: diagnostics.filter(({ code }) => code === 'loader-limit') };
+}
+
+const int4 = (group_size) => ({ dtype: 'int4', qscheme: 'per_group', ch_axis: -1, group_size, symmetric: true });
+const config = (exclude, more) => ({ global_quant_config: { weight: int4(32) }, exclude, ...more });
+
+test('without layers left there is no list', async (t) => {
+  const { block, limits } = await quantized(t, config([]));
+  assert.equal(block.modules_in_block_to_quantize, undefined);
+  assert.deepEqual(limits, []);
+});
+
+test('layers that are left in every block are left out by the ends of the others', async (t) => {
+  const { block, limits } = await quantized(t, config(['*down_proj']));
+  assert.deepEqual(block.modules_in_block_to_quantize, [['self_attn.o_proj', 'mlp.up_proj']]);
+  assert.equal(Object.keys(block.dynamic).length, 2);
+  assert.deepEqual(limits, []);
+});
+
+test('a layer that is left in one block makes its like in others whole names', async (t) => {
+  const { block } = await quantized(t, config(['*.1.mlp.down_proj']));
+  assert.deepEqual(block.modules_in_block_to_quantize, [
+    ['self_attn.o_proj', 'mlp.up_proj', 'model.layers.0.mlp.down_proj'],
+  ]);
+});
+
+test('a layer that a preset leaves because groups do not divide it is left out, too', async (t) => {
+  const { block } = await quantized(t, 'int4_wo_32', { [names[0]]: 20 });
+  assert.ok(!block.modules_in_block_to_quantize[0].includes('self_attn.o_proj'));
+});
+
+test('two numbers of bits or group sizes, and groups that no kernel has, are warned of', async (t) => {
+  for (const other of [{ ...int4(32), dtype: 'int8' }, int4(64)]) {
+    const { limits } = await quantized(t, config([], { layer_quant_config: { '*down_proj': { weight: other } } }));
+    assert.match(limits[0].message, /one number of bits and one group size/);
+    assert.match(limits[0].hint, /vLLM/);
+  }
+  const { limits } = await quantized(t, { global_quant_config: { weight: int4(8) } });
+  assert.match(limits[0].message, /no groups of 8/);
+});
