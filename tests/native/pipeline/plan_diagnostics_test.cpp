@@ -220,9 +220,10 @@ TEST_CASE("plan diagnostics: every failure of ONNX plans has a place") {
   const Attempt widened = attempt(index, "int4_wo_32");
   REQUIRE(widened.find("int8-instead") != nullptr);
   CHECK(widened.find("int8-instead")->where == "conv.weight");
-  const Attempt left =
-      attempt(index, weights_of(R"({"dtype": "int8", "qscheme": "per_group", "ch_axis": -1, "group_size": 32})",
-                                R"(, "indivisible_groups": "fallback")"));
+  const Attempt left = attempt(
+      index,
+      R"({"global_quant_config": {"weight": {"dtype": "int8", "qscheme": "per_group", "ch_axis": -1, "group_size": 32}},
+          "indivisible_groups": "fallback"})");
   REQUIRE(left.find("kept-in-float") != nullptr);
   CHECK(left.find("kept-in-float")->where == "conv.weight");
   CHECK(!attempt(index, "int8", as("quark")).plan);
