@@ -172,9 +172,9 @@ TEST_CASE("gguf: types and offsets of tensors") {
   gguf_check_refused(one_tensor("w", {33}, 2), ErrorCode::format_unsupported, "rows of 33 elements", "w");
   gguf_check_refused(one_tensor("w", {32, 256}, 12), ErrorCode::format_unsupported, "q4_k blocks of 256", "w");
   gguf_check_refused(one_tensor("w", {4}, 0, 64, 32), kInvalid,
-                     "begin at offset 32, but the tensor before it ends at 0", "w");
+                     "its data offset is 32, but the tensor before it ends at 0", "w");
   gguf_check_refused(GgufBytes().begin(2, 0).tensor("a", {4}, 0, 0).tensor("b", {4}, 0, 16).data(64).out, kInvalid,
-                     "begin at offset 16, but the tensor before it ends at 32", "b");
+                     "its data offset is 16, but the tensor before it ends at 32", "b");
   gguf_check_refused(one_tensor("w", {5}, 0, 19), kTruncated, "its 20 bytes from byte 64 on are not all in the file",
                      "w");
   gguf_check_refused(one_tensor("w", {1 << 30, 1 << 30}, 0, 19), kTruncated, "not all in the file", "w");
