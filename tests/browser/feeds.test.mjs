@@ -130,7 +130,7 @@ test('feeds that do not fit are told by name; single arrays go together; without
     [[file('x.npy', x)], /needs this input \(int64 \[2\]\)/],
     [[file('y.npy', x)], /not an input of the model; its inputs are x \(float32 \[rows, 64\]\), ids/],
     [[file('x.npy', npyFile('<f8', [5, 64], new Float64Array(320))), file('ids.npy', ids)], /astype\("float32"\)/],
-    [[file('x.npy', npyFile('<f4', [5, 63], noise(315, 3))), file('ids.npy', ids)], /takes \[rows, 64\]/],
+    [[file('x.npy', npyFile('<f4', [5, 63], noise(315, 3))), file('ids.npy', ids)], /needs \[rows, 64\]/],
     [[file('x.npz', Buffer.alloc(40))], /x\.npz/],
   ]) {
     await page.locator('#feed-files').setInputFiles(files);

@@ -61,14 +61,14 @@ for (const [name, options] of [
   });
 }
 
-test('JavaScript stays within 160 kB gzip without the editor and ONNX Runtime, and the page is there within a second', async () => {
+test('JavaScript stays within 180 kB gzip without the editor and ONNX Runtime, and the page is there within a second', async () => {
   const folder = join(root, 'dist/demo/assets');
   const scripts = readdirSync(folder).filter((name) => name.endsWith('.js') && !/^(json-editor|ort-)/.test(name));
   const sizes = scripts.map((name) => [name, gzipSync(readFileSync(join(folder, name))).length]);
   const sum = sizes.reduce((total, [, bytes]) => total + bytes, 0);
   const first = sizes.find(([name]) => name.startsWith('index-'))?.[1];
   process.stdout.write(`# page JavaScript: ${first} bytes gzip at first, ${sum} with all but the editor\n`);
-  assert.ok(sum <= 160_000, JSON.stringify(sizes));
+  assert.ok(sum <= 180_000, JSON.stringify(sizes));
   const times = [];
   for (let i = 0; i < 3; ++i) {
     const { page, close } = await browser.open();

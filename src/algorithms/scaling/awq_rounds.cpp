@@ -8,7 +8,7 @@ namespace wasmquant {
 namespace {
 
 // Parts up to `end` are measured of the best `candidates` so far.
-constexpr struct { size_t end, candidates; } kRounds[] = {{2, kAwqSteps}, {4, 8}, {8, 4}, {16, 2}};
+constexpr struct { size_t end, candidates; } kRounds[] = {{4, kAwqSteps}, {8, 8}, {16, 4}};
 
 }  // namespace
 

@@ -113,7 +113,7 @@ TEST_CASE("presets go to compressed-tensors and back with the same plan") {
   CHECK(cannot ==
         "int4_wo_32 int4_wo_64 int4_wo_128 int4_wo_per_channel int4_wa_64 "  // signed scales
         "int3_wo_32 int3_wo_64 int3_wo_128 int2_wo_32 int2_wo_64 "
-        "int4_fp8 mxfp4_mxfp6_e2m3 ");                                       // two stages; fp6 inputs
+        "int4_fp8 mxfp4_mxfp6_e2m3 ");  // two stages; fp6 inputs
 }
 
 TEST_CASE("presets go to GPTQ and AWQ where these can say them") {

@@ -160,7 +160,11 @@ inline double loss_with(const ModelFolder& model, const CalibratedModel& found, 
   for (uint32_t number = 0; number < forward->steps.size(); ++number) {
     load_step(model, session, forward->steps[number], number, replace);
     if (number == 0 || number > forward->architecture.layers) continue;
-    if (!found.blocks.empty()) session.pass().block() = found.blocks[number - 1];
+    if (!found.blocks.empty()) {
+      const auto inputs = session.pass().block().inputs;
+      session.pass().block() = found.blocks[number - 1];
+      session.pass().block().inputs = inputs;
+    }
     run_all(session);
   }
   double nats = 0;
