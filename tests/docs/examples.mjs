@@ -71,7 +71,7 @@ const rows = {
       await page.locator('#file').setInputFiles(weights);
       assertSafetensors(await saved(page));
       await page.locator('#file').setInputFiles({ name: 'bad.safetensors', mimeType: '', buffer: Buffer.alloc(40, 1) });
-      await page.getByText(/header/).waitFor();
+      await page.getByText(/as no known format does/).waitFor();
     });
   },
   async url_to_file(app) {
@@ -115,7 +115,7 @@ const rows = {
       await page
         .locator('#files')
         .setInputFiles({ name: 'bad.safetensors', mimeType: '', buffer: Buffer.alloc(40, 1) });
-      await page.getByText(/header/).waitFor();
+      await page.getByText(/as no known format does/).waitFor();
     });
   },
   async vite_app(app) {

@@ -190,7 +190,7 @@ void convert(const fs::path& folder, const std::string& out, const std::string& 
   DiagnosticList diagnostics;
   conversion::Conversion converted = take(conversion::convert(files, sources, diagnostics));
   for (const Diagnostic& diagnostic : diagnostics.items())
-    std::fprintf(stderr, "%s: %s\n", diagnostic.code.c_str(), diagnostic.message.c_str());
+    std::fprintf(stderr, "%s: %s\n", std::string(diagnostic.code.name()).c_str(), diagnostic.message.c_str());
 
   const conversion::Recipe recipe = recipe_of(type);
   std::vector<conversion::RecipeTensor> tensors;
