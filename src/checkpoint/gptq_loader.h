@@ -12,7 +12,7 @@ namespace wasmquant {
 /// need no list. transformers reads this list and not `dynamic`, gptqmodel only `dynamic`, vLLM both.
 json::Value modules_to_quantize(const List<LayerOutcome>& layers);
 
-/// The first layer with which transformers cannot load the file; nullopt if there is none.
+/// The first layer that transformers cannot load, with the reason; nullopt if it loads all.
 std::optional<LoaderLimit> gptq_loader_limit(const List<LayerOutcome>& layers);
 
 }  // namespace wasmquant

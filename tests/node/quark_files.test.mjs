@@ -213,7 +213,7 @@ test('specs of biases: values in fake-quantized files, a warning where a format 
   assert.ok(packed.report.diagnostics.some(({ code, where }) => code === 'not-applied' && where === 'a.bias'));
 });
 
-test('the bias of a matrix stored as [inputs, outputs] has one axis, whatever its spec', async (t) => {
+test('the bias of a matrix stored as [inputs, outputs] has one axis with every spec', async (t) => {
   const bias = { dtype: 'F32', shape: [48], data: noise(48, 44) };
   const tensors = { 'h.0.attn.c_attn.weight': matrix(16, 48, 43), 'h.0.attn.c_attn.bias': bias };
   const folder = folderWith(t, tensors, { model_type: 'gpt2' });

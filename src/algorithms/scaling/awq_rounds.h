@@ -28,7 +28,7 @@ class AwqRounds {
   AwqPiece piece(size_t index) const noexcept;
   /// The squared change of the outputs of a piece's rows; once for each piece.
   void set_loss(size_t index, double loss) noexcept;
-  /// Begins the next round; false: there is none.
+  /// Begins the next round. Returns false after the last one.
   bool next();
 
   /// The candidate that loses least on all rows, the first of equals; losses divided by `outputs`. Error:

@@ -137,7 +137,7 @@ TEST_CASE("the loss of the next token, whatever the tiles of the vocabulary") {
   }
 }
 
-TEST_CASE("the divergence of two predictions, whatever the tiles of the vocabulary") {
+TEST_CASE("the divergence of two predictions does not depend on the tiles of the vocabulary") {
   constexpr size_t kVocabulary = 50, kRows = 4;
   std::vector<float> reference = RandomValues(4).vector(kRows * kVocabulary), logits = reference;
   const std::vector<float> change = RandomValues(5).vector(kRows * kVocabulary);
