@@ -125,7 +125,8 @@ void quantize_model(const std::string& in, const std::string& to, const std::str
   DiagnosticList diagnostics;
   const auto rewrite = take(conversion::rewrite_onnx(model, choices, options, diagnostics));
   for (const Diagnostic& diagnostic : diagnostics.items())
-    std::fprintf(stderr, "%s: %s: %s\n", std::string(diagnostic.code.name()).c_str(), diagnostic.where.c_str(), diagnostic.message.c_str());
+    std::fprintf(stderr, "%s: %s: %s\n", std::string(diagnostic.code.name()).c_str(), diagnostic.where.c_str(),
+                 diagnostic.message.c_str());
 
   std::vector<Quantized> quantized;
   std::string floats = files.model;
