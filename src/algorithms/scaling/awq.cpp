@@ -138,10 +138,19 @@ Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, s
   return choice;
 }
 
-Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
-                                    const OutputError& inputs, std::span<float> scales) {
+AwqSearch::AwqSearch(std::span<const double> mean_abs, std::span<const AwqLayer> layers, OutputError inputs,
+                     size_t rows, bool has_parts)
+    : mean_abs_(mean_abs),
+      layers_(layers),
+      inputs_(std::move(inputs)),
+      rows_(rows),
+      rounds_(has_parts),
+      losses_(rounds_.pieces()) {}
+
+Result<AwqSearch> AwqSearch::create(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
+                                    OutputError inputs) {
   const size_t columns = inputs.columns();
-  if (scales.size() != columns) return sizes_differ(scales.size(), columns);
+  if (mean_abs.size() != columns) return sizes_differ(mean_abs.size(), columns);
   bool has_parts = true;
   size_t rows = 0;
   for (const AwqLayer& layer : layers) {
@@ -149,23 +158,51 @@ Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<
     has_parts &= has_independent_rows(layer, columns);
   }
   has_parts &= rows >= kFewestRowsInParts;
-  AwqRounds rounds(has_parts);
-  do {
-    for (size_t piece = 0; piece < rounds.pieces(); ++piece) {
-      const AwqPiece at = rounds.piece(piece);
-      TRY_VOID(awq_scales(mean_abs, at.step, scales));
-      double total = 0;
-      for (const AwqLayer& layer : layers) {
-        TRY(error, squared_error(layer, scales, inputs, at.first_row, at.row_step));
-        total += error;
-      }
-      rounds.set_loss(piece, total);
+  return AwqSearch(mean_abs, layers, std::move(inputs), rows, has_parts);
+}
+
+Status AwqSearch::measure(TeamShare share) {
+  const auto [begin, end] = share.of(losses_.size());
+  std::vector<float> scales(mean_abs_.size());
+  for (size_t piece = begin; piece < end; ++piece) {
+    const AwqPiece at = rounds_.piece(piece);
+    TRY_VOID(awq_scales(mean_abs_, at.step, scales));
+    losses_[piece] = 0;
+    for (const AwqLayer& layer : layers_) {
+      TRY(error, squared_error(layer, scales, inputs_, at.first_row, at.row_step));
+      losses_[piece] += error;
     }
-  } while (rounds.next());
-  const double outputs = static_cast<double>(inputs.tokens()) * static_cast<double>(rows);
-  TRY(choice, rounds.choice(std::max(outputs, 1.0)));
-  TRY_VOID(awq_scales(mean_abs, choice.step, scales));
+  }
+  return {};
+}
+
+std::span<double> AwqSearch::losses(TeamShare share) noexcept {
+  const auto part = share.of(losses_.size());
+  return std::span(losses_).subspan(part.begin, part.count());
+}
+
+bool AwqSearch::next() {
+  for (size_t piece = 0; piece < losses_.size(); ++piece) rounds_.set_loss(piece, losses_[piece]);
+  if (!rounds_.next()) return false;
+  losses_.resize(rounds_.pieces());
+  return true;
+}
+
+Result<AwqChoice> AwqSearch::choice(std::span<float> scales) const {
+  const double outputs = static_cast<double>(inputs_.tokens()) * static_cast<double>(rows_);
+  TRY(choice, rounds_.choice(std::max(outputs, 1.0)));
+  TRY_VOID(awq_scales(mean_abs_, choice.step, scales));
   return choice;
+}
+
+Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
+                                    const OutputError& inputs, std::span<float> scales) {
+  if (scales.size() != inputs.columns()) return sizes_differ(scales.size(), inputs.columns());
+  TRY(search, AwqSearch::create(mean_abs, layers, inputs));
+  do {
+    TRY_VOID(search.measure({}));
+  } while (search.next());
+  return search.choice(scales);
 }
 
 Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec,

@@ -5,10 +5,12 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "algorithms/scaling/awq.h"
 #include "core/result.h"
+#include "core/team_share.h"
 
 namespace wasmquant {
 
@@ -47,5 +49,34 @@ class AwqRounds {
 
 /// Rows of all layers together that a search in parts needs.
 inline constexpr size_t kFewestRowsInParts = 512;
+
+/// The search of AWQ's scales (search_awq_scales), whose pieces members of a team divide. While next() is true: measure(),
+/// then the losses of the others are put into losses().
+class AwqSearch {
+ public:
+  /// `mean_abs` and `layers` must outlive the search. Error: shape-mismatch.
+  static Result<AwqSearch> create(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
+                                  OutputError inputs);
+
+  /// Measures the member's pieces of the round. Errors: those of awq_scales and quantize_scaled.
+  Status measure(TeamShare share);
+  /// A member's, of the current round.
+  std::span<double> losses(TeamShare share) noexcept;
+  /// Begins the next round. Returns false after the last one.
+  bool next();
+  /// `scales` gets the choice. Errors: those of AwqRounds::choice and awq_scales.
+  Result<AwqChoice> choice(std::span<float> scales) const;
+
+ private:
+  AwqSearch(std::span<const double> mean_abs, std::span<const AwqLayer> layers, OutputError inputs, size_t rows,
+            bool has_parts);
+
+  std::span<const double> mean_abs_;
+  std::span<const AwqLayer> layers_;
+  OutputError inputs_;
+  size_t rows_;
+  AwqRounds rounds_;
+  std::vector<double> losses_;  // of the round's pieces
+};
 
 }  // namespace wasmquant
