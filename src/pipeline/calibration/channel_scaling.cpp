@@ -159,12 +159,11 @@ Result<bool> BlockCalibration::scale(const Part& part) {
     if (layers.empty()) return true;
     auto inputs = OutputError::of_hessian(input.hessian, scales.size());
     if (!inputs) return failed(inputs.error());
-    List<AwqLayer> kept = std::move(layers);
-    const std::span<const AwqLayer> searched(kept.data(),
-                                             kept.size());  // moving a list leaves its items where they are
-    auto search = AwqSearch::create(input.mean, searched, std::move(*inputs));
+    // Moving a list or vector leaves its items where they are.
+    const std::span<const AwqLayer> searched(layers.data(), layers.size());
+    auto search = AwqSearch::create(input.mean, of_weights, searched, std::move(*inputs));
     if (!search) return failed(search.error());
-    scaling_.reset(new Scaling{std::move(kept), std::move(*search)});
+    scaling_.reset(new Scaling{std::move(layers), std::move(of_weights), std::move(*search)});
     if (Status measured = scaling_->search.measure(share_); !measured) return failed(measured.error());
     return false;
   }
@@ -197,6 +196,9 @@ Status BlockCalibration::found_scales(const Part& part, std::vector<float>& scal
 bool BlockCalibration::is_clipped(Slot slot) noexcept {
   if (!is_quantized(slot) || slot == Slot::q || slot == Slot::k) return false;
   const WeightLayout& layout = tensor(slot).task->layout;
+  // Groups whose scales are those of the weight when they are rounded have no use for limits of what it was.
+  const bool is_by_groups = is_rounded_later(slot) && steps_.back().gptq.act_group_aware;
+  if (is_by_groups && layout.spec.qscheme == QScheme::per_group) return false;
   return layout.spec.qscheme != QScheme::per_tensor && layout.codes != CodeStorage::ggml_rows;
 }
 

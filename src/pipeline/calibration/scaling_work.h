@@ -8,7 +8,9 @@
 namespace wasmquant {
 
 struct BlockCalibration::Scaling {
-  List<AwqLayer> layers;  // which the search reads
+  // What the search reads.
+  List<AwqLayer> layers;
+  std::vector<float> weight_max;
   AwqSearch search;
 };
 
