@@ -1,3 +1,4 @@
+// Correlations of inputs, factored once; changes judged row by row against them.
 #include "algorithms/expected_error.h"
 
 #include <algorithm>

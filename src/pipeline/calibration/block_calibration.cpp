@@ -47,7 +47,15 @@ bool BlockCalibration::sees(AlgorithmSees what) const noexcept {
   return false;
 }
 
-bool BlockCalibration::holds_out() const noexcept { return !steps_.empty() && steps_.back().chooses_best; }
+const CalibrationStep* BlockCalibration::rounding_step() const noexcept {
+  for (const CalibrationStep& step : steps_)
+    if (rounds_columns(step.method)) return &step;
+  return nullptr;
+}
+
+bool BlockCalibration::holds_out() const noexcept {
+  return rounding_step() != nullptr && rounding_step()->chooses_best;
+}
 
 bool BlockCalibration::corrects_biases() const noexcept {
   return !steps_.empty() && steps_.back().method == CalibrationMethod::bias_correction;

@@ -150,6 +150,7 @@ class BlockCalibration final : public model::InputSink {
   Status equalize_pairs(const Part& part);
   bool can_scale(const Part& part) const noexcept;
   bool sees(AlgorithmSees what) const noexcept;
+  const CalibrationStep* rounding_step() const noexcept;
   bool holds_out() const noexcept;
   Result<bool> scale(const Part& part);
   Status found_scales(const Part& part, std::vector<float>& scales);

@@ -197,7 +197,7 @@ bool BlockCalibration::is_clipped(Slot slot) noexcept {
   if (!is_quantized(slot) || slot == Slot::q || slot == Slot::k) return false;
   const WeightLayout& layout = tensor(slot).task->layout;
   // Groups whose scales are those of the weight when they are rounded have no use for limits of what it was.
-  const bool is_by_groups = is_rounded_later(slot) && steps_.back().gptq.act_group_aware;
+  const bool is_by_groups = is_rounded_later(slot) && rounding_step()->gptq.act_group_aware;
   if (is_by_groups && layout.spec.qscheme == QScheme::per_group) return false;
   return layout.spec.qscheme != QScheme::per_tensor && layout.codes != CodeStorage::ggml_rows;
 }

@@ -1,3 +1,4 @@
+// Hessians of inputs: their definition, bands of members of a team, and tokens held out.
 #include "algorithms/hessian.h"
 
 #include <doctest/doctest.h>
