@@ -30,6 +30,19 @@ std::string_view name_in_block(std::string_view name) {
   return {};
 }
 
+// gptqmodel chooses a kernel for all layers before it has seen one. On a CPU with AVX512 that is, for 4 bits, one whose blocks are
+// of 32 outputs and which does not pad; the kernels for GPUs do.
+constexpr uint64_t kOutputsOfCpuKernel = 32;
+
+std::optional<LoaderLimit> kernel_limit(const LayerOutcome& layer) {
+  if (info_of(layer.weight->front().dtype).bits != 4 || layer.rows % kOutputsOfCpuKernel == 0) return std::nullopt;
+  return LoaderLimit{
+      layer.layer,
+      text_of("gptqmodel's kernel for CPUs with AVX512 needs outputs in multiples of {}; this layer has {}",
+              kOutputsOfCpuKernel, layer.rows),
+      "load the file on a GPU or with vLLM, exclude the layer, or write compressed-tensors", false, false};
+}
+
 }  // namespace
 
 json::Value modules_to_quantize(const List<LayerOutcome>& layers) {
@@ -54,6 +67,13 @@ json::Value modules_to_quantize(const List<LayerOutcome>& layers) {
   return json::Value(std::move(blocks));
 }
 
+std::optional<LoaderLimit> awq_loader_limit(const List<LayerOutcome>& layers) {
+  for (const LayerOutcome& layer : layers)
+    if (!keeps_weight(layer))
+      if (auto limit = kernel_limit(layer)) return limit;
+  return std::nullopt;
+}
+
 std::optional<LoaderLimit> gptq_loader_limit(const List<LayerOutcome>& layers) {
   const LayerOutcome* first = nullptr;
   for (const LayerOutcome& layer : layers) {
@@ -73,6 +93,7 @@ std::optional<LoaderLimit> gptq_loader_limit(const List<LayerOutcome>& layers) {
                   first->layer),
           "load the file with vLLM or GPTQModel.load, give all layers one spec, or write compressed-tensors", false,
           false};
+    if (auto limit = kernel_limit(layer)) return limit;
   }
   return std::nullopt;
 }

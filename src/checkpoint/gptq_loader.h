@@ -1,4 +1,4 @@
-// What loaders of GPTQ's layout need to know and cannot read: transformers (by optimum and gptqmodel's kernels) and vLLM.
+// What loaders of GPTQ's and AWQ's layouts need to know and cannot read: transformers (by gptqmodel's kernels) and vLLM.
 #pragma once
 #include <optional>
 
@@ -14,5 +14,7 @@ json::Value modules_to_quantize(const List<LayerOutcome>& layers);
 
 /// The first layer that transformers cannot load, with the reason; nullopt if it loads all.
 std::optional<LoaderLimit> gptq_loader_limit(const List<LayerOutcome>& layers);
+/// The same of AWQ's layout.
+std::optional<LoaderLimit> awq_loader_limit(const List<LayerOutcome>& layers);
 
 }  // namespace wasmquant

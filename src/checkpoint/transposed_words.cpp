@@ -250,6 +250,10 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& l
   return block;
 }
 
+std::optional<LoaderLimit> Awq::loader_limit(const List<LayerOutcome>& layers, const families::ModelFamily&) const {
+  return awq_loader_limit(layers);
+}
+
 std::optional<LoaderLimit> Gptq::loader_limit(const List<LayerOutcome>& layers, const families::ModelFamily&) const {
   return gptq_loader_limit(layers);
 }

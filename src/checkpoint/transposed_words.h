@@ -25,6 +25,8 @@ class Awq final : public CheckpointFormat {
   bool holds_inputs(const Stages&) const override { return false; }
   bool needs_one_group_size(const QuantizationSpec&) const override { return true; }
   Status check(const List<LayerOutcome>& layers) const override;
+  std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& layers,
+                                          const families::ModelFamily& family) const override;
   json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
                                   const families::ModelFamily& family) const override;
 };

@@ -16,6 +16,12 @@ std::string excluded_regex(const Config& config, std::string_view entry) {
   return text + "(\\..*)?$";
 }
 
+void note_whole_rows(Conversion& conversion, const QuantizationSpec& spec, const std::string& where) {
+  if (spec.qscheme == QScheme::per_group && spec.group_size == -1)
+    conversion.losses().add({Severity::note, "option-lost", where,
+                             "groups of whole rows are written as channels, which have the same scales", ""});
+}
+
 class GroupWriter {
  public:
   explicit GroupWriter(Conversion& conversion) : conversion_(conversion) {}
@@ -94,9 +100,11 @@ class GroupWriter {
                        spec.scale_format == ScaleFormat::e5m3 ? " with e5m3 scales" : "");
       return nullptr;
     }
-    if (spec.qscheme == QScheme::per_group && spec.group_size == -1)
-      conversion_.losses().add({Severity::note, "option-lost", where,
-                                "groups of whole rows are written as channels, which have the same scales", ""});
+    if (spec.dtype == Dtype::fp4 && spec.qscheme == QScheme::per_group && spec.scale_format == ScaleFormat::float32) {
+      conversion_.lose(where, "compressed-tensors has groups of fp4 with e8m0 or e4m3 scales only");
+      return nullptr;
+    }
+    note_whole_rows(conversion_, spec, where);
     const bool token = spec.qscheme == QScheme::per_channel && spec.is_dynamic;
     if (token) spec.ch_axis = 0;
     conversion_.lose_choices(spec, where);
@@ -185,6 +193,7 @@ class GptqAwqWriter {
                        dtype.name);
     if (to_ == Dialect::awq && spec.symmetric)
       conversion_.lose(where, "runtimes of AWQ expect zero points: an asymmetric uint4 is what they read");
+    note_whole_rows(conversion_, spec, where);
     QuantizationSpec compared = spec;
     if (spec.qscheme == QScheme::per_group) compared.ch_axis = 0;
     conversion_.lose_choices(compared, where);
