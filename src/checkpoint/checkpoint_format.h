@@ -31,7 +31,7 @@ struct LayerOutcome {
   bool caches_outputs = false;  // `outputs` are keys or values: runtimes quantize them as they store them
   bool is_unpacked = false;     // WeightDescription::is_unpacked
   bool is_reordered = false;    // WeightDescription::is_reordered
-  bool is_asked = false;        // a rule of the config names the layer
+  bool is_requested = false;    // a rule of the config names the layer
   uint64_t rows = 0, columns = 0;  // of a matrix, else 0
 };
 

@@ -42,10 +42,10 @@ void JoinedSchemes::compare(const List<LayerOutcome>& layers, std::string_view m
   const LayerOutcome& first = layers[parts.front()];
   const LayerOutcome *left = nullptr, *other = nullptr;
   uint64_t axis = 0;
-  bool is_asked = false;
+  bool is_requested = false;
   for (const uint32_t i : parts) {
     const LayerOutcome& part = layers[i];
-    is_asked |= part.is_asked;
+    is_requested |= part.is_requested;
     axis = std::gcd(axis, part.columns);
     if (left == nullptr && keeps_weight(part)) left = &part;
     if (other == nullptr && !have_one_scheme(first, part)) other = &part;
@@ -56,7 +56,7 @@ void JoinedSchemes::compare(const List<LayerOutcome>& layers, std::string_view m
   if (left == nullptr && !is_known) {  // groups that fell back to different sizes, perhaps
     shares_.insert(place, {std::string(module), {}, axis});
     grew_ = true;
-  } else if (is_asked || !may_leave_) {
+  } else if (is_requested || !may_leave_) {
     const LayerOutcome& differing = other == left ? first : *other;
     if (!warning_)
       warning_ = Diagnostic(

@@ -126,7 +126,7 @@ class CheckpointPlanner final : public OutputPlanner {
   Status describe_groups(PlannedTensor& planned, const Stages& stages) {
     WeightDescription& weight = planned.weight;
     if (stages.size() != 1 || stages.front().qscheme != QScheme::per_group || weight.layer_type != "Linear") return {};
-    const AskedAlgorithm* const chooser = find_group_chooser(asked_, weight.layer);
+    const RequestedAlgorithm* const chooser = find_group_chooser(requested_, weight.layer);
     if (chooser == nullptr) return {};
     weight.is_reordered = true;
     if (format_.holds_group_index()) {
@@ -365,7 +365,7 @@ class CheckpointPlanner final : public OutputPlanner {
     outcome.is_unpacked = weight.is_unpacked;
     outcome.is_reordered = weight.is_reordered;
     const Rule rule = planned.reason->rule;
-    outcome.is_asked = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
+    outcome.is_requested = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
     if (weight.shape.size() == 2) outcome.rows = weight.shape[0], outcome.columns = weight.shape[1];
     if (!planned.task.is_copy && !planned.is_left) {
       outcome.weight = planned.task.layout->all_stages();
@@ -376,7 +376,7 @@ class CheckpointPlanner final : public OutputPlanner {
       const bool has_activations = !config.input_tensors.empty() || !config.output_tensors.empty();
       if (config.weight.empty() && has_activations) activations_alone_.add(weight.layer);
     }
-    if (cache_.is_asked()) cache_.add(planned, outcome, resolver_.is_cached(weight.layer), plan_.requests);
+    if (cache_.is_requested()) cache_.add(planned, outcome, resolver_.is_cached(weight.layer), plan_.requests);
     outcomes_.push_back(std::move(outcome));
   }
 
@@ -475,7 +475,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
   // Algorithms may change weights that stay floats; a quantized source may be decoded.
   bool does_nothing() const override {
-    if (plan_.quantized_count != 0 || !asked_.empty() || !plan_.config_changes.is_null()) return false;
+    if (plan_.quantized_count != 0 || !requested_.empty() || !plan_.config_changes.is_null()) return false;
     for (const PlannedTensor& planned : plan_.tensors)
       if (planned.is_left) return false;
     return true;
@@ -504,7 +504,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
   // The runtime must apply the other half of R4.
   void report_online_rotation() {
-    const AskedAlgorithm* const rotation = find_online_rotation(asked_);
+    const RequestedAlgorithm* const rotation = find_online_rotation(requested_);
     if (rotation == nullptr) return;
     const std::string where = text_of("{}/r4", rotation->where);
     if (!format_.holds_online_rotation())
@@ -537,7 +537,7 @@ class CheckpointPlanner final : public OutputPlanner {
     if (!is_any) return {};
     plan_.quantization_config = format_.quantization_config(config_, outcomes_, family_);
     cache_.describe(plan_.quantization_config);
-    const AskedAlgorithm* const rotation = find_online_rotation(asked_);
+    const RequestedAlgorithm* const rotation = find_online_rotation(requested_);
     if (rotation == nullptr || plan_.quantization_config.is_null()) return {};
     json::Array algorithms;
     algorithms.push_back(rotation->value);
@@ -602,9 +602,9 @@ Result<Experts> choose_experts(const ModelIndex& model, const families::ModelFam
 }
 
 // Whether a rule of the config names an expert.
-bool is_expert_asked(const List<LayerOutcome>& layers) {
+bool is_expert_requested(const List<LayerOutcome>& layers) {
   return std::any_of(layers.begin(), layers.end(), [](const LayerOutcome& layer) {
-    return layer.is_asked && families::is_single_expert(layer.layer);
+    return layer.is_requested && families::is_single_expert(layer.layer);
   });
 }
 
@@ -641,7 +641,7 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
         plan && plan->quantized_count != 0 ? format.loader_limit(planner.outcomes(), family) : std::nullopt;
     const bool is_preset = config.default_exclusions, is_included = options.experts == ExpertChoice::include;
     if (limit && limit->is_of_experts && is_preset && !is_included && experts.left.empty() &&
-        !is_expert_asked(planner.outcomes())) {
+        !is_expert_requested(planner.outcomes())) {
       experts.leave(limit->reason);
       split.reset();
       diagnostics.resize(remarks);

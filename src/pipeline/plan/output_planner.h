@@ -84,7 +84,7 @@ class OutputPlanner {
   const Config& config_;
   const PlanOptions& options_;
   List<Diagnostic>& diagnostics_;
-  const List<AskedAlgorithm> asked_;
+  const List<RequestedAlgorithm> requested_;
   Plan plan_;
   CountWithExample requantized_;  // tensors with an already quantized source
   CountWithExample left_;         // tensors passed to leave()

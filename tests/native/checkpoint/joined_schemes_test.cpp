@@ -57,7 +57,7 @@ TEST_CASE("joined schemes: group sizes that fell back have to divide every axis"
 TEST_CASE("joined schemes: what the config asks for is kept, with one warning") {
   for (const bool may_leave : {true, false}) {
     LayerOutcome kept = part_of("a.k_proj", {});
-    kept.is_asked = may_leave;
+    kept.is_requested = may_leave;
     JoinedSchemes joined(may_leave);
     CHECK_FALSE(joined.update({part_of("a.q_proj", groups_of(32)), kept}));
     CHECK(joined.reason_to_leave("a.q_proj").empty());
