@@ -90,12 +90,12 @@ class NameComparer {
   // A tensor's counterpart on the other side; the change applies to the folder.
   struct Counterpart {
     std::string name;
-    ValueChange change;
+    ValueTransform change;
   };
   struct Converted {
     uint32_t source;  // index of the folder's tensor
     std::string folder, gguf;
-    ValueChange change;
+    ValueTransform change;
   };
 
   static Error missing(const char* message) { return Error{ErrorCode::tensor_missing, "", message}; }
@@ -121,7 +121,8 @@ class NameComparer {
     return {};
   }
 
-  Result<StoredPair> find(const OriginalTensor& tensor, const OriginalTensor* other, const ValueChange& change) const {
+  Result<StoredPair> find(const OriginalTensor& tensor, const OriginalTensor* other,
+                          const ValueTransform& change) const {
     if (other == nullptr) return missing("is not in the quantized model");
     WeightDescription weight = tensor.weight, right_weight = other->weight;
     if (weight.shape.empty()) weight.shape = right_weight.shape;

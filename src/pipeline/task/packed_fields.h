@@ -45,8 +45,8 @@ inline auto fields_of(WeightLayout& layout) {
 
 inline auto fields_of(Location& at) { return std::tie(at.file, at.offset); }
 
-inline auto fields_of(ValueChange& change) {
-  return std::tie(change.interleaved_rows, change.is_transposed, change.adds_one, change.reverts);
+inline auto fields_of(ValueTransform& change) {
+  return std::tie(change.interleaved_rows, change.is_transposed, change.adds_one, change.inverse);
 }
 
 inline auto fields_of(ChannelFactors& factors) {
