@@ -21,7 +21,7 @@
 namespace wasmquant {
 
 /// One weight of a finished plan, as the config block needs it.
-struct LayerOutcome {
+struct LayerPlan {
   std::string layer;            // module name, of the tensor
   std::string layer_type;       // Linear, Embedding, ...
   SharedValue<Stages> weight;   // empty: not quantized
@@ -36,12 +36,12 @@ struct LayerOutcome {
 };
 
 /// Whether the layer's weight is copied or cast to 16 bits.
-bool keeps_weight(const LayerOutcome& layer) noexcept;
+bool keeps_weight(const LayerPlan& layer) noexcept;
 
 /// Heads that classes of the family tie to the embedding: Linear modules of the loaded model without a tensor.
-List<std::string_view> heads_without_tensor(const List<LayerOutcome>& layers, const families::ModelFamily& family);
+List<std::string_view> heads_without_tensor(const List<LayerPlan>& layers, const families::ModelFamily& family);
 /// Whether the file holds scales of its inputs or outputs.
-bool has_activation_scales(const LayerOutcome& layer) noexcept;
+bool has_activation_scales(const LayerPlan& layer) noexcept;
 /// Whether the stages' scales are stored: not dynamic, and not plain casts.
 bool are_static(const Stages& stages) noexcept;
 
@@ -113,7 +113,7 @@ class CheckpointFormat {
   /// Why the runtimes of this format cannot read experts that the model stores in one tensor; empty if they can.
   virtual std::string stacked_experts_limit(const families::ModelFamily& /*family*/) const { return {}; }
   /// Why transformers cannot load these layers together. Nullopt if it can, or if that is not known.
-  virtual std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& /*layers*/,
+  virtual std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& /*layers*/,
                                                   const families::ModelFamily& /*family*/) const {
     return std::nullopt;
   }
@@ -121,12 +121,12 @@ class CheckpointFormat {
   /// "group" in 0.20, and refuses such a file; older ones are read here.
   virtual bool holds_group_index() const noexcept { return false; }
   /// The release of transformers from which on it loads these layers, as pip spells it; empty: any that knows the family.
-  virtual std::string_view needed_loader(const List<LayerOutcome>& /*layers*/,
+  virtual std::string_view needed_loader(const List<LayerPlan>& /*layers*/,
                                          const families::ModelFamily& /*family*/) const {
     return {};
   }
   /// The argument that from_pretrained of transformers needs to load these layers; empty if it needs none.
-  virtual std::string_view loader_option(const List<LayerOutcome>& /*layers*/) const { return {}; }
+  virtual std::string_view loader_option(const List<LayerPlan>& /*layers*/) const { return {}; }
   /// Whether all layers with such a weight need one group size, for the config block or the loader knows a single one.
   virtual bool needs_one_group_size(const QuantizationSpec& /*spec*/) const { return false; }
   /// Whether weights are read that transformers splits into several layers while it loads (families/conversions.h).
@@ -134,10 +134,10 @@ class CheckpointFormat {
   /// Whether weights stored as [in, out] are supported.
   virtual bool holds_input_major() const noexcept { return false; }
   /// Checks what the layers of a model must have in common. Errors: format-unsupported naming the layer.
-  virtual Status check(const List<LayerOutcome>& /*layers*/) const { return {}; }
+  virtual Status check(const List<LayerPlan>& /*layers*/) const { return {}; }
   /// The `quantization_config` block of config.json; null if none is needed. `layers` lists every module with a weight
   /// of a quantizable type, in file order.
-  virtual json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
+  virtual json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const = 0;
   /// Whether loaders convert weights with these stages to bfloat16, regardless of the model's dtype.
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
@@ -152,7 +152,7 @@ class CheckpointFormat {
   /// Whether its loader reads the routers of experts as plain parameters, regardless of the config.
   virtual bool leaves_routers() const noexcept { return false; }
   /// Whether a quantized layer has no tensor called `weight`.
-  virtual bool packs_weight_tensor(const LayerOutcome& /*layer*/) const { return false; }
+  virtual bool packs_weight_tensor(const LayerPlan& /*layer*/) const { return false; }
   /// Whether loaders that join layers read their schemes from the config block (checkpoint/joined_schemes.h).
   bool joins_layers() const { return text().needs_config_block; }
   /// Whether they join the 2-D blocks of the layers too, whose rows then have to fill them.

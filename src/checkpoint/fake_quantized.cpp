@@ -22,8 +22,7 @@ class FakeQuantized final : public CheckpointFormat {
   bool holds_group_index() const noexcept override { return true; }
   bool holds_online_rotation() const noexcept override { return true; }
   bool holds_biases() const noexcept override { return true; }
-  json::Value quantization_config(const Config&, const List<LayerOutcome>&,
-                                  const families::ModelFamily&) const override {
+  json::Value quantization_config(const Config&, const List<LayerPlan>&, const families::ModelFamily&) const override {
     return nullptr;
   }
 };

@@ -24,10 +24,10 @@ class Awq final : public CheckpointFormat {
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
   bool needs_one_group_size(const QuantizationSpec&) const override { return true; }
-  Status check(const List<LayerOutcome>& layers) const override;
-  std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& layers,
+  Status check(const List<LayerPlan>& layers) const override;
+  std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const override;
-  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
+  json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                   const families::ModelFamily& family) const override;
 };
 
@@ -42,10 +42,10 @@ class Gptq final : public CheckpointFormat {
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool holds_inputs(const Stages&) const override { return false; }
   bool needs_one_group_size(const QuantizationSpec&) const override { return true; }
-  Status check(const List<LayerOutcome>& layers) const override;
-  std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& layers,
+  Status check(const List<LayerPlan>& layers) const override;
+  std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const override;
-  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
+  json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                   const families::ModelFamily& family) const override;
 };
 

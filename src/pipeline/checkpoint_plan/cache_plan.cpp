@@ -69,7 +69,7 @@ Status CachePlan::check() const {
   return {};
 }
 
-void CachePlan::add(PlannedTensor& planned, LayerOutcome& outcome, bool is_cached, List<ActivationRequest>& requests) {
+void CachePlan::add(PlannedTensor& planned, LayerPlan& outcome, bool is_cached, List<ActivationRequest>& requests) {
   const WeightDescription& weight = planned.weight;
   if (is_of_outputs()) {
     if (!is_cached) return;

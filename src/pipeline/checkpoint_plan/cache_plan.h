@@ -30,7 +30,7 @@ class CachePlan {
   /// Requests keys for the k_proj of an attention and values for its v_proj; adds the tensors found to the activations of
   /// `planned`. Others are passed over. `is_cached`: an entry of the cache gives the layer outputs. Where these are the cache,
   /// `outcome` learns it.
-  void add(PlannedTensor& planned, LayerOutcome& outcome, bool is_cached, List<ActivationRequest>& requests);
+  void add(PlannedTensor& planned, LayerPlan& outcome, bool is_cached, List<ActivationRequest>& requests);
   /// Call after the last tensor. Error: format-unsupported, if a cache is to be calibrated, and no attention, or not each,
   /// gets scales.
   Status check_found() const;

@@ -54,7 +54,7 @@ class CheckpointPlanner final : public OutputPlanner {
         resolver_(config, &exclusions_),
         cache_(model, config, format, options) {}
 
-  const List<LayerOutcome>& outcomes() const noexcept { return outcomes_; }
+  const List<LayerPlan>& outcomes() const noexcept { return outcomes_; }
   /// Whether rows need smaller groups than `common_group` in a format with one group size: plan again with this one.
   int64_t smaller_group() const noexcept { return smaller_group_; }
 
@@ -360,7 +360,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
   void add_outcome(PlannedTensor& planned) {
     const WeightDescription& weight = planned.weight;
-    LayerOutcome outcome{weight.layer, weight.layer_type, {}, {}, {}, families::loader_name(family_, weight.layer)};
+    LayerPlan outcome{weight.layer, weight.layer_type, {}, {}, {}, families::loader_name(family_, weight.layer)};
     if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
     outcome.is_unpacked = weight.is_unpacked;
     outcome.is_reordered = weight.is_reordered;
@@ -381,7 +381,7 @@ class CheckpointPlanner final : public OutputPlanner {
   }
 
   // Warns only for configs that ask for it explicitly; presets must load.
-  void check_loader(const PlannedTensor& planned, const LayerOutcome& layer) {
+  void check_loader(const PlannedTensor& planned, const LayerPlan& layer) {
     if (unloadable_ || !format_.packs_weight_tensor(layer) || !families::needs_plain_weight(family_, layer.layer))
       return;
     unloadable_ = true;
@@ -396,7 +396,7 @@ class CheckpointPlanner final : public OutputPlanner {
       warn("loader-limit", layer.layer, message, kHint);
   }
 
-  void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
+  void add_activations(PlannedTensor& planned, LayerPlan& outcome) {
     LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
     if (cache_.moves_outputs() && resolver_.is_cached(planned.weight.layer)) config.output_tensors = Stages();
     const OmittedActivations made = plan_activations(planned, outcome, config, format_, options_, plan_.requests);
@@ -533,7 +533,7 @@ class CheckpointPlanner final : public OutputPlanner {
     if (cache_.shares_scales()) share_cache_scales(plan_.tensors, config_.kv_cache_group);
     TRY_VOID(lay_out_files(plan_, model_, options_.version));
     bool is_any = false;
-    for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight->empty();
+    for (const LayerPlan& layer : outcomes_) is_any |= !layer.weight->empty();
     if (!is_any) return {};
     plan_.quantization_config = format_.quantization_config(config_, outcomes_, family_);
     cache_.describe(plan_.quantization_config);
@@ -555,7 +555,7 @@ class CheckpointPlanner final : public OutputPlanner {
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
   CachePlan cache_;
-  List<LayerOutcome> outcomes_;
+  List<LayerPlan> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   int64_t smaller_group_ = 0;
   CountWithExample static_left_out_, input_groups_left_out_, activations_alone_, widened_, omitted_with_others_,
@@ -602,8 +602,8 @@ Result<Experts> choose_experts(const ModelIndex& model, const families::ModelFam
 }
 
 // Whether a rule of the config names an expert.
-bool is_expert_requested(const List<LayerOutcome>& layers) {
-  return std::any_of(layers.begin(), layers.end(), [](const LayerOutcome& layer) {
+bool is_expert_requested(const List<LayerPlan>& layers) {
+  return std::any_of(layers.begin(), layers.end(), [](const LayerPlan& layer) {
     return layer.is_requested && families::is_single_expert(layer.layer);
   });
 }

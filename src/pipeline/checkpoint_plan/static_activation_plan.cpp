@@ -14,7 +14,7 @@ namespace {
 
 class StaticActivationPlanner {
  public:
-  StaticActivationPlanner(PlannedTensor& planned, LayerOutcome& outcome, const CheckpointFormat& format,
+  StaticActivationPlanner(PlannedTensor& planned, LayerPlan& outcome, const CheckpointFormat& format,
                           const PlanOptions& options, List<ActivationRequest>& requests)
       : planned_(planned), outcome_(outcome), format_(format), options_(options), requests_(requests) {
     const WeightDescription& weight = planned.weight;
@@ -85,7 +85,7 @@ class StaticActivationPlanner {
   }
 
   PlannedTensor& planned_;
-  LayerOutcome& outcome_;
+  LayerPlan& outcome_;
   const CheckpointFormat& format_;
   const PlanOptions& options_;
   List<ActivationRequest>& requests_;
@@ -157,7 +157,7 @@ bool quantizes_inputs(const Stages& inputs, const CheckpointFormat& format, cons
   return are_static(inputs) ? options.calibrates && format.holds_activation_scales() : format.holds_inputs(inputs);
 }
 
-OmittedActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
+OmittedActivations plan_activations(PlannedTensor& planned, LayerPlan& outcome, const LayerConfig& config,
                                     const CheckpointFormat& format, const PlanOptions& options,
                                     List<ActivationRequest>& requests) {
   return StaticActivationPlanner(planned, outcome, format, options, requests).run(config);
