@@ -99,7 +99,7 @@ class QuarkWriter {
       conversion_.lose(where, "Quark's integers with e8m0 scales have 8 bits: float32 scales instead");
       spec.scale_format = ScaleFormat::float32;
     }
-    if (spec.grid == GridRule()) return true;
+    if (spec.grid == RoundingGrid()) return true;
     QuantizationSpec here = spec;
     here.observer = observer_of(spec);
     here.grid = {};
@@ -223,7 +223,7 @@ bool Conversion::is_one_step(const Stages& stages, const std::string& where) {
 }
 
 void Conversion::compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get, const std::string& where) {
-  const GridRule &a = have.grid, &b = get.grid;
+  const RoundingGrid &a = have.grid, &b = get.grid;
   std::string names;
   const auto differ = [&](bool different, const char* name) {
     if (!different) return;

@@ -87,7 +87,7 @@ class AihwkitWriter {
     conversion_.lose_choices(spec, where);
     if (spec.is_dynamic) conversion_.lose(where, "aihwkit's ranges are fixed after calibration");
     const bool mse = is_search(spec), min_max = is_min_max(spec);
-    if (!mse && !min_max && spec.grid == GridRule())
+    if (!mse && !min_max && spec.grid == RoundingGrid())
       conversion_.lose(where, "aihwkit has no counterpart of {}", info_of(spec.observer).name);
     QuantizationSpec here = spec;
     here.grid = aihwkit_grid();

@@ -77,7 +77,7 @@ class BrevitasWriter {
       conversion_.lose(where, "Brevitas has no asymmetric weights with power-of-two scales");
       choice.pof2 = false;
     }
-    if (!choice.mse && !choice.pof2 && !is_min_max(spec) && spec.grid == GridRule())
+    if (!choice.mse && !choice.pof2 && !is_min_max(spec) && spec.grid == RoundingGrid())
       conversion_.lose(where, "Brevitas has no counterpart of {}", info_of(spec.observer).name);
     const FloatFormat format = dtype.is_integer ? FloatFormat{} : float_format_of(spec);
     if (!dtype.is_integer && !format.is_signed) {

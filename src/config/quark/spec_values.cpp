@@ -63,7 +63,7 @@ void SpecParser::read_scale_sign() {
   if (spec_.scale_sign == ScaleSign::positive || !holds_) return;
   const DtypeInfo& dtype = info_of(spec_.dtype);
   const ObserverInfo& observer = info_of(spec_.observer);
-  const GridRule& grid = spec_.grid;
+  const RoundingGrid& grid = spec_.grid;
   constexpr int kMostBits = 8;
   if (use_ != TensorUse::weight)
     in_.error("value-invalid", "scale_sign", "only weights have signed scales", "set scale_sign to positive");
