@@ -116,7 +116,7 @@ class CheckpointPlanner final : public OutputPlanner {
     else if (tensor.quantized || tensor.pitch != 0 || tensor.is_input_major || needs_bfloat16(tensor))
       TRY_VOID(keep_values(tensor, planned));
     else
-      keep_bytes(planned);
+      copies_source(planned);
     if (task.quantized || (!task.is_copy && small_float_of(stored.dtype))) requantized_.add(stored.name);
     const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
     if (is_layer && is_quantizable_type(planned.weight.layer_type)) add_outcome(planned);

@@ -190,7 +190,7 @@ class GgufPlanner final : public OutputPlanner {
           ErrorCode::not_implemented, source.name,
           "is stored transposed and quantized, which cannot be decoded here; start from the unquantized model");
     if (storage_dtype_of(type) == source.dtype && !task.change.any() && !task.quantized) {
-      keep_bytes(planned);
+      copies_source(planned);
     } else if (!is_quantizable(source.dtype, source.shape) || !info_of(type).can_quantize() ||
                (source.dtype == StorageDtype::F4 && task.change.is_transposed)) {
       return error_at(ErrorCode::format_unsupported, source.name,

@@ -62,7 +62,7 @@ class OnnxPlanner final : public OutputPlanner {
     }
     folding_.apply(listed.tensor, planned);
     if (planned.onnx_form) return {};
-    keep_bytes(planned);
+    copies_source(planned);
     if (!folding_.is_needless(listed.tensor)) return {};
     planned.reason.edit(
         [&](Reason& reason) { reason.text = "belongs to a batch norm that is folded into the layer before it"; });

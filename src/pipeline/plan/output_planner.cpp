@@ -133,7 +133,7 @@ PlannedTensor& OutputPlanner::begin(uint32_t index, const ModelTensor& tensor) {
   return planned;
 }
 
-void OutputPlanner::keep_bytes(PlannedTensor& planned) {
+void OutputPlanner::copies_source(PlannedTensor& planned) {
   TensorTask& task = planned.task;
   task.is_copy = true;
   WeightLayout layout;
