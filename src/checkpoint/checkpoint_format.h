@@ -103,7 +103,7 @@ class CheckpointFormat {
   /// One stage, or two. Errors: format-unsupported, which lists what the format supports and which formats would fit.
   virtual Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const = 0;
   /// Whether quantization_config can express these inputs.
-  virtual bool holds_inputs(const Stages& inputs) const = 0;
+  virtual bool stores_input_scales(const Stages& inputs) const = 0;
   /// Whether static scales of inputs and outputs can be stored at all.
   virtual bool holds_activation_scales() const { return false; }
   /// Whether `storage.spec`, 8 bits per tensor or per channel with float32 scales, can be stored next to the weight;
@@ -142,7 +142,7 @@ class CheckpointFormat {
   /// Whether loaders convert weights with these stages to bfloat16, regardless of the model's dtype.
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
   /// Whether loaders can rotate inputs at run time (R4).
-  virtual bool holds_online_rotation() const noexcept { return false; }
+  virtual bool can_declare_online_rotation() const noexcept { return false; }
   /// Where its files hold scales of a calibrated key-value cache, which its config block then describes.
   virtual CacheStorage cache_storage() const noexcept { return CacheStorage::none; }
   /// What its config block says of a key-value cache with these stages; null if it cannot say it. CacheStorage::attention.

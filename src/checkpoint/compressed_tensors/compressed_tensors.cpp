@@ -190,7 +190,7 @@ json::Value CompressedTensors::cache_scheme(const Stages& stages) const {
   return fits ? config::compressed_tensors_arguments(stages.front(), true) : json::Value();
 }
 
-bool CompressedTensors::holds_inputs(const Stages& inputs) const {
+bool CompressedTensors::stores_input_scales(const Stages& inputs) const {
   const QuantizationSpec& spec = inputs.front();
   if (inputs.size() != 1 || (spec.dtype != Dtype::int8 && spec.dtype != Dtype::fp8_e4m3) || !spec.symmetric)
     return false;

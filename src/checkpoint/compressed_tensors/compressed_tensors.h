@@ -31,7 +31,7 @@ class CompressedTensors final : public CheckpointFormat {
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   /// int8 and fp8_e4m3 per tensor or per token (per_channel along the last axis), fp8_e4m3 also per group of a token.
-  bool holds_inputs(const Stages& inputs) const override;
+  bool stores_input_scales(const Stages& inputs) const override;
   bool holds_activation_scales() const override { return true; }
   /// int8, uint8 and fp8_e4m3 per tensor: P.input_scale [1] like weight_scale, asymmetric: P.input_zero_point I8 [1].
   bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;

@@ -507,7 +507,7 @@ class CheckpointPlanner final : public OutputPlanner {
     const RequestedAlgorithm* const rotation = find_online_rotation(requested_);
     if (rotation == nullptr) return;
     const std::string where = text_of("{}/r4", rotation->where);
-    if (!format_.holds_online_rotation())
+    if (!format_.can_declare_online_rotation())
       return fail(error_at(ErrorCode::format_unsupported, where,
                            "the runtime has to rotate the input of down_proj, and {} cannot say so; write quark or "
                            "fake-quantized, or set it to false",
