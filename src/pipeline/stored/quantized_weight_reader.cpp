@@ -140,22 +140,22 @@ bool StoredWeightReader::has_codes(const ModelIndex& model) const {
 }
 
 // Scales of the key-value cache belong to no weight: they are kept.
-TensorUse StoredWeightReader::use_of(const ModelIndex& model, const ModelTensor& tensor) const {
-  return families::is_cache_scale(tensor.stored.name) ? TensorUse::plain : format_->use_of(model, tensor);
+StoredRole StoredWeightReader::role_of(const ModelIndex& model, const ModelTensor& tensor) const {
+  return families::is_cache_scale(tensor.stored.name) ? StoredRole::plain : format_->role_of(model, tensor);
 }
 
 bool StoredWeightReader::is_original(const ModelIndex& model) const {
   return std::all_of(model.tensors().begin(), model.tensors().end(),
-                     [&](const ModelTensor& tensor) { return use_of(model, tensor) == TensorUse::plain; });
+                     [&](const ModelTensor& tensor) { return role_of(model, tensor) == StoredRole::plain; });
 }
 
 List<DecodedTensor> StoredWeightReader::originals(const ModelIndex& model) const {
   List<DecodedTensor> out;
   for (const ModelTensor& tensor : model.tensors()) {
     const StoredTensor& stored = tensor.stored;
-    const TensorUse use = use_of(model, tensor);
-    if (use == TensorUse::part) continue;
-    if (use == TensorUse::plain) {
+    const StoredRole use = role_of(model, tensor);
+    if (use == StoredRole::part) continue;
+    if (use == StoredRole::plain) {
       out.push_back({stored.name,
                      {std::string(layer_name_of(stored.name).layer), tensor.layer_type, stored.shape, stored.dtype},
                      &tensor});

@@ -38,14 +38,14 @@ class StoredWeightReader {
   /// Whether `originals` are the tensors as they are: none is codes, a scale or another part.
   bool is_original(const ModelIndex& model) const;
   bool are_codes(const ModelIndex& model, const ModelTensor& tensor) const {
-    return use_of(model, tensor) == TensorUse::codes;
+    return role_of(model, tensor) == StoredRole::codes;
   }
   PackMethod pack_method() const noexcept { return format_->pack_method(); }
 
  private:
   // Of rows in words, whose number of codes is not stored, the length.
   void find_lengths(const ModelIndex& model, List<DecodedTensor>& tensors) const;
-  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const;
+  StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const;
 
   std::unique_ptr<SourceFormat> format_;
   RowLengths lengths_{json::Value()};  // that config.json names
