@@ -275,7 +275,7 @@ bool is_min_max(const QuantizationSpec& spec) noexcept {
   }
 }
 
-void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& where) {
+void Conversion::report_lost_choices(const QuantizationSpec& spec, const std::string& where) {
   const std::string_view to = name_of(to_);
   if (spec.round_method != RoundMethod::half_even)
     lose(where, "{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods));
@@ -292,7 +292,7 @@ void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& w
     lose(where, "{} has channels along axis 0, not {}", to, spec.ch_axis);
 }
 
-void Conversion::lose_carried(std::string_view understood) {
+void Conversion::report_lost_options(std::string_view understood) {
   if (config_.export_info) lose(text_of("{}/export", config_.where), "{} has nothing like export", name_of(to_));
   if (config_.dialect == Dialect::aihwkit) {
     for (const auto& [name, stages] : config_.input_quantizers)

@@ -34,7 +34,7 @@ class BrevitasWriter {
     if (!exclude.empty())
       conversion_.lose(conversion_.exclude_where(0),
                        "the Brevitas extension excludes nothing; only this library understands `exclude`");
-    conversion_.lose_carried("algo_config|pre_quant_opt_config");
+    conversion_.report_lost_options("algo_config|pre_quant_opt_config");
     json::Value out;
     out.set("dialect", "brevitas");
     out.set("global_quant_config", std::move(layer));
@@ -61,7 +61,7 @@ class BrevitasWriter {
       spec.qscheme = QScheme::per_channel;
       spec.ch_axis = 0;
     }
-    conversion_.lose_choices(spec, where);
+    conversion_.report_lost_choices(spec, where);
     if (spec.is_dynamic) conversion_.lose(where, "Brevitas' scales are fixed after calibration");
     if (spec.qscheme == QScheme::per_channel && !is_weight) {
       conversion_.lose(where, "Brevitas' activations are per tensor");
