@@ -138,7 +138,14 @@ test('weights that do not fit memory are read again for each token: the same tok
   const folder = scratchFolder(t);
   const config = JSON.parse(readFileSync(join(files, 'forward/llama/config.json'), 'utf8'));
   const sizes = { vocab_size: 40_000, hidden_size: 256, intermediate_size: 64, num_hidden_layers: 1, head_dim: 32 };
-  const heads = { attention_bias: false, mlp_bias: false, num_attention_heads: 2, num_key_value_heads: 2, tie_word_embeddings: true, eos_token_id: null };
+  const heads = {
+    attention_bias: false,
+    mlp_bias: false,
+    num_attention_heads: 2,
+    num_key_value_heads: 2,
+    tie_word_embeddings: true,
+    eos_token_id: null,
+  };
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, ...sizes, ...heads }));
   const block = 'model.layers.0';
   const shapes = {

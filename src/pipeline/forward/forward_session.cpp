@@ -1,3 +1,4 @@
+// Tiles are decoded into the block, the final norm or rows of a table; steps that were kept run without.
 #include "pipeline/forward/forward_session.h"
 
 #include <algorithm>
