@@ -44,7 +44,7 @@ class GroupWriter {
       if (plain) ignore_.emplace_back(name);
       if (!plain || name != "lm_head") ignore_.emplace_back(text_of("re:{}", excluded_regex(config, name)));
     }
-    conversion_.lose_carried("");
+    conversion_.report_lost_options("");
     if (groups_.empty()) return nullptr;
     json::Value groups{json::Object{}};
     for (size_t i = 0; i < groups_.size(); ++i) {
@@ -107,7 +107,7 @@ class GroupWriter {
     note_whole_rows(conversion_, spec, where);
     const bool token = spec.qscheme == QScheme::per_channel && spec.is_dynamic;
     if (token) spec.ch_axis = 0;
-    conversion_.lose_choices(spec, where);
+    conversion_.report_lost_choices(spec, where);
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
@@ -159,7 +159,7 @@ class GptqAwqWriter {
       dynamic.set(text_of("{}:{}", own ? "+" : "-", regex), own ? gptq_scheme(*own) : json::Value(json::Object{}));
     }
     json::Value out = to_ == Dialect::gptq ? gptq(*standard, dynamic) : awq(*standard);
-    conversion_.lose_carried(to_ == Dialect::gptq ? "algo_config" : "");
+    conversion_.report_lost_options(to_ == Dialect::gptq ? "algo_config" : "");
     if (covers_more_ && out["group_size"].as_integer() > 0) {
       out.set("indivisible_groups", "fallback");
       conversion_.losses().add(
@@ -196,7 +196,7 @@ class GptqAwqWriter {
     note_whole_rows(conversion_, spec, where);
     QuantizationSpec compared = spec;
     if (spec.qscheme == QScheme::per_group) compared.ch_axis = 0;
-    conversion_.lose_choices(compared, where);
+    conversion_.report_lost_choices(compared, where);
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);

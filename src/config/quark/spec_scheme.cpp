@@ -181,7 +181,7 @@ void SpecParser::read_axis_and_group() {
     case QScheme::per_channel:
       if (axis != nullptr) {
         spec_.ch_axis = axis->as_integer();
-      } else if (use_ != TensorUse::weight && in_.find("ch_axis") == nullptr) {
+      } else if (use_ != TensorSlot::weight && in_.find("ch_axis") == nullptr) {
         in_.out().error("key-missing", in_.where(), "per_channel activations and biases need a ch_axis");
       }
       return;
