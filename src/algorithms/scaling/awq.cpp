@@ -98,17 +98,10 @@ void clip_group(Matrix weight, size_t rows, const QuantizationSpec& spec, const 
 
 }  // namespace
 
-Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float> scales,
-                  std::span<const float> weight_max) {
+Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float> scales) {
   if (scales.size() != mean_abs.size()) return sizes_differ(mean_abs.size(), scales.size());
-  const bool balances = step >= kAwqSteps;
-  if (balances && weight_max.size() != scales.size()) return sizes_differ(weight_max.size(), scales.size());
-  const double exponent = static_cast<double>(step % kAwqSteps) / kAwqSteps;
-  const auto raw = [&](size_t j) {
-    const double by_inputs = power(mean_abs[j], exponent);
-    if (!balances) return std::max(by_inputs, kSmallestScale);
-    return std::max(by_inputs, kSmallestScale) / std::max(power(weight_max[j], 1 - exponent), kSmallestScale);
-  };
+  const double exponent = static_cast<double>(step) / kAwqSteps;
+  const auto raw = [&](size_t j) { return std::max(power(mean_abs[j], exponent), kSmallestScale); };
   double smallest = std::numeric_limits<double>::infinity(), largest = 0;
   for (size_t j = 0; j < scales.size(); ++j) {
     if (!std::isfinite(mean_abs[j]))
@@ -150,19 +143,14 @@ Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, s
   return choice;
 }
 
-AwqSearch::AwqSearch(std::span<const double> mean_abs, std::span<const float> weight_max,
-                     std::span<const AwqLayer> layers, OutputError inputs, size_t rows, bool has_parts)
-    : mean_abs_(mean_abs),
-      weight_max_(weight_max),
-      layers_(layers),
-      inputs_(std::move(inputs)),
-      rows_(rows),
-      rounds_(has_parts, weight_max.empty() ? kAwqSteps : kAwqCandidates) {
+AwqSearch::AwqSearch(std::span<const double> mean_abs, std::span<const AwqLayer> layers, OutputError inputs,
+                     size_t rows, bool has_parts)
+    : mean_abs_(mean_abs), layers_(layers), inputs_(std::move(inputs)), rows_(rows), rounds_(has_parts) {
   make_room();
 }
 
-Result<AwqSearch> AwqSearch::create(std::span<const double> mean_abs, std::span<const float> weight_max,
-                                    std::span<const AwqLayer> layers, OutputError inputs) {
+Result<AwqSearch> AwqSearch::create(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
+                                    OutputError inputs) {
   const size_t columns = inputs.columns();
   if (mean_abs.size() != columns) return sizes_differ(mean_abs.size(), columns);
   bool has_parts = true;
@@ -172,7 +160,7 @@ Result<AwqSearch> AwqSearch::create(std::span<const double> mean_abs, std::span<
     has_parts &= has_independent_rows(layer, columns);
   }
   has_parts &= rows >= kFewestRowsInParts;
-  return AwqSearch(mean_abs, weight_max, layers, std::move(inputs), rows, has_parts);
+  return AwqSearch(mean_abs, layers, std::move(inputs), rows, has_parts);
 }
 
 void AwqSearch::make_room() {
@@ -186,7 +174,7 @@ Status AwqSearch::measure(TeamShare share) {
   std::vector<float> scales(mean_abs_.size());
   for (size_t i = own.begin; i < own.end; ++i) {
     const AwqPiece& piece = rounds_.pieces()[i];
-    TRY_VOID(awq_scales(mean_abs_, piece.step, scales, weight_max_));
+    TRY_VOID(awq_scales(mean_abs_, piece.step, scales));
     for (const AwqLayer& layer : layers_)
       TRY_VOID(add_errors(layer, scales, inputs_, piece, rounds_.parts(), losses_.data() + offsets_[i]));
   }
@@ -209,15 +197,14 @@ bool AwqSearch::next() {
 Result<AwqChoice> AwqSearch::choice(std::span<float> scales) const {
   const double outputs = static_cast<double>(inputs_.tokens()) * static_cast<double>(rows_);
   TRY(choice, rounds_.choice(std::max(outputs, 1.0)));
-  TRY_VOID(awq_scales(mean_abs_, choice.step, scales, weight_max_));
+  TRY_VOID(awq_scales(mean_abs_, choice.step, scales));
   return choice;
 }
 
 Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
-                                    const OutputError& inputs, std::span<float> scales,
-                                    std::span<const float> weight_max) {
+                                    const OutputError& inputs, std::span<float> scales) {
   if (scales.size() != inputs.columns()) return sizes_differ(scales.size(), inputs.columns());
-  TRY(search, AwqSearch::create(mean_abs, weight_max, layers, inputs));
+  TRY(search, AwqSearch::create(mean_abs, layers, inputs));
   do {
     TRY_VOID(search.measure({}));
   } while (search.next());
@@ -250,7 +237,7 @@ Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpe
 Result<bool> awq_scaling(const ScaleSearch& search, std::span<float> scales) {
   if (search.layers.empty()) return false;
   TRY(inputs, OutputError::of_hessian(search.input.hessian, scales.size()));
-  TRY(choice, search_awq_scales(search.input.mean, search.layers, inputs, scales, search.weight_max));
+  TRY(choice, search_awq_scales(search.input.mean, search.layers, inputs, scales));
   return choice.step != 0;
 }
 

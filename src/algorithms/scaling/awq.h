@@ -1,6 +1,5 @@
 // AWQ: scales up weight columns that meet large activations before they are rounded; the exponent is searched.
-//   s_j = max(mean |x_j|^r, 1e-4) / sqrt(max s * min s),  r = 0, 0.05, ... 0.95, and the same of
-//   mean |x_j|^r / max_i |W_ij|^(1 - r), as SmoothQuant balances inputs and weights: the one whose Q(W s) / s changes the
+//   s_j = max(mean |x_j|^r, 1e-4) / sqrt(max s * min s),  r = 0, 0.05, ... 0.95: the r whose Q(W s) / s changes the
 //   output least, on rows that are more for better candidates (awq_rounds.h). Then clipping is searched the same way: limits of 1, 0.95, ... 0.55 of each group's largest weight.
 // Source: J. Lin et al., "AWQ: Activation-aware Weight Quantization", 2023; AMD Quark's grids and clamps (spec 7.2).
 #pragma once
@@ -14,13 +13,12 @@
 
 namespace wasmquant {
 
-/// Candidates of r, and all: those after the first kAwqSteps divide by the weights' largest.
-inline constexpr size_t kAwqSteps = 20, kAwqCandidates = 2 * kAwqSteps;
+/// Candidates of r.
+inline constexpr size_t kAwqSteps = 20;
 
-/// The candidate of one step, computed in float64; step 0 gives ones. `weight_max` [columns]: max |W_ij|, for the steps
-/// from kAwqSteps on. Errors: shape-mismatch, value-not-finite (a mean or scale is NaN or infinite; names the feature).
-Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float> scales,
-                  std::span<const float> weight_max = {});
+/// The candidate of one step, 0 <= step < kAwqSteps, computed in float64; step 0 gives ones.
+/// Errors: shape-mismatch, value-not-finite (a mean or scale is NaN or infinite; names the feature).
+Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float> scales);
 
 /// values = Q(W s) / s for a layer's weight [*, scales.size()]. Errors: those of granularity_of.
 Status quantize_scaled(std::span<const float> weight, const QuantizationSpec& spec, std::span<const float> scales,
@@ -45,12 +43,10 @@ Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, s
                                 const CallableRef<Result<double>()>& loss);
 
 /// The best candidate for the layers' outputs, the first of equals; `scales` gets it (awq_rounds.h, AwqSearch). Small layers are measured whole. If another module's output is to
-/// be compared (attention), run that module on candidates of awq_scales and quantize_scaled. `weight_max`: as for
-/// awq_scales; empty: the first kAwqSteps candidates alone. Errors: shape-mismatch;
+/// be compared (attention), run that module on candidates of awq_scales and quantize_scaled. Errors: shape-mismatch;
 /// value-not-finite (no loss is finite); those of awq_scales and quantize_scaled.
 Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
-                                    const OutputError& inputs, std::span<float> scales,
-                                    std::span<const float> weight_max = {});
+                                    const OutputError& inputs, std::span<float> scales);
 
 /// Clamps each group of weight [rows, columns] to the limit that changes the group's share of the output least after
 /// rounding; the largest of equals. `hessian` [columns, columns] is X^T X times any factor for the inputs of the weight as

@@ -1,6 +1,6 @@
 // Successive halving of AWQ's candidates (K. Jamieson, A. Talwalkar, "Non-stochastic Best Arm Identification and
-// Hyperparameter Optimization", 2016): some are measured on a quarter of the rows, the better ones and those beside the
-// best on more, the last on all. Step 0, no scales, always goes on, so that the choice is never worse than it.
+// Hyperparameter Optimization", 2016): all are measured on a quarter of the rows, the better ones on more, the last on
+// all. Step 0, no scales, always goes on, so that the choice is never worse than it.
 // Pieces of a round may be measured in any order.
 #pragma once
 #include <array>
@@ -23,7 +23,7 @@ struct AwqPiece {
 class AwqRounds {
  public:
   /// `has_parts` false: every candidate is measured on all rows at once.
-  AwqRounds(bool has_parts, size_t candidates);
+  explicit AwqRounds(bool has_parts);
 
   size_t parts() const noexcept { return parts_; }
   const std::vector<AwqPiece>& pieces() const noexcept { return pieces_; }
@@ -40,13 +40,12 @@ class AwqRounds {
   static constexpr size_t kParts = 16;
   /// Over the parts measured so far, added in order; infinite if not a number.
   double loss_of(size_t step) const noexcept;
-  void add_pieces();
+  void add_pieces(size_t begin);
 
-  size_t count_, parts_, round_ = 0, end_ = 0;  // parts that are measured by the end of the current round
-  std::vector<size_t> candidates_;              // steps, ascending
+  size_t parts_, round_ = 0, end_ = 0;  // parts that are measured by the end of the current round
+  std::vector<size_t> candidates_;      // steps, ascending
   std::vector<AwqPiece> pieces_;
-  std::array<size_t, kAwqCandidates> measured_{};  // parts
-  std::array<std::array<double, kParts>, kAwqCandidates> losses_{};
+  std::array<std::array<double, kParts>, kAwqSteps> losses_{};
 };
 
 /// Rows of all layers together that a search in parts needs.
@@ -56,10 +55,9 @@ inline constexpr size_t kFewestRowsInParts = 512;
 /// then the losses of the others are put into losses().
 class AwqSearch {
  public:
-  /// `mean_abs`, `weight_max` (empty: no candidates that it makes) and `layers` must outlive the search. Error:
-  /// shape-mismatch.
-  static Result<AwqSearch> create(std::span<const double> mean_abs, std::span<const float> weight_max,
-                                  std::span<const AwqLayer> layers, OutputError inputs);
+  /// `mean_abs` and `layers` must outlive the search. Error: shape-mismatch.
+  static Result<AwqSearch> create(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
+                                  OutputError inputs);
 
   /// Measures the member's pieces of the round. Errors: those of awq_scales and quantize_scaled.
   Status measure(TeamShare share);
@@ -71,12 +69,11 @@ class AwqSearch {
   Result<AwqChoice> choice(std::span<float> scales) const;
 
  private:
-  AwqSearch(std::span<const double> mean_abs, std::span<const float> weight_max, std::span<const AwqLayer> layers,
-            OutputError inputs, size_t rows, bool has_parts);
+  AwqSearch(std::span<const double> mean_abs, std::span<const AwqLayer> layers, OutputError inputs, size_t rows,
+            bool has_parts);
   void make_room();
 
   std::span<const double> mean_abs_;
-  std::span<const float> weight_max_;
   std::span<const AwqLayer> layers_;
   OutputError inputs_;
   size_t rows_;

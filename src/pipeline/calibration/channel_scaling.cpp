@@ -159,11 +159,11 @@ Result<bool> BlockCalibration::scale(const Part& part) {
     if (layers.empty()) return true;
     auto inputs = OutputError::of_hessian(input.hessian, scales.size());
     if (!inputs) return failed(inputs.error());
-    // Moving a list or vector leaves its items where they are.
+    // Moving a list leaves its items where they are.
     const std::span<const AwqLayer> searched(layers.data(), layers.size());
-    auto search = AwqSearch::create(input.mean, of_weights, searched, std::move(*inputs));
+    auto search = AwqSearch::create(input.mean, searched, std::move(*inputs));
     if (!search) return failed(search.error());
-    scaling_.reset(new Scaling{std::move(layers), std::move(of_weights), std::move(*search)});
+    scaling_.reset(new Scaling{std::move(layers), std::move(*search)});
     if (Status measured = scaling_->search.measure(share_); !measured) return failed(measured.error());
     return false;
   }

@@ -8,9 +8,7 @@
 namespace wasmquant {
 
 struct BlockCalibration::Scaling {
-  // What the search reads.
-  List<AwqLayer> layers;
-  std::vector<float> weight_max;
+  List<AwqLayer> layers;  // which the search reads
   AwqSearch search;
 };
 

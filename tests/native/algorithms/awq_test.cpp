@@ -106,47 +106,18 @@ TEST_CASE("candidates by hand") {
   CHECK_FALSE(awq_scales(std::vector<double>{1}, 10, scales));
 }
 
-TEST_CASE("candidates that also divide by the weights' largest") {
-  std::vector<float> scales(3);
-  const std::vector<double> means = {1, 4, 16};
-  const std::vector<float> largest = {4, 1, 1};
-  REQUIRE(awq_scales(means, kAwqSteps + 10, scales, largest));
-  // Square roots: 1 / 2, 2 / 1, 4 / 1, by the middle of the smallest and the largest.
-  const double middle = std::sqrt(0.5 * 4);
-  for (size_t i = 0; i < 3; ++i)
-    CHECK(scales[i] == doctest::Approx(std::sqrt(means[i]) / std::sqrt(double{largest[i]}) / middle));
-  CHECK_FALSE(awq_scales(means, kAwqSteps, scales));
-  // A weight whose columns differ and inputs that do not: only those candidates help.
-  const size_t tokens = 128, columns = 64, rows = 600;
-  const std::vector<float> x = RandomValues(3).inputs(tokens, columns);
-  std::vector<float> weight = RandomValues(4).vector(rows * columns);
-  for (size_t i = 0; i < weight.size(); ++i) weight[i] *= i % columns % 8 == 0 ? 8.0f : 1.0f;
-  std::vector<float> weight_max(columns), found(columns);
-  for (size_t i = 0; i < weight.size(); ++i)
-    weight_max[i % columns] = std::max(weight_max[i % columns], std::fabs(weight[i]));
-  const AwqLayer layer{weight, kGroups};
-  const OutputError inputs(x, columns);
-  const auto alone = search_awq_scales(means_of(x, columns), {&layer, 1}, inputs, found);
-  const auto balanced = search_awq_scales(means_of(x, columns), {&layer, 1}, inputs, found, weight_max);
-  REQUIRE(alone);
-  REQUIRE(balanced);
-  CHECK(balanced->step >= kAwqSteps);
-  CHECK(balanced->loss < 0.7 * alone->loss);
-}
-
 TEST_CASE("members of a team find the candidate that one finds, to the bit") {
   const size_t tokens = 96, columns = 64, rows = 900;
   const std::vector<float> x = outlier_inputs(tokens, columns), weight = peaked_weight(12, rows * columns);
   const AwqLayer layer{weight, kGroups};
   const std::vector<double> means = means_of(x, columns);
-  const std::vector<float> ones(columns, 1.0f);
   std::vector<float> expected(columns), scales(columns);
-  const auto alone = search_awq_scales(means, {&layer, 1}, OutputError(x, columns), expected, ones);
+  const auto alone = search_awq_scales(means, {&layer, 1}, OutputError(x, columns), expected);
   REQUIRE(alone);
   for (const size_t members : {size_t{2}, size_t{5}}) {
     List<AwqSearch> team;
     for (size_t member = 0; member < members; ++member)
-      team.push_back(*AwqSearch::create(means, ones, {&layer, 1}, OutputError(x, columns)));
+      team.push_back(*AwqSearch::create(means, {&layer, 1}, OutputError(x, columns)));
     bool goes_on = true;
     while (goes_on) {
       for (size_t member = 0; member < members; ++member) REQUIRE(team[member].measure({member, members}));

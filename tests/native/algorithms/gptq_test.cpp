@@ -194,9 +194,11 @@ TEST_CASE("groups by importance are GPTQ of the groups in that order, with the s
   REQUIRE(feedback);
   REQUIRE(feedback->order.front() / size == 2);
   REQUIRE(feedback->order.back() / size == 4);
+  QuantizationSpec spec = int4_groups(size);
+  spec.grid.pads_groups = true;
   GptqOptions options;
   options.act_group_aware = true;
-  const GptqQuantized q = run_gptq(*feedback, int4_groups(size), options, weight, rows);
+  const GptqQuantized q = run_gptq(*feedback, spec, options, weight, rows);
   // The same columns, moved to where they come.
   std::vector<float> moved_x(x.size()), moved(weight.size());
   for (size_t i = 0; i < columns; ++i) {
@@ -205,8 +207,7 @@ TEST_CASE("groups by importance are GPTQ of the groups in that order, with the s
   }
   GptqOptions in_order;
   in_order.static_groups = false;
-  const GptqQuantized expected =
-      run_gptq(feedback_of(moved_x, columns, false), int4_groups(size), in_order, moved, rows);
+  const GptqQuantized expected = run_gptq(feedback_of(moved_x, columns, false), spec, in_order, moved, rows);
   for (size_t row = 0; row < rows; ++row)
     for (size_t i = 0; i < columns; ++i) {
       const size_t column = feedback->order[i];
