@@ -4,7 +4,7 @@ import type { Model, TensorInfo } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
 import { bytesText, elementCount, elementsText, plural, shapeText } from '../../present/units.js';
 import { addOutputOptions } from '../args.js';
-import { collapse, type Group, single } from '../collapse.js';
+import { collapse, type Group, single } from '../../present/collapse.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';

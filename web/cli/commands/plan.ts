@@ -18,7 +18,7 @@ import {
   type OnnxFlags,
   planOptions,
 } from '../args.js';
-import { collapse, type Group, single } from '../collapse.js';
+import { collapse, type Group, single } from '../../present/collapse.js';
 import { configFor } from '../config_source.js';
 import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';

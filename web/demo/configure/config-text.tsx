@@ -91,40 +91,20 @@ function CodeField({ text, disabled, onInput }: Properties) {
 
 export function ConfigText() {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const isOpen = useSignal(false);
   const { configText } = choice.value;
   const text = configText ?? JSON.stringify(chosenConfig.value ?? {}, null, 2);
   const disabled = !quantizer.value || isBusy.value;
   const edit = (value: string) => {
     clearTimeout(timer.current);
     timer.current = setTimeout(() => {
-      choice.value = { ...choice.value, configText: value };
+      choice.value = { ...choice.value, card: null, configText: value };
     }, pauseMs);
   };
-  const reset = () => {
-    clearTimeout(timer.current);
-    choice.value = { ...choice.value, configText: null };
-  };
   return (
-    <details
-      class="config-text"
-      onToggle={(event) => {
-        isOpen.value = event.currentTarget.open;
-      }}
-    >
-      <summary>Config</summary>
-      {isOpen.value && (
-        <div class="config-parts">
-          <SpecForm disabled={disabled} />
-          <Convert disabled={disabled} />
-          <CodeField text={text} disabled={disabled} onInput={edit} />
-          {configText !== null && (
-            <button type="button" class="button button-small" onClick={reset}>
-              Back to the preset
-            </button>
-          )}
-        </div>
-      )}
-    </details>
+    <div class="config-parts">
+      <SpecForm disabled={disabled} />
+      <Convert disabled={disabled} />
+      <CodeField text={text} disabled={disabled} onInput={edit} />
+    </div>
   );
 }
