@@ -1,6 +1,7 @@
 // The states that need a model.
 export { ChooseView } from '../choose/choose-view';
 export { ResultView } from '../result/result-view';
+
 import './views.css';
 import '../choose/choose.css';
 import '../configure/configure.css';

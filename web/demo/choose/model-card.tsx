@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { formats, type Model } from 'wasmquant';
 import { bytesText, countText, elementCount, elementsText, plural } from '../../present/units';
-import { Diagnostics } from '../app/diagnostics';
+import { Remarks } from '../app/diagnostics';
 import { showStage } from '../app/stage';
 import { opened } from '../open/opened';
 
@@ -58,7 +58,7 @@ export function ModelCard() {
       {!model.config && format.hasSiblingFiles && (
         <p class="fine">The model has no config.json; the saved one contains only the quantization settings.</p>
       )}
-      <Diagnostics items={model.diagnostics} />
+      <Remarks items={model.diagnostics} />
     </section>
   );
 }

@@ -1,9 +1,10 @@
 // Where the result will run. Runtimes that this model cannot reach are grey and say why.
-import { opened } from '../open/opened';
-import { isBusy } from '../quality/job';
+
 import { choice } from '../configure/choice';
 import { obstacleFor, wishRuntime } from '../configure/reach';
 import { runtimes } from '../configure/runtimes';
+import { opened } from '../open/opened';
+import { isBusy } from '../quality/job';
 
 export function WherePanel() {
   const model = opened.value?.model;

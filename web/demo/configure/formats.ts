@@ -35,5 +35,9 @@ export const usualSchemes: Record<OutputFormat, Record<'safe' | 'balanced' | 'sm
   quark: { safe: ['int8'], balanced: ['int4_wo_128', 'int4_wo_32'], smallest: ['int3_wo_128', 'int3_wo_32', 'mxfp4'] },
   gptq: { safe: ['int8'], balanced: ['int4_wo_128', 'int4_wo_32'], smallest: ['int3_wo_128', 'int3_wo_32'] },
   awq: { safe: [], balanced: ['uint4_wo_128', 'uint4_wo_32'], smallest: [] },
-  'fake-quantized': { safe: ['int8'], balanced: ['int4_wo_128', 'int4_wo_32'], smallest: ['int3_wo_128', 'int3_wo_32'] },
+  'fake-quantized': {
+    safe: ['int8'],
+    balanced: ['int4_wo_128', 'int4_wo_32'],
+    smallest: ['int3_wo_128', 'int3_wo_32'],
+  },
 };

@@ -83,7 +83,8 @@ export function lookAtAll(model: Model): void {
 
 /** Of a runtime: the balanced card, or what is nearest to it. */
 function firstChoice(id: RuntimeId, model: Model): Choice {
-  const order: CardName[] = id === 'onnxruntime' || id === 'web' ? ['safe', 'balanced', 'smallest'] : ['balanced', 'safe', 'smallest'];
+  const order: CardName[] =
+    id === 'onnxruntime' || id === 'web' ? ['safe', 'balanced', 'smallest'] : ['balanced', 'safe', 'smallest'];
   const sizeFor: SizeFor = (preset, format) => sizeNow(model, preset, format);
   for (const card of order) {
     const found = usualScheme(id, card, model, sizeFor);

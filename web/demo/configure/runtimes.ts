@@ -31,7 +31,7 @@ export const runtimes: readonly Runtime[] = [
   reading('onnxruntime', 'ONNX Runtime, transformers.js', 'onnx'),
   reading('quark', 'AMD Quark', 'quark'),
   reading('gptq', 'gptqmodel, AutoAWQ', 'gptq', 'awq'),
-  { ...reading('cost', 'I only want to know the cost', 'fake-quantized'), note: () => 'same size' },
+  { ...reading('cost', 'Only to know the cost', 'fake-quantized'), note: () => 'same size' },
 ];
 
 export const runtimeOf = (id: RuntimeId): Runtime =>
@@ -49,7 +49,7 @@ export function obstacleOf(runtime: Runtime, model: Model): Obstacle | null {
   if (read.some((name) => formats.outputs[name].sources.includes(model.format))) return null;
   if (read.includes('onnx'))
     return {
-      reason: 'needs an ONNX file',
+      reason: 'needs ONNX',
       help: 'Export the model to ONNX first (optimum-cli export onnx), then open that file.',
     };
   if (hasGraph(model))

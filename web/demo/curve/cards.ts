@@ -50,7 +50,10 @@ function between(judged: Judged[], safe: Judged, smallest: Judged): Judged | und
   const cost = ({ point, increase }: Judged) =>
     Math.log(point.bytes / smallest.point.bytes) / spanBytes + (increase - safe.increase) / spanLoss;
   return judged
-    .filter(({ point, increase }) => point.bytes < safe.point.bytes && point.bytes > smallest.point.bytes && increase < smallest.increase)
+    .filter(
+      ({ point, increase }) =>
+        point.bytes < safe.point.bytes && point.bytes > smallest.point.bytes && increase < smallest.increase,
+    )
     .sort((a, b) => cost(a) - cost(b))[0];
 }
 
@@ -122,6 +125,8 @@ export function chooseCard({ name, preset, format, configText, weighted }: Card)
 }
 
 export function choosePoint({ scheme, format, configText, weighted }: Point): void {
-  const card = cards.value.find((each) => pointId({ ...each }) === pointId({ preset: scheme, format, configText, weighted }));
+  const card = cards.value.find(
+    (each) => pointId({ ...each }) === pointId({ preset: scheme, format, configText, weighted }),
+  );
   choice.value = { ...choice.value, card: card?.name ?? null, preset: scheme, format, configText, weighted };
 }

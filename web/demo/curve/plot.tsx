@@ -22,7 +22,13 @@ interface Properties {
   onChoose?: ((id: string) => void) | undefined;
 }
 
-function Point({ point, x, y, isAbove, onChoose }: { point: PlotPoint; x: number; y: number; isAbove: boolean } & Pick<Properties, 'onChoose'>) {
+function Point({
+  point,
+  x,
+  y,
+  isAbove,
+  onChoose,
+}: { point: PlotPoint; x: number; y: number; isAbove: boolean } & Pick<Properties, 'onChoose'>) {
   const kind = [
     'curve-point',
     point.isChosen && 'curve-chosen',
@@ -101,14 +107,14 @@ export function CurvePlot({ points, original, axis, height, label, onChoose }: P
         aria-label={label}
       >
         {scale.yTicks.map(({ at, value }) => (
-          <g key={value} aria-hidden="true">
+          <g key={value}>
             <line class="curve-grid" x1={first} x2={last} y1={at} y2={at} />
             <text x={first - 8} y={at + 4} text-anchor="end">
               {value.toFixed(scale.yDigits)}
             </text>
           </g>
         ))}
-        <g aria-hidden="true">
+        <g>
           {scale.xTicks.map(({ at, value }) => (
             <text key={value} x={at} y={height - 24} text-anchor="middle">
               {bytesText(value).replace(/\.?0+ /, ' ')}
@@ -127,7 +133,7 @@ export function CurvePlot({ points, original, axis, height, label, onChoose }: P
           points={line.map(({ bytes, loss }) => `${scale.x(bytes)},${scale.y(loss)}`).join(' ')}
         />
         <circle class="curve-float" cx={scale.x(original.bytes)} cy={scale.y(original.loss)} r={5.5} />
-        <g aria-hidden="true">
+        <g>
           {marks.map((mark) => (
             <Text key={mark.id} mark={mark} />
           ))}

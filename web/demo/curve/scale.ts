@@ -34,15 +34,15 @@ export interface Scale {
   yDigits: number;
 }
 
-/** Losses that are many times the usual one would press all others onto the axis. */
-const mostOfMedian = 3;
+/** Losses that are many times those of most schemes would press all others onto the axis. */
+const mostOfUsual = 2;
 
 function range(values: number[], base: number): [number, number] {
   const increases = values.map((value) => value - base).filter((value) => value > 0);
   if (increases.length === 0) return [base, base + (Math.abs(base) || 1) * 0.01];
   increases.sort((a, b) => a - b);
-  const median = increases[increases.length >> 1] ?? 0;
-  const most = Math.max(...increases.filter((value) => value <= mostOfMedian * median), median);
+  const usual = increases[Math.floor(increases.length * 0.75)] ?? 0;
+  const most = Math.max(...increases.filter((value) => value <= mostOfUsual * usual), usual);
   return [base, base + most * 1.15];
 }
 
@@ -102,8 +102,8 @@ interface Box {
   bottom: number;
 }
 
-/** Of letters of 13 px. */
-const letter = 7.4;
+/** Of letters of 13 px, and where the axis has its name. */
+const [letter, axisLine] = [7.4, 20];
 
 const meet = (a: Box, b: Box) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
@@ -142,7 +142,7 @@ export function placeLabels(frame: Frame, scale: Scale, marks: readonly Mark[], 
       const left = anchor === 'start' ? at : anchor === 'end' ? at - width : at - width / 2;
       const box = { left, right: left + width, top: baseline - 11, bottom: baseline + 3 };
       const isInside = left >= frame.left - 2 && box.right <= frame.width && box.bottom <= frame.height - frame.bottom;
-      if (!isInside || box.top < 0 || taken.some((other) => meet(box, other))) continue;
+      if (!isInside || box.top < axisLine || taken.some((other) => meet(box, other))) continue;
       taken.push(box);
       labels.push({ id: mark.id, x: at, y: baseline, anchor });
       break;

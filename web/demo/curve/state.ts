@@ -40,8 +40,7 @@ export const addedPoints = signal<{ model: Model; runtime: RuntimeId; kind: Kind
 const runtimeId = computed(() => choice.value.runtime);
 
 export const curve = computed<ShownCurve | null>(
-  () =>
-    curves.value.find(({ model, runtime }) => model === opened.value?.model && runtime === runtimeId.value) ?? null,
+  () => curves.value.find(({ model, runtime }) => model === opened.value?.model && runtime === runtimeId.value) ?? null,
 );
 
 /** Points of the curve and of runs; the frontier is that of all. */
@@ -66,7 +65,12 @@ export const points = computed<Point[]>(() => {
   }));
 });
 
-export const pointId = ({ preset, format, configText, weighted }: Pick<Choice, 'preset' | 'format' | 'configText' | 'weighted'>) =>
+export const pointId = ({
+  preset,
+  format,
+  configText,
+  weighted,
+}: Pick<Choice, 'preset' | 'format' | 'configText' | 'weighted'>) =>
   JSON.stringify([preset, format, configText, weighted]);
 
 /** The point of a choice. */
@@ -88,7 +92,8 @@ function pointsFor(model: Model, runtime: RuntimeId, found: readonly CurvePoint[
   return found.flatMap((point) => {
     const format = formatFor(runtime, point.scheme, model, (preset, name) => sizeNow(model, preset, name));
     if (!format) return [];
-    const bytes = format === point.format ? point.bytes : (sizeNow(model, point.scheme, format).totals?.bytesAfter ?? point.bytes);
+    const bytes =
+      format === point.format ? point.bytes : (sizeNow(model, point.scheme, format).totals?.bytesAfter ?? point.bytes);
     const id = pointId({ preset: point.scheme, format, configText: null, weighted: false });
     return [{ ...point, format, bytes, id, configText: null, weighted: false }];
   });

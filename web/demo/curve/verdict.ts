@@ -24,7 +24,7 @@ export function verdictOf(kind: Kind, increase: number): Verdict {
 
 export function percent(share: number): string {
   const value = Math.abs(100 * share);
-  const digits = value < 0.1 ? 2 : value < 10 ? 1 : 0;
+  const digits = value < 0.095 ? 2 : value < 10 ? 1 : 0;
   return `${value.toFixed(digits)} %`;
 }
 

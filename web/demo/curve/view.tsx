@@ -43,7 +43,9 @@ function progressText({ status, points: found, started }: ShownCurve): string {
   if (status !== 'running') return whole;
   if (tried === 0) return 'measuring…';
   const left = ((performance.now() - started) / tried) * (found.length - tried);
-  return left > 500 ? `${whole}, ${durationText(Math.max(1000, Math.round(left / 1000) * 1000)).replace('.0', '')} left` : whole;
+  return left > 500
+    ? `${whole}, ${durationText(Math.max(1000, Math.round(left / 1000) * 1000)).replace('.0', '')} left`
+    : whole;
 }
 
 function metricText({ metric, points: found }: ShownCurve): string {
@@ -56,6 +58,9 @@ function metricText({ metric, points: found }: ShownCurve): string {
   const estimates = found.some(({ measured, loss }) => !measured && loss !== null);
   return [on, estimates && 'dashed points are estimates', metric.reason].filter(Boolean).join(' · ');
 }
+
+/** Low screens show the button, too. */
+const plotHeight = () => (innerHeight < 800 ? 230 : 300);
 
 function Plot({ now }: { now: ShownCurve }) {
   const { metric, original } = now;
@@ -70,7 +75,7 @@ function Plot({ now }: { now: ShownCurve }) {
       points={shown}
       original={{ bytes: original.bytes, loss: original.loss, label }}
       axis={axisNames[metric.kind]}
-      height={300}
+      height={plotHeight()}
       label={`Size against loss of ${shown.length} schemes: ${axisNames[metric.kind]}`}
       onChoose={(id) => {
         const point = points.value.find((each) => each.id === id);
@@ -100,6 +105,9 @@ export function CurveView() {
   return (
     <>
       {now && <Plot now={now} />}
+      {now?.status === 'running' && now.original.loss === null && (
+        <div class="curve-waiting" style={{ height: plotHeight() }} />
+      )}
       <div class="curve-foot">
         {now && now.points.length > 0 && <span class="fine">{metricText(now)}</span>}
         {(!now || now.status === 'stopped' || now.status === 'failed') && (

@@ -12,8 +12,8 @@ export function FirstView() {
       <div class="first-main">
         <h1>Make a model smaller, in this tab.</h1>
         <p class="lead">
-          Drop a model, say where it will run, see what each size costs, save a file that loads. No upload, no Python, no
-          GPU.
+          Drop a model, say where it will run, see what each size costs, save a file that loads. No upload, no Python,
+          no GPU.
         </p>
         <DropZone />
         {openFailure.value && <FailureMessage failure={openFailure.value} />}

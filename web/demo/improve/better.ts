@@ -47,7 +47,8 @@ export const whyNotBetter = computed<string | null>(() => {
   if (source.carriesConfig) return 'A GGUF file cannot be calibrated. Open the folder that it was made from.';
   if (!model.config) return 'Calibration needs a language model: open its folder, with config.json and tokenizer.json.';
   if (choice.value.weighted || needsText(config)) return 'This choice is calibrated.';
-  if (holdsAlgorithms(choice.value.format) && !withAlgorithms(config)) return "Calibration needs a config in Quark's dialect.";
+  if (holdsAlgorithms(choice.value.format) && !withAlgorithms(config))
+    return "Calibration needs a config in Quark's dialect.";
   return null;
 });
 
@@ -69,16 +70,28 @@ const usualWindows = 16;
 async function plainOf(model: Model, done: FinishedRun, signal: AbortSignal) {
   const { preset, format } = done.choice;
   const known = curve.value;
-  const plain = points.value.find(
-    ({ id }) => id === pointId({ preset, format, configText: null, weighted: false }),
-  );
+  const plain = points.value.find(({ id }) => id === pointId({ preset, format, configText: null, weighted: false }));
   if (known?.status === 'done' && known.metric.kind === 'bits-per-byte' && plain?.measured)
-    return { original: known.original.loss ?? 0, plain: plain.loss ?? 0, windows: known.metric.windows ?? usualWindows };
+    return {
+      original: known.original.loss ?? 0,
+      plain: plain.loss ?? 0,
+      windows: known.metric.windows ?? usualWindows,
+    };
   const tokens = await tokensOf(model, await textFor('measure'), signal);
   const target = format === 'gguf' ? ('llama.cpp' as const) : ('transformers' as const);
-  const found = await quantizer.value!.curve(model, { schemes: [preset], target, tokens, windows: usualWindows, signal });
+  const found = await quantizer.value!.curve(model, {
+    schemes: [preset],
+    target,
+    tokens,
+    windows: usualWindows,
+    signal,
+  });
   const [point] = found.points;
-  return { original: found.original.loss ?? 0, plain: point?.loss ?? null, windows: found.metric.windows ?? usualWindows };
+  return {
+    original: found.original.loss ?? 0,
+    plain: point?.loss ?? null,
+    windows: found.metric.windows ?? usualWindows,
+  };
 }
 
 /** Measures a run with calibration on the windows of the curve. */

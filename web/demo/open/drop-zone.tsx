@@ -1,8 +1,9 @@
 // Where files are dropped or chosen, or an address is pasted.
-import { openSample } from './open-model';
+
 import { cannotOpen, FileInput } from './file-input';
-import { isDragged } from './window-drop';
+import { openSample } from './open-model';
 import { UrlField } from './url-field';
+import { isDragged } from './window-drop';
 
 export function DropZone() {
   const over = isDragged.value;

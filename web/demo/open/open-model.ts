@@ -1,6 +1,7 @@
 // Opens a model from files, however they arrived.
-import { weightFilePattern } from 'wasmquant';
+
 import { batch } from '@preact/signals';
+import { weightFilePattern } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
 import { chooseFor } from '../configure/reach';

@@ -25,9 +25,11 @@ export function UrlField() {
           url.value = event.currentTarget.value;
         }}
       />
-      <button type="submit" class="button" disabled={busy || url.value.trim() === ''}>
-        Open
-      </button>
+      {url.value.trim() !== '' && (
+        <button type="submit" class="button" disabled={busy}>
+          Open
+        </button>
+      )}
     </form>
   );
 }

@@ -106,12 +106,7 @@ export function AutoPlan() {
         <output for="target-bits">{targetBits.value.toFixed(1)}</output>
       </div>
       <div class="actions">
-        <button
-          type="button"
-          class="button"
-          disabled={isBusy.value || !fits}
-          onClick={() => void find(source)}
-        >
+        <button type="button" class="button" disabled={isBusy.value || !fits} onClick={() => void find(source)}>
           Find the best config
         </button>
       </div>

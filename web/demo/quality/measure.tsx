@@ -60,12 +60,7 @@ export function Measure() {
       </p>
       <Results model={model} list={runs.value.filter((done) => done.model === model)} />
       <div class="actions">
-        <button
-          type="button"
-          class="button"
-          disabled={isBusy.value}
-          onClick={() => void measure(model, run)}
-        >
+        <button type="button" class="button" disabled={isBusy.value} onClick={() => void measure(model, run)}>
           {run ? `Measure the model and run ${run.number}` : 'Measure the model'}
         </button>
       </div>

@@ -15,22 +15,30 @@ interface Block {
 /** Rows without numbered blocks, and blocks that are drawn. */
 const [rowOf, mostBlocks] = [12, 64];
 
-function blocksOf(list: LayerError[]): Block[] {
+const othersTitle = (row: number) => (row === 0 ? 'others' : `others ${row + 1}`);
+
+function blocksOf(errors: LayerError[]): Block[] {
   const blocks = new Map<string, LayerError[]>();
   let others = 0;
-  for (const layer of list) {
+  for (const layer of errors) {
     const [, number] = /(?:^|[./_])(?:layers?|blocks?|blk|h)[./_](\d+)(?=[./_])/.exec(layer.tensor.name) ?? [];
-    const title = number === undefined ? `other ${Math.floor(others++ / rowOf) + 1}` : `layer ${number}`;
+    const title = number === undefined ? othersTitle(Math.floor(others++ / rowOf)) : `layer ${number}`;
     blocks.set(title, [...(blocks.get(title) ?? []), layer]);
   }
-  return [...blocks].map(([title, layers]) => ({ title: blocks.size === 1 ? 'weights' : title, layers }));
+  const isNumbered = ({ title }: Block) => title.startsWith('layer');
+  const list = [...blocks].map(([title, layers]) => ({ title, layers }));
+  return [...list.filter(isNumbered), ...list.filter((block) => !isNumbered(block))];
 }
+
+/** Errors that are nearly the same have nearly the same colour: red is at least four times the least. */
+const leastSpan = Math.log(4);
 
 /** From 0 (least error of the run) to 1 (most), on a logarithmic scale. */
 function shares({ list }: Errors): (error: number | null) => number {
   const logs = list.flatMap(({ error }) => (error ? [Math.log(error)] : []));
   const [low, high] = [Math.min(...logs), Math.max(...logs)];
-  return (error) => (error && high > low ? (Math.log(error) - low) / (high - low) : error ? 0.5 : 0);
+  const span = Math.max(high - low, leastSpan);
+  return (error) => (error ? (Math.log(error) - low) / span : 0);
 }
 
 export function ErrorMap({ done }: { done: FinishedRun }) {
@@ -75,7 +83,8 @@ export function ErrorMap({ done }: { done: FinishedRun }) {
           <p>
             <code>{shown.tensor.name}</code>{' '}
             <span class="fine">
-              {errors.title} {shown.error === null ? 'not known' : percent(shown.error)}, {bytesText(shown.tensor.bytesAfter)}
+              {errors.title} {shown.error === null ? 'not known' : percent(shown.error)},{' '}
+              {bytesText(shown.tensor.bytesAfter)}
             </span>
           </p>
           {canLookInto(done) && <Values key={shown.tensor.name} run={done} tensor={shown.tensor.name} />}

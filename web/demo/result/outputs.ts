@@ -9,7 +9,8 @@ import type { FinishedRun } from '../run/runs';
 export const outputErrors = signal<{ run: number; error: number; inputs: number; areGiven: boolean }[]>([]);
 
 /** Whether the outputs of a run can be compared: those of presets, which the curve measures. */
-export const canCompareOutputs = ({ choice, plan }: FinishedRun) => plan.format === 'onnx' && choice.configText === null;
+export const canCompareOutputs = ({ choice, plan }: FinishedRun) =>
+  plan.format === 'onnx' && choice.configText === null;
 
 export function compareOutputs(done: FinishedRun): Promise<void> {
   return runJob('Comparing outputs', async (signal, onProgress) => {

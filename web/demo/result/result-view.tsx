@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { formats } from 'wasmquant';
 import { otherDiagnostics } from '../../present/output_size';
-import { Diagnostics } from '../app/diagnostics';
+import { Remarks } from '../app/diagnostics';
 import { lastRun, showStage } from '../app/stage';
 import { Views } from '../app/views';
 import { Conflict, CustomNote } from '../choose/custom-note';
@@ -86,13 +86,16 @@ export function ResultView() {
   const done = lastRun.value;
   if (!done) return null;
   const hasGraph = formats.inputs[done.model.format].hasGraph;
-  const isOther = !isSameChoice(choice.value, done.choice) && choice.value.format === done.choice.format && choice.value.configText !== null;
+  const isOther =
+    !isSameChoice(choice.value, done.choice) &&
+    choice.value.format === done.choice.format &&
+    choice.value.configText !== null;
   return (
     <>
       <div class="result">
         <Headline key={done.number} done={done} />
         <JobProgress except="Writing" />
-        <Diagnostics items={otherDiagnostics(done.report.diagnostics)} />
+        <Remarks items={otherDiagnostics(done.report.diagnostics)} />
         {isOther && (
           <section class="card">
             <CustomNote />

@@ -81,7 +81,9 @@ export function sentenceOf(done: FinishedRun): Sentence {
   const headline =
     done.report.tensors.every(({ action }) => action === 'copy') && quantized === 0
       ? 'Nothing was quantized: this is a copy'
-      : [sizeText(bytesBefore, bytesAfter), loss && lossText(loss.kind, Math.max(0, loss.increase))].filter(Boolean).join(', ');
+      : [sizeText(bytesBefore, bytesAfter), loss && lossText(loss.kind, Math.max(0, loss.increase))]
+          .filter(Boolean)
+          .join(', ');
   const error = loss ? null : weightError(done.report);
   const details = [
     `${bytesText(bytesBefore)} → ${bytesText(bytesAfter)}`,

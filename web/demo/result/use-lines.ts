@@ -74,10 +74,16 @@ function pythonTexts(done: FinishedRun): UseText[] {
   const saysVllm = limit?.hint?.includes('with vLLM') === true;
   if (!model.config)
     return [
-      { title: 'transformers', text: `# Put ${weightFile(done)} into the folder of the model, and quantization_config\n# from the saved config.json into its config.json.` },
+      {
+        title: 'transformers',
+        text: `# Put ${weightFile(done)} into the folder of the model, and quantization_config\n# from the saved config.json into its config.json.`,
+      },
     ];
   if (limit) {
-    const refused = { title: 'transformers', text: `# transformers cannot load this file:\n# ${limit.hint ?? limit.message}` };
+    const refused = {
+      title: 'transformers',
+      text: `# transformers cannot load this file:\n# ${limit.hint ?? limit.message}`,
+    };
     return saysVllm ? [vllm, refused] : [refused];
   }
   const needed = report.diagnostics.find(({ code }) => code === 'loader-version')?.hint;

@@ -1,6 +1,7 @@
 // Layers with the largest errors first; equal ones share a line. What more bits would buy is tried for the worst.
-import { useEffect } from 'preact/hooks';
+
 import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { collapse } from '../../present/collapse';
 import { percentText, shownLeft } from '../../present/coverage';
 import { actionText } from '../../present/spec_text';
@@ -28,7 +29,9 @@ function groupsOf({ title, list }: Errors): Group[] {
   const rows = list
     .filter(({ error }) => error !== null)
     .map((layer) => ({ ...layer, name: layer.tensor.name.replace(/\.weight$/, '').replace(/^model\./, '') }));
-  return collapse(rows, ({ tensor, error }) => JSON.stringify([actionText(tensor), tensor.shape, wordOf(title, error ?? 0)]))
+  return collapse(rows, ({ tensor, error }) =>
+    JSON.stringify([actionText(tensor), tensor.shape, wordOf(title, error ?? 0)]),
+  )
     .map(({ name, rows: layers }) => ({ name, layers, worst: Math.max(...layers.map(({ error }) => error ?? 0)) }))
     .sort((a, b) => b.worst - a.worst);
 }

@@ -1,17 +1,17 @@
 // The one button, where its files go, and what there is to know before the run.
 import { useEffect, useRef } from 'preact/hooks';
+import { formats, type Plan } from 'wasmquant';
 import { isOfSize, otherDiagnostics } from '../../present/output_size';
 import { bytesText } from '../../present/units';
-import { Diagnostics } from '../app/diagnostics';
+import { Remarks } from '../app/diagnostics';
 import { FailureMessage } from '../app/failure';
-import { chosenConfig, choice, needsText, planned } from '../configure/choice';
+import { choice, chosenConfig, needsText, planned } from '../configure/choice';
 import { chooseScheme } from '../configure/reach';
 import { needsActivations } from '../configure/static-inputs';
 import { feeds } from '../feeds/feeds';
 import { opened } from '../open/opened';
 import { job } from '../quality/job';
 import { texts } from '../quality/texts';
-import { formats, type Plan } from 'wasmquant';
 import { canWriteFolder, chosenDestination, type Destination, destination, isSingleFile } from './destination';
 import { RunProgress } from './run-progress';
 import { run } from './runs';
@@ -121,12 +121,12 @@ export function RunLine({ label = 'Quantize' }: { label?: string }) {
   const current = run.value;
   const { plan } = planned.value;
   return (
-    <section class="run" aria-label="Run">
+    <section class="run" aria-label="Run" data-choice={`${choice.value.preset} ${choice.value.format}`}>
       {plan && <Larger plan={plan} />}
-      {plan && <Diagnostics items={otherDiagnostics(plan.diagnostics)} />}
       {current.state === 'cancelled' && <p class="message">Cancelled. Nothing was saved.</p>}
       {current.state === 'failed' && <FailureMessage failure={current.failure} />}
       {current.state === 'running' ? <RunProgress {...current} /> : <Ready label={label} />}
+      {plan && <Remarks items={otherDiagnostics(plan.diagnostics)} />}
     </section>
   );
 }

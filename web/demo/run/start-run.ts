@@ -2,8 +2,8 @@
 import { type Calibration, type FormerRun, formats, type Model, type Plan, type Progress } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
-import { type Choice, choice, chosenConfig, chosenPreset, dialectOf, needsText, planned } from '../configure/choice';
 import { algorithms, withAlgorithm } from '../configure/algorithms';
+import { type Choice, choice, chosenConfig, chosenPreset, dialectOf, needsText, planned } from '../configure/choice';
 import { shortName } from '../configure/scheme-names';
 import { needsActivations } from '../configure/static-inputs';
 import { activationsOf, feeds } from '../feeds/feeds';
