@@ -188,6 +188,7 @@ test('what the runtime refuses is told, and calibration is cancelled in the midd
     .waitFor({ timeout: 60_000 });
 
   await openModel(page, detector());
+  await page.getByRole('radio', { name: /^Static uint8/ }).check();
   const many = join(browser.folder, 'many.safetensors');
   const sample = { dtype: 'F32', shape, data: pages[0] };
   writeFileSync(many, safetensors(Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`x.${i}`, sample]))));

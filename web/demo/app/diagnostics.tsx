@@ -67,13 +67,13 @@ function Items({ entries }: { entries: Entry[] }) {
   );
 }
 
-/** Everything there is to know, folded into a line. */
-export function Remarks({ items }: { items: Diagnostic[] }) {
+/** Everything there is to know, folded into a line unless `isOpen`. */
+export function Remarks({ items, isOpen = false }: { items: Diagnostic[]; isOpen?: boolean }) {
   if (items.length === 0) return null;
   const count = (wanted: string) => items.filter(({ severity }) => severity === wanted).length;
   const texts = ['error', 'warning', 'note'].flatMap((name) => (count(name) > 0 ? [plural(count(name), name)] : []));
   return (
-    <details class="remarks">
+    <details class="remarks" open={isOpen}>
       <summary>{texts.join(' and ')}</summary>
       <Diagnostics items={items} />
     </details>

@@ -1,6 +1,6 @@
 // How small: three cards. Sizes are those of the files.
 import { bytesText, ratioText } from '../../present/units';
-import { choice, presets } from '../configure/choice';
+import { choice } from '../configure/choice';
 import { shortName } from '../configure/scheme-names';
 import { type Card, cards, chooseCard, type LossNote } from '../curve/cards';
 import { ruleText } from '../curve/verdict';
@@ -19,10 +19,8 @@ export function LossPill({ note }: { note: LossNote }) {
 }
 
 function line({ preset, bytes, configText, weighted, loss }: Card, before: number): string {
-  const found = presets.value.find(({ name }) => name === preset);
-  const name = found && !/^GGUF /.test(found.title) ? found.title : shortName(preset);
   return [
-    `${name}${configText !== null || weighted ? ', calibrated' : ''}`,
+    `${shortName(preset)}${configText !== null || weighted ? ', calibrated' : ''}`,
     ratioText(before, bytes),
     loss === null ? '' : loss.isMeasured ? 'measured' : 'an estimate',
   ]
@@ -44,7 +42,7 @@ export function CardsView() {
             <input
               type="radio"
               name="card"
-              class="visually-hidden"
+              class="over-all"
               value={card.name}
               checked={isChosen}
               onChange={() => chooseCard(card)}

@@ -47,9 +47,9 @@ export function ModelCard() {
   return (
     <section class="card model-card" aria-label="Model">
       <div class="model-head">
-        <h2 ref={heading} tabIndex={-1} class="model-title" title={title}>
+        <h1 ref={heading} tabIndex={-1} class="model-title" title={title}>
           {title}
-        </h2>
+        </h1>
         <button type="button" class="link" onClick={() => showStage('open')}>
           change
         </button>

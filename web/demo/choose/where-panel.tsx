@@ -25,7 +25,7 @@ export function WherePanel() {
             <input
               type="radio"
               name="where"
-              class="visually-hidden"
+              class="over-all"
               value={id}
               checked={isChosen}
               disabled={obstacle !== null}

@@ -39,8 +39,8 @@ function CodeField({ text, disabled, onInput }: Properties) {
   const dialect = likelyDialect(chosenConfig.value);
   const input = useRef(onInput);
   input.current = onInput;
-  /** Changes that came from the editor are not sent back: it may be ahead. */
-  const typed = useRef<string | null>(null);
+  /** Texts that came from the editor and are not sent back to it: it may be ahead. */
+  const typed = useRef<string[]>([]);
   useEffect(() => {
     let isGone = false;
     const load = async () => {
@@ -51,7 +51,7 @@ function CodeField({ text, disabled, onInput }: Properties) {
       editor.value = createEditor({
         ...options,
         onInput: (next) => {
-          typed.current = next;
+          typed.current.push(next);
           input.current(next);
         },
       });
@@ -65,8 +65,9 @@ function CodeField({ text, disabled, onInput }: Properties) {
     };
   }, []);
   useEffect(() => {
-    if (text !== typed.current) editor.value?.setText(text);
-    typed.current = null;
+    const at = typed.current.lastIndexOf(text);
+    if (at < 0) editor.value?.setText(text);
+    typed.current = at < 0 ? [] : typed.current.slice(at + 1);
   }, [text, editor.value]);
   useEffect(() => editor.value?.setDisabled(disabled), [disabled, editor.value]);
   useEffect(() => editor.value?.recheck(), [planned.value, editor.value]);

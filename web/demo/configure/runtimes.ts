@@ -8,7 +8,7 @@ export interface Runtime {
   title: string;
   /** Formats that it reads, the usual one first. */
   formats(model: Model | undefined): readonly OutputFormat[];
-  /** What stands beside the title. */
+  /** The small text next to the title. */
   note(model: Model | undefined): string;
 }
 

@@ -110,10 +110,12 @@ export const cards = computed<Card[]>(() => {
   });
 });
 
-// The chosen card stays chosen when measurements say that it is another scheme.
+const isRunning = computed(() => run.value.state === 'running');
+
+// The chosen card stays chosen when measurements say that it belongs to another scheme.
 effect(() => {
   const now = choice.value;
-  if (now.card === null || stage.value !== 'choose' || run.value.state === 'running') return;
+  if (now.card === null || stage.value !== 'choose' || isRunning.value) return;
   const card = cards.value.find(({ name }) => name === now.card) ?? cards.value.at(-1);
   if (!card || pointId({ ...card }) === pointId(now)) return;
   const { preset, format, configText, weighted } = card;

@@ -24,7 +24,8 @@ export interface Point extends CurvePoint {
 export interface ShownCurve {
   model: Model;
   runtime: RuntimeId;
-  status: 'running' | 'done' | 'stopped' | 'failed';
+  /** `paused`: for a run, after which it is measured again. */
+  status: 'running' | 'done' | 'stopped' | 'paused' | 'failed';
   failure: Failure | null;
   metric: Curve['metric'];
   original: Curve['original'];
@@ -101,8 +102,8 @@ function pointsFor(model: Model, runtime: RuntimeId, found: readonly CurvePoint[
 
 let controller: AbortController | null = null;
 
-export function stopCurve(): void {
-  controller?.abort();
+export function stopCurve(how: 'stopped' | 'paused' = 'paused'): void {
+  controller?.abort(how);
 }
 
 // Runs and measurements have the workers to themselves.
@@ -147,7 +148,7 @@ export async function measureCurve({ outputs = false } = {}): Promise<void> {
     started: performance.now(),
   };
   const show = (change: Partial<ShownCurve>) => {
-    if (signal.aborted && change.status !== 'stopped') return;
+    if (signal.aborted && change.status === undefined) return;
     shown = { ...shown, ...change };
     keep(shown);
   };
@@ -172,7 +173,7 @@ export async function measureCurve({ outputs = false } = {}): Promise<void> {
     }
     show({ status: 'done' });
   } catch (error) {
-    if (signal.aborted) show({ status: 'stopped' });
+    if (signal.aborted) show({ status: signal.reason === 'stopped' ? 'stopped' : 'paused' });
     else show({ status: 'failed', failure: explain(error, 'The sizes could not be measured') });
   } finally {
     if (controller === own) controller = null;

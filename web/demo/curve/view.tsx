@@ -12,7 +12,7 @@ import { choosePoint, noteOf } from './cards';
 import { CurvePlot, type PlotPoint } from './plot';
 import { curve, measureCurve, type Point, pointId, points, type ShownCurve, stopCurve } from './state';
 
-/** Models up to this size are measured without being asked for: it takes seconds. */
+/** Models up to this size on this machine are measured without being asked for: it takes seconds. */
 const unaskedParameters = 60e6;
 
 export const axisNames: Record<ShownCurve['metric']['kind'], string> = {
@@ -92,13 +92,14 @@ export function CurveView() {
   const isReady = quantizer.value !== null;
   const hasGraph = model !== undefined && formats.inputs[model.format].hasGraph;
   useEffect(() => {
-    if (!model || !isReady || curve.peek()) return;
+    const known = curve.peek();
+    if (!model || !isReady || (known && known.status !== 'paused') || opened.peek()?.isRemote) return;
     const parameters = model.tensors.reduce((sum, { shape }) => sum + elementCount(shape), 0);
     if (parameters > unaskedParameters || isBusy.peek()) return;
     // After the first drawing of the state.
     const timer = setTimeout(() => void measureCurve(), 50);
     return () => clearTimeout(timer);
-  }, [model, runtime, isReady]);
+  }, [model, runtime, isReady, isBusy.value]);
   useEffect(() => () => stopCurve(), [model]);
   if (!model) return null;
   const canMeasureOutputs = hasGraph && now?.metric.kind !== 'output-error';
@@ -110,13 +111,13 @@ export function CurveView() {
       )}
       <div class="curve-foot">
         {now && now.points.length > 0 && <span class="fine">{metricText(now)}</span>}
-        {(!now || now.status === 'stopped' || now.status === 'failed') && (
+        {(!now || now.status === 'stopped' || now.status === 'paused' || now.status === 'failed') && (
           <button type="button" class="button" disabled={isBusy.value || !isReady} onClick={() => void measureCurve()}>
             Measure what each size costs
           </button>
         )}
         {now?.status === 'running' && (
-          <button type="button" class="button button-small" onClick={stopCurve}>
+          <button type="button" class="button button-small" onClick={() => stopCurve('stopped')}>
             Stop
           </button>
         )}

@@ -1,4 +1,4 @@
-// What a run was made of, for the lines that make it again.
+// Config, model and calibration of a run, for the lines that repeat it.
 import { needsText } from '../configure/choice';
 import { needsActivations } from '../configure/static-inputs';
 import { feeds } from '../feeds/feeds';

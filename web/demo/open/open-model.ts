@@ -29,6 +29,7 @@ interface Given {
   source: File[] | URL | string;
   title: string;
   location: string;
+  isRemote?: true;
   isSample?: true;
 }
 
@@ -91,7 +92,7 @@ export function openUrl(text: string): Promise<void> {
         .split('/')
         .at(-1) ?? '',
     );
-    return { source, title, location };
+    return { source, title, location, isRemote: true };
   });
 }
 

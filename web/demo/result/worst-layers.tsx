@@ -87,6 +87,7 @@ export function WorstLayers({ done }: { done: FinishedRun }) {
   const { coverage, tensors, quantized } = done.report.totals;
   const left = coverage.bytes - coverage.quantizedBytes;
   const offers = found?.list ?? [];
+  const hasOffers = offers.some(({ options }) => options.length > 0);
   return (
     <section class="card" aria-labelledby="worst">
       <h2 id="worst" class="over">
@@ -109,7 +110,7 @@ export function WorstLayers({ done }: { done: FinishedRun }) {
                 <th scope="col" class="number" title={ruleOf(errors.title)}>
                   {errors.title}
                 </th>
-                <th scope="col">to make it better</th>
+                {hasOffers && <th scope="col">to make it better</th>}
               </tr>
             </thead>
             <tbody>
@@ -128,7 +129,7 @@ export function WorstLayers({ done }: { done: FinishedRun }) {
                     <td class="number">
                       {percent(worst)} <span class={`pill pill-${word}`}>{word}</span>
                     </td>
-                    <td>{option ? <Offer option={option} error={worst} done={done} /> : '–'}</td>
+                    {hasOffers && <td>{option ? <Offer option={option} error={worst} done={done} /> : '–'}</td>}
                   </tr>
                 );
               })}

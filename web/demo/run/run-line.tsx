@@ -126,7 +126,7 @@ export function RunLine({ label = 'Quantize' }: { label?: string }) {
       {current.state === 'cancelled' && <p class="message">Cancelled. Nothing was saved.</p>}
       {current.state === 'failed' && <FailureMessage failure={current.failure} />}
       {current.state === 'running' ? <RunProgress {...current} /> : <Ready label={label} />}
-      {plan && <Remarks items={otherDiagnostics(plan.diagnostics)} />}
+      {plan && <Remarks items={otherDiagnostics(plan.diagnostics)} isOpen={choice.value.configText !== null} />}
     </section>
   );
 }
