@@ -100,6 +100,7 @@ export function peersOf({ rows }) {
     '---',
     '',
     'title: Compared with other tools',
+    'group: Measurements',
     '',
     '---',
     '',

@@ -43,15 +43,15 @@ std::vector<uint64_t> shape_in(const json::Value& state) {
 
 class BitsAndBytesSource final : public SourceFormat {
  public:
-  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
+  StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const override {
     const std::string_view name = tensor.stored.name;
     const auto [layer, part] = split_name(name);
-    if (part == "weight" && (state_of(model, layer) != nullptr || is_int8(model, layer))) return TensorUse::codes;
-    if (is_one_of(part, {"SCB", "weight_format"}) && is_int8(model, layer)) return TensorUse::part;
+    if (part == "weight" && (state_of(model, layer) != nullptr || is_int8(model, layer))) return StoredRole::codes;
+    if (is_one_of(part, {"SCB", "weight_format"}) && is_int8(model, layer)) return StoredRole::part;
     for (const std::string_view ending : kParts)
       if (name.ends_with(ending) && state_of(model, name.substr(0, name.size() - ending.size())) != nullptr)
-        return TensorUse::part;
-    return name.find(kState) != std::string_view::npos ? TensorUse::part : TensorUse::plain;
+        return StoredRole::part;
+    return name.find(kState) != std::string_view::npos ? StoredRole::part : StoredRole::plain;
   }
 
   List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const override {
