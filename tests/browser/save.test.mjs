@@ -35,9 +35,6 @@ async function checkZip(page, bytes) {
 
 test('one archive through browser storage', async () => {
   const { page, complaints, close } = await browser.open();
-  await page.evaluate(() => {
-    window.showSaveFilePicker = undefined;
-  });
   await openSample(page);
   await quantize(page);
   const [saved] = await Promise.all([
@@ -59,7 +56,7 @@ test('one archive through browser storage', async () => {
   await close();
 });
 
-test('one archive straight into a picked file, which may be declined', async () => {
+test('one archive straight into a picked file where browser storage has no room, which may be declined', async () => {
   const { page, complaints, close } = await browser.open();
   // No picker can be operated from here: a file of browser storage answers in its place.
   await page.evaluate(() => {
@@ -72,6 +69,9 @@ test('one archive straight into a picked file, which may be declined', async () 
   });
   await openSample(page);
   await quantize(page);
+  await page.evaluate(() => {
+    navigator.storage.estimate = async () => ({ quota: 1_000_000, usage: 0 });
+  });
   const button = page.getByRole('button', { name: /^Save [\d.]+ MB/ });
   await button.click();
   await page.waitForFunction(() => window.answers.length === 1);
