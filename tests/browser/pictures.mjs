@@ -1,5 +1,5 @@
-// node tests/browser/pictures.mjs: takes the pictures of README.md and web/docs/page.md anew, from the page in dist/demo: every
-// state, and on a phone and in dark into tests/browser/out.
+// node tests/browser/pictures.mjs [--docs]: takes the pictures of README.md and web/docs/page.md anew, from the page in dist/demo;
+// without --docs also every state wide, in dark and on a phone, into tests/browser/out.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { main, root } from '../setup/command.mjs';
@@ -54,7 +54,7 @@ async function details(browser) {
   await openSample(page);
   await openConfig(page);
   await picture('configure', '.curve-card');
-  await button(page, 'Edit the config').click();
+  await button(page, /^Edit the config/).click();
   await measured(page);
   await quantize(page);
   await show(page, 'Tensors');
@@ -90,18 +90,19 @@ async function details(browser) {
   await close();
 }
 
-main(async () => {
+main(async (args) => {
   mkdirSync(docs, { recursive: true });
   mkdirSync(out, { recursive: true });
   const browser = await startBrowser();
   try {
     await states(browser, docs, '', { viewport: { width: 1280, height: 720 } });
+    await details(browser);
+    if (args.includes('--docs')) return;
     await states(browser, out, 'wide-', { viewport: { width: 1440, height: 900 } });
     await states(browser, out, 'dark-', { viewport: { width: 1440, height: 900 }, colorScheme: 'dark' });
     const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
     await states(browser, out, 'phone-', phone);
     await states(browser, out, 'phone-dark-', { ...phone, colorScheme: 'dark' });
-    await details(browser);
   } finally {
     await browser.close();
   }
