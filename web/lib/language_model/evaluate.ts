@@ -13,7 +13,7 @@ import { longestOf, partOf, type TokenBatch, type Windows } from '../model/token
 import { type ForwardPlanJson, forwardBatchOf, forwardOverheadBytes, forwardPlanOf } from '../plan/forward_plan.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { type Workshop, withMaterials } from '../pool/workshop.js';
+import { type RunResources, withMaterials } from '../pool/run_resources.js';
 import {
   type Activations,
   type ForwardStep,
@@ -150,7 +150,7 @@ function partOfBatch(plans: readonly ForwardPlanJson[], settings: BatchSettings,
 type BatchSettings = Required<Pick<ForwardWork, 'activations' | 'scored'>> & { referenceActivations: Activations };
 
 export async function evaluateModel(
-  { instance, pool, memory }: Workshop,
+  { instance, pool, memory }: RunResources,
   model: OpenedModel,
   source: OpenedModel | undefined,
   options: EvaluateOptions,

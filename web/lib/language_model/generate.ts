@@ -10,7 +10,7 @@ import { readConfig } from '../model/model_config.js';
 import { promptOf } from '../model/text_tokens.js';
 import { forwardPlanOf } from '../plan/forward_plan.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { runOne, type Workshop } from '../pool/workshop.js';
+import { type RunResources, runOne } from '../pool/run_resources.js';
 import type { ForwardStep } from '../worker/jobs.js';
 import { batchesOf } from './evaluate.js';
 
@@ -52,14 +52,14 @@ function textOfTokens(tokenizer: Tokenizer | undefined, prompt: Int32Array, adde
 }
 
 export async function continueText(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   source: OpenedModel | undefined,
   options: GenerateOptions,
 ): Promise<Generation> {
   check(options, generateOptions, 'options');
   const started = performance.now();
-  const { instance, memory } = workshop;
+  const { instance, memory } = resources;
   const { signal, tokenizer, count: wanted = usualCount } = options;
   signal?.throwIfAborted();
   if (!Number.isInteger(wanted) || wanted < 1) throw invalid('count', `${wanted} is not a positive integer`);
@@ -83,7 +83,7 @@ export async function continueText(
   const progress = new ProgressMeter(options.onProgress, tensors.length * count, bytes * count);
   const part = { kind: 'continue' as const, config: plan.config, steps, reads: 0, tokens, count, ends };
   const added = await runOne(
-    workshop,
+    resources,
     { models: [model], work: [plan.work] },
     { label: 'the prompt', bytes, part },
     signal,

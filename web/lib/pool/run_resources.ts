@@ -11,7 +11,7 @@ import { Schedule, type WorkItem } from './job_queue.js';
 import type { Pool, RunContext } from './pool.js';
 import type { Advance } from './progress.js';
 
-export interface Workshop {
+export interface RunResources {
   instance: Instance;
   pool: Pool;
   memory: MemoryPlan;
@@ -54,7 +54,7 @@ export async function withMaterials<T>(
 
 /** Runs tasks of which only the errors matter. `bytes`: input bytes in total and per job. */
 export async function measureItems(
-  { pool, memory }: Workshop,
+  { pool, memory }: RunResources,
   materials: Materials,
   items: WorkItem[],
   bytes: { input: number; job: number },
@@ -79,7 +79,7 @@ interface SingleJob<K extends JobKind> {
 
 /** Runs one job that writes nothing. Errors: the job's, worker-crashed. */
 export function runOne<K extends JobKind>(
-  { pool }: Workshop,
+  { pool }: RunResources,
   materials: Materials,
   { part, ...job }: SingleJob<K>,
   signal: AbortSignal | undefined,
