@@ -11,7 +11,7 @@ import { forwardBatchOf, planBlockTeam } from '../plan/forward_plan.js';
 import { withPlan } from '../plan/plan.js';
 import { plannedWork } from '../plan/prepared_run.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { type Materials, type RunResources, runOne } from '../pool/run_resources.js';
+import { type RunInputs, type RunResources, runOne } from '../pool/run_resources.js';
 import type { SensitivityWork } from '../worker/jobs.js';
 import { allocateBits } from './bit_budget.js';
 
@@ -162,7 +162,7 @@ function fittingCandidates(candidate: (spec: QuantizationSpec) => Candidate): Ca
 
 async function measure(
   resources: RunResources,
-  materials: Materials,
+  runInputs: RunInputs,
   { signal, onProgress }: AutoConfigOptions,
   work: SensitivityWork,
 ): Promise<number[]> {
@@ -176,7 +176,7 @@ async function measure(
   const part = { kind: 'sensitivity' as const, ...work };
   const losses = await runOne(
     resources,
-    materials,
+    runInputs,
     { label: `sensitivity of ${layers} layers`, bytes, part },
     signal,
     (done) => progress.advance({ ...done, phase: 'calibrate' }),

@@ -13,7 +13,7 @@ import { longestOf, partOf, type TokenBatch, type Windows } from '../model/token
 import { type ForwardPlanJson, forwardBatchOf, forwardOverheadBytes, forwardPlanOf } from '../plan/forward_plan.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { type RunResources, withMaterials } from '../pool/run_resources.js';
+import { type RunResources, withRunInputs } from '../pool/run_resources.js';
 import {
   type Activations,
   type ForwardStep,
@@ -178,8 +178,8 @@ export async function evaluateModel(
   const tensors = plans.flatMap(({ steps }) => steps.flatMap((step) => step.tensors));
   const modelBytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   const progress = new ProgressMeter(options.onProgress, tensors.length * batches.length, modelBytes * batches.length);
-  const materials = { models: [model, ...(against ? [against] : [])], work: plans.map(({ work }) => work) };
-  const found = await withMaterials(pool, materials, (context) => runBatches(batches, context));
+  const runInputs = { models: [model, ...(against ? [against] : [])], work: plans.map(({ work }) => work) };
+  const found = await withRunInputs(pool, runInputs, (context) => runBatches(batches, context));
   progress.finish('evaluate');
   return summary(found);
 

@@ -13,7 +13,7 @@ import { Schedule, type WorkItem } from '../pool/job_queue.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { errorRemarks, type Outcome, tensorReport } from '../pool/report.js';
-import { type RunResources, withMaterials } from '../pool/run_resources.js';
+import { type RunResources, withRunInputs } from '../pool/run_resources.js';
 import { type Order, type Prepared, prepare, type RunOptions } from './prepare_run.js';
 import type { Resumed } from './resume.js';
 import type { Reused } from './reuse.js';
@@ -96,8 +96,8 @@ async function write(prepared: Prepared, done: ReusedWork, progress: ProgressMet
   schedule = queue;
   const second = reused?.work ?? calibration?.reads; // never both
   const work = second ? [...run.work, second] : run.work;
-  const materials = { models: [{ weights }], work, sendsByJob: !second, outputs: output.paths };
-  const calibrated = await withMaterials(pool, materials, async (context) => {
+  const runInputs = { models: [{ weights }], work, sendsByJob: !second, outputs: output.paths };
+  const calibrated = await withRunInputs(pool, runInputs, async (context) => {
     await dispatch(pool, context, queue, sizes.workers, output, (done) => progress.advance(done), signal);
     // Last, so that only a block at a time waits for an append-only target.
     return calibrate(prepared, calibration, context, output, progress);
