@@ -228,8 +228,8 @@ export class EngineQuantizer implements Quantizer {
     check(options, { ...planOptions, signal: 'signal' }, 'options');
     return this.#run(options.signal, async (resources, signal) => {
       const text = textOfConfig(config);
-      const { tryTensors } = await loaded(import('./run/preview.js'));
-      return tryTensors(resources, opened(model), text, tensors, { ...options, signal });
+      const { previewTensors } = await loaded(import('./run/preview.js'));
+      return previewTensors(resources, opened(model), text, tensors, { ...options, signal });
     });
   }
 

@@ -8,7 +8,7 @@ import { abortable } from '../io/abort.js';
 import { OpenedModel } from '../model/model.js';
 import { withPlan } from '../plan/plan.js';
 import type { RunResources } from '../pool/run_resources.js';
-import { tryTensors } from '../run/preview.js';
+import { previewTensors } from '../run/preview.js';
 import { quantizeInto } from '../run/quantize_model.js';
 import { curveOptions } from './curve_kinds.js';
 import { type Found, type Judge, judgeFor } from './losses.js';
@@ -99,7 +99,7 @@ export async function curveOf(means: CurveMeans, model: OpenedModel, options: Cu
   for (const { scheme, format, plan } of schemes) {
     const names = judge ? sampleNames(plan) : quantizedNames(plan);
     const given = { format, ...(signal && { signal }) };
-    const tried = await tryTensors(resources, model, jsonText(scheme, 'schemes'), names, given);
+    const tried = await previewTensors(resources, model, jsonText(scheme, 'schemes'), names, given);
     const { parameters, quantizedParameters } = plan.totals.coverage;
     const share = judge ? Math.sqrt(quantizedParameters / Math.max(1, parameters)) : 1;
     errors.push(share * relativeError(tried, judge ? 0 : leftElements(plan)));

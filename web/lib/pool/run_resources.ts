@@ -53,7 +53,7 @@ export async function withRunInputs<T>(
 }
 
 /** Runs tasks of which only the errors matter. `bytes`: input bytes in total and per job. */
-export async function measureItems(
+export async function measureErrors(
   { pool, memory }: RunResources,
   runInputs: RunInputs,
   items: WorkItem[],

@@ -8,7 +8,7 @@ import type { OpenedModel } from '../model/model.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { nonFiniteRemarks, tensorReport, totalsOf } from '../pool/report.js';
-import { measureItems, type RunResources } from '../pool/run_resources.js';
+import { measureErrors, type RunResources } from '../pool/run_resources.js';
 import type { PairNumber } from '../worker/jobs.js';
 
 /** A weight of both models. */
@@ -90,7 +90,7 @@ export async function compareModels(
     pairs.length,
     pairs.reduce((sum, { bytes }) => sum + bytes, 0),
   );
-  const schedule = await measureItems(
+  const schedule = await measureErrors(
     resources,
     { models: [reference, quantized], work, sendsByJob: true },
     pairs,

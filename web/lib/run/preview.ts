@@ -5,10 +5,10 @@ import type { PlanOptions, TensorReport } from '../api/types.js';
 import type { OpenedModel } from '../model/model.js';
 import { prepareRun } from '../plan/prepared_run.js';
 import { tensorReport } from '../pool/report.js';
-import { measureItems, type RunResources } from '../pool/run_resources.js';
+import { measureErrors, type RunResources } from '../pool/run_resources.js';
 
 /** Errors: those of plans, tensor-missing, those of reading and quantizing. Skips calibrated algorithms. */
-export async function tryTensors(
+export async function previewTensors(
   resources: RunResources,
   model: OpenedModel,
   config: string,
@@ -25,7 +25,7 @@ export async function tryTensors(
   const tried = positions.flatMap((position) => items[position] ?? []);
   const bytes = tried.reduce((sum, item) => sum + item.bytes, 0);
   const sizes = { input: bytes, job: memory.transferJobBytes };
-  const schedule = await measureItems(resources, { models: [model], work }, tried, sizes, options.signal);
+  const schedule = await measureErrors(resources, { models: [model], work }, tried, sizes, options.signal);
   const errorOf = new Map(positions.map((position, item) => [items[position]?.tensor, schedule.error(item)]));
   return numbers.flatMap((number) => {
     const tensor = plan.tensors[number];

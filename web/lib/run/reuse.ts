@@ -12,7 +12,7 @@ import { OpenedModel } from '../model/model.js';
 import type { PlanChoices } from '../plan/plan.js';
 import { type PreparedRun, prepareRun, withWork } from '../plan/prepared_run.js';
 import type { WorkItem } from '../pool/job_queue.js';
-import { measureItems, type RunResources } from '../pool/run_resources.js';
+import { measureErrors, type RunResources } from '../pool/run_resources.js';
 import { comparisonOf } from './compare.js';
 
 export interface Reused {
@@ -79,7 +79,7 @@ async function proven(
   const items = pairs.filter(({ name }) => names.has(name));
   const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
   const sizes = { input: bytes, job: resources.memory.jobBytes };
-  const schedule = await measureItems(
+  const schedule = await measureErrors(
     resources,
     { models: [model, output], work, sendsByJob: true },
     items,
