@@ -154,14 +154,14 @@ export async function calibrateBlocks(
 }
 
 /** Opened calibration data. `close`: closes files opened for it. */
-interface Given {
+interface CalibrationInput {
   tokens: TokenCalibration | undefined;
   activations: ActivationSource | undefined;
   close(): Promise<void>;
 }
 
 /** Errors: those of open(), argument-invalid. */
-export async function given({ open }: RunResources, calibration: Calibration | undefined): Promise<Given> {
+export async function given({ open }: RunResources, calibration: Calibration | undefined): Promise<CalibrationInput> {
   const none = { tokens: undefined, activations: undefined, close: async () => {} };
   if (calibration === undefined) return none;
   if (isObject(calibration) && 'tokens' in calibration) {

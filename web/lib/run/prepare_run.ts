@@ -49,7 +49,7 @@ export interface RunOptions extends QuantizeModelOptions {
   library: string;
 }
 
-export interface Order {
+export interface QuantizeRequest {
   resources: RunResources;
   model: OpenedModel;
   config: string;
@@ -58,7 +58,7 @@ export interface Order {
 }
 
 /** A planned run whose target takes all of its files. */
-export interface Prepared extends Order, PlannedRun {
+export interface Prepared extends QuantizeRequest, PlannedRun {
   choices: PlanChoices;
   sizes: ReturnType<typeof sizesFor>;
   /** Set if several machines share the run. */
@@ -80,8 +80,8 @@ async function namesOf(model: OpenedModel, target: OutputTarget): Promise<Pick<P
 }
 
 /** Plans the run, calibrating static scales if needed. Errors: those of planRun, target-invalid. */
-export async function prepare(order: Order): Promise<Prepared> {
-  const { resources, model, config, target, options } = order;
+export async function prepare(request: QuantizeRequest): Promise<Prepared> {
+  const { resources, model, config, target, options } = request;
   options.signal?.throwIfAborted();
   const inputBytes = model.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   const sizes = sizesFor(resources.memory, inputBytes);
@@ -109,5 +109,5 @@ export async function prepare(order: Order): Promise<Prepared> {
   const names = part?.names ?? [...plan.files, ...small].map((file) => file.name);
   if (target.isFolder) checkNames(names);
   await target.check(names);
-  return { ...order, ...planned, choices, sizes, part, small, notes };
+  return { ...request, ...planned, choices, sizes, part, small, notes };
 }

@@ -14,7 +14,7 @@ import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { errorRemarks, type Outcome, tensorReport } from '../pool/report.js';
 import { type RunResources, withRunInputs } from '../pool/run_resources.js';
-import { type Order, type Prepared, prepare, type RunOptions } from './prepare_run.js';
+import { type Prepared, prepare, type QuantizeRequest, type RunOptions } from './prepare_run.js';
 import type { Resumed } from './resume.js';
 import type { Reused } from './reuse.js';
 
@@ -109,7 +109,7 @@ async function write(prepared: Prepared, done: ReusedWork, progress: ProgressMet
 
 /** Writes the tensors of calibrated blocks. Returns their outcomes, by task. */
 async function calibrate(
-  { resources, options }: Order,
+  { resources, options }: QuantizeRequest,
   calibration: CalibrationPlan | null,
   context: RunContext,
   output: OutputFiles,
