@@ -55,10 +55,10 @@ struct WeightDescription {
   bool is_unpacked = false;   // compressed-tensors only: 8-bit integers as bytes, where words could hold them, too
   bool is_reordered = false;  // calibration may choose which columns share a scale (GPTQ's act-order)
   // For formats of plain values, which keep the model's arrangement (stacked_weight.h):
-  std::string tensor;           // name of the tensor if it is not layer.weight
-  uint64_t experts = 0;         // matrices along the first of three axes; 0: one matrix
-  bool is_input_major = false;  // a matrix is [in, out]
-  json::Value stored{};         // read-only formats: an object with what their layouts need; else null
+  std::string tensor;                 // name of the tensor if it is not layer.weight
+  uint64_t experts = 0;               // matrices along the first of three axes; 0: one matrix
+  bool is_input_major = false;        // a matrix is [in, out]
+  SharedValue<json::Value> stored{};  // read-only formats: an object with what their layouts need; else null
 };
 
 /// Why transformers cannot load a file, although each of its weights fits the format.

@@ -65,6 +65,7 @@ class CheckpointPlanner final : public OutputPlanner {
   void add_tensors() override {
     const List<ModelTensor>& tensors = model_.tensors();
     plan_.tensors.reserve(tensors.size() + 1);
+    outcomes_.reserve(tensors.size() + 1);
     for (uint32_t i = 0; i < tensors.size(); ++i) add_tensor(i, tensors[i]);
     const auto head = untied_head(model_, config_);
     if (!head) return;

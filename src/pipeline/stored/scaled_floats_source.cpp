@@ -61,8 +61,10 @@ class ScaledFloatsSource final : public SourceFormat {
     if (!spec || !go_together(*spec, t)) return misfit(t);
     StoredWeight found;
     found.format = is_modelopt_ ? "modelopt" : "scaled-floats";
-    if (t.divides) stored.stored.set("reciprocal", true);
-    if (t.factors != nullptr) stored.stored.set("pre_quant_scale", true);
+    json::Value said;
+    if (t.divides) said.set("reciprocal", true);
+    if (t.factors != nullptr) said.set("pre_quant_scale", true);
+    if (!said.is_null()) stored.stored = std::move(said);
     TRY(layout, checkpoint_format_named(found.format)->layout(stored, {*spec}));
     found.task.name = t.codes->stored.name;
     found.weight = std::move(stored);
