@@ -11,6 +11,7 @@
 //     with -bf16 or -f16 behind the name, weights of 16 bits)   --preset NAME (repeatable)
 //   --third 0|1|2|date: every third family   --keep: leave the checkpoints, say where
 //   --unknown: 45 model types that no table here makes (unknown_types.mjs)   --dtype bf16|f16: weights of 16 bits, in every family
+//   --mixtures: instead, the share that is quantized of every mixture of experts at the size of its configuration (mixture_shapes.py)
 //   --format compressed-tensors|fake-quantized: one of the two folders
 //   --loader pinned|debian: the releases of transformers and compressed-tensors that tests/peers/transformers pins (default), or Debian's
 //   --release VERSION|newest: another release of transformers   --args=TEXT: more arguments for `wasmquant quantize`
@@ -25,7 +26,7 @@ import { main } from '../setup/command.mjs';
 import { leastShare, presets, presetsOf, rules } from './cases.mjs';
 import { formats, runCase } from './cell.mjs';
 import { conversionDifferences } from './conversions.mjs';
-import { checkCoverage } from './coverage.mjs';
+import { checkCoverage, checkMixtures } from './coverage.mjs';
 import { FamilyLoader, pythonOf } from './family_loader.mjs';
 import { Table } from './table.mjs';
 import { unknownTypes } from './unknown_types.mjs';
@@ -35,6 +36,7 @@ const options = {
   preset: { type: 'string', multiple: true },
   third: { type: 'string' },
   unknown: { type: 'boolean' },
+  mixtures: { type: 'boolean' },
   dtype: { type: 'string' },
   format: { type: 'string' },
   keep: { type: 'boolean' },
@@ -65,6 +67,15 @@ async function choose(python, { dtype, ...wanted }) {
   if (dtype === undefined) return names;
   if (!['bf16', 'f16'].includes(dtype)) throw new Error(`no dtype is called ${dtype}; there are bf16 and f16`);
   return [...new Set(names.map((name) => (/-b?f16$/.test(name) ? name : `${name}-${dtype}`)))];
+}
+
+/** What mixture_shapes.py prints, a line at a time. */
+async function* shapesOfMixtures(python, types) {
+  const child = python.run('mixture_shapes.py', types, ['ignore', 'pipe', 'inherit']);
+  const closed = once(child, 'close');
+  for await (const line of createInterface({ input: child.stdout })) yield JSON.parse(line);
+  const [code] = await closed;
+  if (code !== 0) throw new Error(`mixture_shapes.py ended with exit code ${code}`);
 }
 
 /** The families of a run: named, of unknown types, every third of them, or all. */
@@ -131,6 +142,7 @@ main(async (args) => {
   const python = pythonOf(values.loader, values);
   try {
     process.stdout.write(`loader: ${python.title}\n`);
+    if (values.mixtures) return (await checkMixtures(work, shapesOfMixtures(python, values.family ?? []))) > 0 ? 1 : 0;
     const isPart = values.family !== undefined || values.unknown;
     const uncovered = isPart ? 0 : checkCoverage(work);
     const converted = isPart || values.loader !== 'pinned' ? [] : await conversionDifferences(python);
