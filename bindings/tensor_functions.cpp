@@ -37,7 +37,7 @@ Result<Input> observed(Address address, const std::string& dtype, const std::str
   in.x = x;
   TRY(observation, observe_tensor(in.spec, in.x, in.shape));
   TRY_VOID(check_finite(observation.qparams));
-  in.spec = observation.spec;  // the data may have decided its sign (GridRule::sign_by_data)
+  in.spec = observation.spec;  // the data may have decided its sign (RoundingGrid::sign_by_data)
   in.second_scale = observation.second_scale;
   in.granularity = std::move(observation.granularity);
   in.qparams = std::move(observation.qparams);

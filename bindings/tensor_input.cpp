@@ -101,9 +101,9 @@ Result<List<QuantizationSpec>> read_stages(const std::string& text, List<Diagnos
     if (items.size() != 2)
       return error_at(ErrorCode::spec_invalid, "", "a list of specs has 2 stages, found {}", items.size());
     for (size_t i = 0; i < items.size(); ++i)
-      if (const auto spec = config::parse_spec(items[i], text_of("/{}", i), config::TensorUse::weight, list))
+      if (const auto spec = config::parse_spec(items[i], text_of("/{}", i), config::TensorSlot::weight, list))
         stages.push_back(*spec);
-  } else if (const auto spec = config::parse_spec(value, "", config::TensorUse::weight, list)) {
+  } else if (const auto spec = config::parse_spec(value, "", config::TensorSlot::weight, list)) {
     stages.push_back(*spec);
   }
   const bool is_usable = list.errors() == 0 && !stages.empty();

@@ -21,7 +21,7 @@
 namespace wasmquant {
 
 /// One weight of a finished plan, as the config block needs it.
-struct LayerOutcome {
+struct LayerPlan {
   std::string layer;            // module name, of the tensor
   std::string layer_type;       // Linear, Embedding, ...
   SharedValue<Stages> weight;   // empty: not quantized
@@ -31,17 +31,17 @@ struct LayerOutcome {
   bool caches_outputs = false;  // `outputs` are keys or values: runtimes quantize them as they store them
   bool is_unpacked = false;     // WeightDescription::is_unpacked
   bool is_reordered = false;    // WeightDescription::is_reordered
-  bool is_asked = false;        // a rule of the config names the layer
+  bool is_requested = false;    // a rule of the config names the layer
   uint64_t rows = 0, columns = 0;  // of a matrix, else 0
 };
 
 /// Whether the layer's weight is copied or cast to 16 bits.
-bool keeps_weight(const LayerOutcome& layer) noexcept;
+bool keeps_weight(const LayerPlan& layer) noexcept;
 
 /// Heads that classes of the family tie to the embedding: Linear modules of the loaded model without a tensor.
-List<std::string_view> heads_without_tensor(const List<LayerOutcome>& layers, const families::ModelFamily& family);
+List<std::string_view> heads_without_tensor(const List<LayerPlan>& layers, const families::ModelFamily& family);
 /// Whether the file holds scales of its inputs or outputs.
-bool has_activation_scales(const LayerOutcome& layer) noexcept;
+bool has_activation_scales(const LayerPlan& layer) noexcept;
 /// Whether the stages' scales are stored: not dynamic, and not plain casts.
 bool are_static(const Stages& stages) noexcept;
 
@@ -55,10 +55,10 @@ struct WeightDescription {
   bool is_unpacked = false;   // compressed-tensors only: 8-bit integers as bytes, where words could hold them, too
   bool is_reordered = false;  // calibration may choose which columns share a scale (GPTQ's act-order)
   // For formats of plain values, which keep the model's arrangement (stacked_weight.h):
-  std::string tensor;           // name of the tensor if it is not layer.weight
-  uint64_t experts = 0;         // matrices along the first of three axes; 0: one matrix
-  bool is_input_major = false;  // a matrix is [in, out]
-  json::Value stored{};         // read-only formats: an object with what their layouts need; else null
+  std::string tensor;                 // name of the tensor if it is not layer.weight
+  uint64_t experts = 0;               // matrices along the first of three axes; 0: one matrix
+  bool is_input_major = false;        // a matrix is [in, out]
+  SharedValue<json::Value> stored{};  // read-only formats: an object with what their layouts need; else null
 };
 
 /// Why transformers cannot load a file, although each of its weights fits the format.
@@ -103,7 +103,7 @@ class CheckpointFormat {
   /// One stage, or two. Errors: format-unsupported, which lists what the format supports and which formats would fit.
   virtual Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const = 0;
   /// Whether quantization_config can express these inputs.
-  virtual bool holds_inputs(const Stages& inputs) const = 0;
+  virtual bool stores_input_scales(const Stages& inputs) const = 0;
   /// Whether static scales of inputs and outputs can be stored at all.
   virtual bool holds_activation_scales() const { return false; }
   /// Whether `storage.spec`, 8 bits per tensor or per channel with float32 scales, can be stored next to the weight;
@@ -113,7 +113,7 @@ class CheckpointFormat {
   /// Why the runtimes of this format cannot read experts that the model stores in one tensor; empty if they can.
   virtual std::string stacked_experts_limit(const families::ModelFamily& /*family*/) const { return {}; }
   /// Why transformers cannot load these layers together. Nullopt if it can, or if that is not known.
-  virtual std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& /*layers*/,
+  virtual std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& /*layers*/,
                                                   const families::ModelFamily& /*family*/) const {
     return std::nullopt;
   }
@@ -121,12 +121,12 @@ class CheckpointFormat {
   /// "group" in 0.20, and refuses such a file; older ones are read here.
   virtual bool holds_group_index() const noexcept { return false; }
   /// The release of transformers from which on it loads these layers, as pip spells it; empty: any that knows the family.
-  virtual std::string_view needed_loader(const List<LayerOutcome>& /*layers*/,
+  virtual std::string_view needed_loader(const List<LayerPlan>& /*layers*/,
                                          const families::ModelFamily& /*family*/) const {
     return {};
   }
   /// The argument that from_pretrained of transformers needs to load these layers; empty if it needs none.
-  virtual std::string_view loader_option(const List<LayerOutcome>& /*layers*/) const { return {}; }
+  virtual std::string_view loader_option(const List<LayerPlan>& /*layers*/) const { return {}; }
   /// Whether all layers with such a weight need one group size, for the config block or the loader knows a single one.
   virtual bool needs_one_group_size(const QuantizationSpec& /*spec*/) const { return false; }
   /// Whether weights are read that transformers splits into several layers while it loads (families/conversions.h).
@@ -134,15 +134,15 @@ class CheckpointFormat {
   /// Whether weights stored as [in, out] are supported.
   virtual bool holds_input_major() const noexcept { return false; }
   /// Checks what the layers of a model must have in common. Errors: format-unsupported naming the layer.
-  virtual Status check(const List<LayerOutcome>& /*layers*/) const { return {}; }
+  virtual Status check(const List<LayerPlan>& /*layers*/) const { return {}; }
   /// The `quantization_config` block of config.json; null if none is needed. `layers` lists every module with a weight
   /// of a quantizable type, in file order.
-  virtual json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
+  virtual json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const = 0;
   /// Whether loaders convert weights with these stages to bfloat16, regardless of the model's dtype.
   virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
   /// Whether loaders can rotate inputs at run time (R4).
-  virtual bool holds_online_rotation() const noexcept { return false; }
+  virtual bool can_declare_online_rotation() const noexcept { return false; }
   /// Where its files hold scales of a calibrated key-value cache, which its config block then describes.
   virtual CacheStorage cache_storage() const noexcept { return CacheStorage::none; }
   /// What its config block says of a key-value cache with these stages; null if it cannot say it. CacheStorage::attention.
@@ -152,7 +152,7 @@ class CheckpointFormat {
   /// Whether its loader reads the routers of experts as plain parameters, regardless of the config.
   virtual bool leaves_routers() const noexcept { return false; }
   /// Whether a quantized layer has no tensor called `weight`.
-  virtual bool packs_weight_tensor(const LayerOutcome& /*layer*/) const { return false; }
+  virtual bool packs_weight_tensor(const LayerPlan& /*layer*/) const { return false; }
   /// Whether loaders that join layers read their schemes from the config block (checkpoint/joined_schemes.h).
   bool joins_layers() const { return text().needs_config_block; }
   /// Whether they join the 2-D blocks of the layers too, whose rows then have to fill them.

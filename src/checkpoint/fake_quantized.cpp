@@ -16,14 +16,13 @@ class FakeQuantized final : public CheckpointFormat {
             false};
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
-  bool holds_inputs(const Stages&) const override { return false; }
+  bool stores_input_scales(const Stages&) const override { return false; }
   ExpertStorage expert_storage() const noexcept override { return ExpertStorage::as_stored; }
   bool holds_input_major() const noexcept override { return true; }
   bool holds_group_index() const noexcept override { return true; }
-  bool holds_online_rotation() const noexcept override { return true; }
+  bool can_declare_online_rotation() const noexcept override { return true; }
   bool holds_biases() const noexcept override { return true; }
-  json::Value quantization_config(const Config&, const List<LayerOutcome>&,
-                                  const families::ModelFamily&) const override {
+  json::Value quantization_config(const Config&, const List<LayerPlan>&, const families::ModelFamily&) const override {
     return nullptr;
   }
 };

@@ -13,11 +13,11 @@ namespace {
 // Of gptqmodel's kernels for any device.
 constexpr int64_t kGroupSizes[] = {16, 32, 64, 128, 256, 512, 1024};
 
-bool is_linear(const LayerOutcome& layer) {
+bool is_linear(const LayerPlan& layer) {
   return layer.layer_type == "Linear" && !families::is_single_expert(layer.layer);
 }
 
-std::string_view loaded_name(const LayerOutcome& layer) {
+std::string_view loaded_name(const LayerPlan& layer) {
   return layer.loader_layer.empty() ? std::string_view(layer.layer) : std::string_view(layer.loader_layer);
 }
 
@@ -30,16 +30,29 @@ std::string_view name_in_block(std::string_view name) {
   return {};
 }
 
+// gptqmodel chooses a kernel for all layers before it has seen one. On a CPU with AVX512 that is, for 4 bits, one whose blocks are
+// of 32 outputs and which does not pad; the kernels for GPUs do.
+constexpr uint64_t kOutputsOfCpuKernel = 32;
+
+std::optional<LoaderLimit> kernel_limit(const LayerPlan& layer) {
+  if (info_of(layer.weight->front().dtype).bits != 4 || layer.rows % kOutputsOfCpuKernel == 0) return std::nullopt;
+  return LoaderLimit{
+      layer.layer,
+      text_of("gptqmodel's kernel for CPUs with AVX512 needs outputs in multiples of {}; this layer has {}",
+              kOutputsOfCpuKernel, layer.rows),
+      "load the file on a GPU or with vLLM, exclude the layer, or write compressed-tensors", false, false};
+}
+
 }  // namespace
 
-json::Value modules_to_quantize(const List<LayerOutcome>& layers) {
+json::Value modules_to_quantize(const List<LayerPlan>& layers) {
   List<std::string_view> kept;
-  for (const LayerOutcome& layer : layers)
+  for (const LayerPlan& layer : layers)
     if (is_linear(layer) && keeps_weight(layer) && !name_in_block(loaded_name(layer)).empty())
       kept.push_back(loaded_name(layer));
   if (kept.empty()) return nullptr;
   List<std::string_view> listed;
-  for (const LayerOutcome& layer : layers) {
+  for (const LayerPlan& layer : layers) {
     if (!is_linear(layer) || keeps_weight(layer)) continue;
     const std::string_view name = loaded_name(layer), end = name_in_block(name);
     const bool is_shared =
@@ -54,9 +67,16 @@ json::Value modules_to_quantize(const List<LayerOutcome>& layers) {
   return json::Value(std::move(blocks));
 }
 
-std::optional<LoaderLimit> gptq_loader_limit(const List<LayerOutcome>& layers) {
-  const LayerOutcome* first = nullptr;
-  for (const LayerOutcome& layer : layers) {
+std::optional<LoaderLimit> awq_loader_limit(const List<LayerPlan>& layers) {
+  for (const LayerPlan& layer : layers)
+    if (!keeps_weight(layer))
+      if (auto limit = kernel_limit(layer)) return limit;
+  return std::nullopt;
+}
+
+std::optional<LoaderLimit> gptq_loader_limit(const List<LayerPlan>& layers) {
+  const LayerPlan* first = nullptr;
+  for (const LayerPlan& layer : layers) {
     if (keeps_weight(layer)) continue;
     const QuantizationSpec& spec = layer.weight->front();
     const bool is_whole_row = spec.group_size == static_cast<int64_t>(layer.columns);
@@ -73,6 +93,7 @@ std::optional<LoaderLimit> gptq_loader_limit(const List<LayerOutcome>& layers) {
                   first->layer),
           "load the file with vLLM or GPTQModel.load, give all layers one spec, or write compressed-tensors", false,
           false};
+    if (auto limit = kernel_limit(layer)) return limit;
   }
   return std::nullopt;
 }

@@ -9,7 +9,7 @@
 namespace wasmquant {
 namespace {
 
-bool have_one_scheme(const LayerOutcome& a, const LayerOutcome& b) {
+bool have_one_scheme(const LayerPlan& a, const LayerPlan& b) {
   if (keeps_weight(a) || keeps_weight(b)) return keeps_weight(a) == keeps_weight(b);
   return a.weight == b.weight && a.inputs == b.inputs &&
          (a.outputs == b.outputs || a.caches_outputs || b.caches_outputs);
@@ -17,12 +17,12 @@ bool have_one_scheme(const LayerOutcome& a, const LayerOutcome& b) {
 
 }  // namespace
 
-bool JoinedSchemes::update(const List<LayerOutcome>& layers) {
+bool JoinedSchemes::update(const List<LayerPlan>& layers) {
   grew_ = false;
   warning_.reset();
   List<std::string> joined;
   joined.reserve(layers.size());
-  for (const LayerOutcome& layer : layers) joined.push_back(families::joined_layer(layer.layer));
+  for (const LayerPlan& layer : layers) joined.push_back(families::joined_layer(layer.layer));
   const auto name_of = [&](uint32_t i) { return std::string_view(joined[i]); };
   List<uint32_t> parts;
   const List<uint32_t> order = sorted_by_name(layers.size(), name_of);
@@ -38,14 +38,14 @@ bool JoinedSchemes::update(const List<LayerOutcome>& layers) {
 }
 
 // `parts`: indices of the layers that are joined.
-void JoinedSchemes::compare(const List<LayerOutcome>& layers, std::string_view module, const List<uint32_t>& parts) {
-  const LayerOutcome& first = layers[parts.front()];
-  const LayerOutcome *left = nullptr, *other = nullptr;
+void JoinedSchemes::compare(const List<LayerPlan>& layers, std::string_view module, const List<uint32_t>& parts) {
+  const LayerPlan& first = layers[parts.front()];
+  const LayerPlan *left = nullptr, *other = nullptr;
   uint64_t axis = 0;
-  bool is_asked = false;
+  bool is_requested = false;
   for (const uint32_t i : parts) {
-    const LayerOutcome& part = layers[i];
-    is_asked |= part.is_asked;
+    const LayerPlan& part = layers[i];
+    is_requested |= part.is_requested;
     axis = std::gcd(axis, part.columns);
     if (left == nullptr && keeps_weight(part)) left = &part;
     if (other == nullptr && !have_one_scheme(first, part)) other = &part;
@@ -56,8 +56,8 @@ void JoinedSchemes::compare(const List<LayerOutcome>& layers, std::string_view m
   if (left == nullptr && !is_known) {  // groups that fell back to different sizes, perhaps
     shares_.insert(place, {std::string(module), {}, axis});
     grew_ = true;
-  } else if (is_asked || !may_leave_) {
-    const LayerOutcome& differing = other == left ? first : *other;
+  } else if (is_requested || !may_leave_) {
+    const LayerPlan& differing = other == left ? first : *other;
     if (!warning_)
       warning_ = Diagnostic(
           Severity::warning, "fused-layers", text_of("{}.weight", differing.layer),

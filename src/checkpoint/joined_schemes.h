@@ -19,7 +19,7 @@ class JoinedSchemes {
 
   /// Compares the layers of a plan. True if that gave parts more to share: plan again. It ends, for what they share only
   /// grows.
-  bool update(const List<LayerOutcome>& layers);
+  bool update(const List<LayerPlan>& layers);
 
   /// Why the layer is left unquantized although its own weight fits; empty if it is not.
   std::string_view reason_to_leave(std::string_view layer) const;
@@ -35,7 +35,7 @@ class JoinedSchemes {
     std::string reason;  // not empty: all parts are left
     uint64_t axis = 0;   // not 0: the length that group sizes have to divide
   };
-  void compare(const List<LayerOutcome>& layers, std::string_view module, const List<uint32_t>& parts);
+  void compare(const List<LayerPlan>& layers, std::string_view module, const List<uint32_t>& parts);
   const Share* find(std::string_view layer) const;
   size_t place_of_module(std::string_view module) const;
 

@@ -42,14 +42,14 @@ bool are_static(const Stages& stages) noexcept {
   return false;
 }
 
-bool keeps_weight(const LayerOutcome& layer) noexcept {
+bool keeps_weight(const LayerPlan& layer) noexcept {
   return layer.weight->empty() || info_of(layer.weight->front().dtype).is_plain_cast();
 }
 
-List<std::string_view> heads_without_tensor(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
+List<std::string_view> heads_without_tensor(const List<LayerPlan>& layers, const families::ModelFamily& family) {
   List<std::string_view> heads;
   for (const std::string_view head : families::tied_heads(family)) {
-    const bool has_tensor = std::any_of(layers.begin(), layers.end(), [&](const LayerOutcome& layer) {
+    const bool has_tensor = std::any_of(layers.begin(), layers.end(), [&](const LayerPlan& layer) {
       return layer.layer == head || layer.loader_layer == head;
     });
     if (!has_tensor) heads.push_back(head);
@@ -57,7 +57,7 @@ List<std::string_view> heads_without_tensor(const List<LayerOutcome>& layers, co
   return heads;
 }
 
-bool has_activation_scales(const LayerOutcome& layer) noexcept {
+bool has_activation_scales(const LayerPlan& layer) noexcept {
   return are_static(layer.inputs) || are_static(layer.outputs);
 }
 

@@ -223,16 +223,16 @@ bool Quark::fit(const WeightDescription& weight, ActivationStorage& storage) con
   return true;
 }
 
-std::optional<LoaderLimit> Quark::loader_limit(const List<LayerOutcome>& layers,
+std::optional<LoaderLimit> Quark::loader_limit(const List<LayerPlan>& layers,
                                                const families::ModelFamily& family) const {
   return quark_loader_limit(layers, family);
 }
 
-json::Value Quark::quantization_config(const Config& config, const List<LayerOutcome>& layers,
+json::Value Quark::quantization_config(const Config& config, const List<LayerPlan>& layers,
                                        const families::ModelFamily& family) const {
   List<config::ExportedLayer> exported;
   exported.reserve(layers.size());
-  for (const LayerOutcome& layer : layers) {
+  for (const LayerPlan& layer : layers) {
     const Stages* const weight = layer.weight->empty() ? nullptr : &layer.weight.get();
     exported.push_back({layer.layer, layer.layer_type, weight, &layer.inputs});
     if (!layer.loader_layer.empty()) exported.push_back({layer.loader_layer, layer.layer_type, weight, &layer.inputs});

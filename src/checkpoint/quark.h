@@ -29,15 +29,15 @@ class Quark final : public CheckpointFormat {
             "Quark's own layout: AMD Quark must be installed to load it."};
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
-  bool holds_inputs(const Stages&) const override { return true; }
+  bool stores_input_scales(const Stages&) const override { return true; }
   bool holds_activation_scales() const override { return true; }
   bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
-  bool holds_online_rotation() const noexcept override { return true; }
+  bool can_declare_online_rotation() const noexcept override { return true; }
   CacheStorage cache_storage() const noexcept override { return CacheStorage::outputs; }
   bool leaves_routers() const noexcept override { return true; }
-  std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& layers,
+  std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const override;
-  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
+  json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                   const families::ModelFamily& family) const override;
 };
 

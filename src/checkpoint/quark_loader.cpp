@@ -13,13 +13,13 @@ constexpr uint64_t kPackedTogether = 8;
 bool is_of_quark(Dtype dtype) { return dtype != Dtype::fp8_e4m3fnuz && dtype != Dtype::fp8_e5m2fnuz; }
 
 // Whether a second scale stands in weight_scale_2.
-bool has_second_scale(const LayerOutcome& layer) {
+bool has_second_scale(const LayerPlan& layer) {
   const QuantizationSpec& spec = layer.weight->front();
   return layer.weight->size() == 2 || (!info_of(spec.dtype).is_integer && spec.scale_format == ScaleFormat::e4m3);
 }
 
 // What of the layer it cannot read; empty if it can.
-std::string unread_part(const LayerOutcome& layer) {
+std::string unread_part(const LayerPlan& layer) {
   const QuantizationSpec& spec = layer.weight->front();
   const DtypeInfo& dtype = info_of(spec.dtype);
   const bool is_small_float = !dtype.is_integer && dtype.bits < 8;
@@ -53,10 +53,10 @@ std::string unread_part(const LayerOutcome& layer) {
 
 }  // namespace
 
-std::optional<LoaderLimit> quark_loader_limit(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
+std::optional<LoaderLimit> quark_loader_limit(const List<LayerPlan>& layers, const families::ModelFamily& family) {
   const families::Conversions conversions(family);
   const bool merges_experts = conversions.has(families::Conversion::Kind::experts);
-  for (const LayerOutcome& layer : layers) {
+  for (const LayerPlan& layer : layers) {
     if (keeps_weight(layer)) continue;
     if (const std::string part = unread_part(layer); !part.empty())
       return LoaderLimit{layer.layer, text_of("AMD Quark's loader, which transformers calls, does not read {}", part),

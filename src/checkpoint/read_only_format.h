@@ -8,8 +8,8 @@ namespace wasmquant {
 class ReadOnlyFormat : public CheckpointFormat {
  public:
   bool is_read_only() const noexcept final { return true; }
-  bool holds_inputs(const Stages&) const final { return false; }
-  json::Value quantization_config(const Config&, const List<LayerOutcome>&, const families::ModelFamily&) const final {
+  bool stores_input_scales(const Stages&) const final { return false; }
+  json::Value quantization_config(const Config&, const List<LayerPlan>&, const families::ModelFamily&) const final {
     return nullptr;
   }
 

@@ -71,7 +71,7 @@ Result<WeightLayout> ScaledFloats::layout(const WeightDescription& weight, const
   layout.codes = is_nibbles ? CodeStorage::rows_bit_stream : CodeStorage::rows_bytes;
   add_component(layout, weight, Role::codes, "weight", stored, weight.shape);
   if (layout.spec.scale_format == ScaleFormat::e4m3) {
-    layout.reciprocal_second_scale = weight.stored["reciprocal"].as_bool();
+    layout.reciprocal_second_scale = (*weight.stored)["reciprocal"].as_bool();
     add_component(layout, weight, Role::scale, "weight_scale", StorageDtype::F8_E4M3, layout.granularity.scale_shape);
     add_component(layout, weight, Role::second_scale, "weight_scale_2", StorageDtype::F32, {1});
     return std::move(layout);

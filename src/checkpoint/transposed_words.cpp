@@ -54,17 +54,17 @@ Result<WeightLayout> begin(const WeightDescription& weight, const Stages& stages
 
 std::vector<uint64_t> scale_shape(const WeightLayout& layout) { return {layout.granularity.blocks(), layout.rows}; }
 
-bool is_kept(const LayerOutcome& layer) {
+bool is_kept(const LayerPlan& layer) {
   return layer.layer_type == "Linear" &&
          (layer.weight->empty() || info_of(layer.weight->front().dtype).is_plain_cast());
 }
 
-uint64_t group_of(const LayerOutcome& layer) {
+uint64_t group_of(const LayerPlan& layer) {
   return layer.weight->empty() || is_kept(layer) ? 0 : static_cast<uint64_t>(layer.weight->front().group_size);
 }
 
-bool is_version_2(const LayerOutcome& layer) { return !info_of(layer.weight->front().dtype).is_signed; }
-uint64_t bits_of(const LayerOutcome& layer) { return info_of(layer.weight->front().dtype).bits; }
+bool is_version_2(const LayerPlan& layer) { return !info_of(layer.weight->front().dtype).is_signed; }
+uint64_t bits_of(const LayerPlan& layer) { return info_of(layer.weight->front().dtype).bits; }
 
 // "^model\\.layers\\.0$": names as literals in regular expressions.
 // A pattern for the module and everything below it.
@@ -80,8 +80,8 @@ std::string exact(std::string_view name, bool with_below = false) {
 // The modules of experts none of which is quantized. vLLM builds one layer of them and looks for its name only.
 class KeptExperts {
  public:
-  explicit KeptExperts(const List<LayerOutcome>& layers) {
-    for (const LayerOutcome& layer : layers)
+  explicit KeptExperts(const List<LayerPlan>& layers) {
+    for (const LayerPlan& layer : layers)
       for (const std::string& name : {layer.layer, layer.loader_layer})
         if (!is_kept(layer) && families::is_single_expert(name)) add_once(quantized_, families::joined_layer(name));
   }
@@ -126,9 +126,9 @@ Result<WeightLayout> Awq::layout(const WeightDescription& weight, const Stages& 
   return std::move(layout);
 }
 
-Status Awq::check(const List<LayerOutcome>& layers) const {
-  const LayerOutcome* first = nullptr;
-  for (const LayerOutcome& layer : layers) {
+Status Awq::check(const List<LayerPlan>& layers) const {
+  const LayerPlan* first = nullptr;
+  for (const LayerPlan& layer : layers) {
     if (group_of(layer) == 0) continue;
     if (first == nullptr) first = &layer;
     if (group_of(layer) != group_of(*first))
@@ -140,13 +140,12 @@ Status Awq::check(const List<LayerOutcome>& layers) const {
   return {};
 }
 
-json::Value Awq::quantization_config(const Config&, const List<LayerOutcome>& layers,
-                                     const families::ModelFamily&) const {
+json::Value Awq::quantization_config(const Config&, const List<LayerPlan>& layers, const families::ModelFamily&) const {
   json::Array kept;
-  const LayerOutcome* first = nullptr;
+  const LayerPlan* first = nullptr;
   bool has_head = false;
   KeptExperts experts(layers);
-  for (const LayerOutcome& layer : layers) {
+  for (const LayerPlan& layer : layers) {
     has_head |= group_of(layer) != 0 && families::last_component(layer.layer) == "lm_head";
     for (const std::string& name : {layer.layer, layer.loader_layer}) {
       if (!is_kept(layer) || name.empty()) continue;
@@ -197,9 +196,9 @@ Result<WeightLayout> Gptq::layout(const WeightDescription& weight, const Stages&
   return std::move(layout);
 }
 
-Status Gptq::check(const List<LayerOutcome>& layers) const {
-  const LayerOutcome* first = nullptr;
-  for (const LayerOutcome& layer : layers) {
+Status Gptq::check(const List<LayerPlan>& layers) const {
+  const LayerPlan* first = nullptr;
+  for (const LayerPlan& layer : layers) {
     if (group_of(layer) == 0) continue;
     if (first == nullptr) first = &layer;
     if (is_version_2(layer) != is_version_2(*first))
@@ -211,11 +210,11 @@ Status Gptq::check(const List<LayerOutcome>& layers) const {
   return {};
 }
 
-json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& layers,
+json::Value Gptq::quantization_config(const Config&, const List<LayerPlan>& layers,
                                       const families::ModelFamily&) const {
-  const LayerOutcome* first = nullptr;
+  const LayerPlan* first = nullptr;
   bool keeps_head = true, is_reordered = false;
-  for (const LayerOutcome& layer : layers) {
+  for (const LayerPlan& layer : layers) {
     is_reordered |= layer.is_reordered;
     if (first == nullptr && group_of(layer) != 0) first = &layer;
     if (layer.layer == "lm_head") keeps_head = is_kept(layer);
@@ -224,7 +223,7 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& l
   const uint64_t group = group_of(*first), bits = bits_of(*first);
   json::Value dynamic{json::Object{}};
   KeptExperts experts(layers);
-  for (const LayerOutcome& layer : layers) {
+  for (const LayerPlan& layer : layers) {
     if (layer.layer_type != "Linear" || layer.layer == "lm_head") continue;
     if (is_kept(layer)) {
       for (const std::string& name : {layer.layer, layer.loader_layer}) {
@@ -250,7 +249,11 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerOutcome>& l
   return block;
 }
 
-std::optional<LoaderLimit> Gptq::loader_limit(const List<LayerOutcome>& layers, const families::ModelFamily&) const {
+std::optional<LoaderLimit> Awq::loader_limit(const List<LayerPlan>& layers, const families::ModelFamily&) const {
+  return awq_loader_limit(layers);
+}
+
+std::optional<LoaderLimit> Gptq::loader_limit(const List<LayerPlan>& layers, const families::ModelFamily&) const {
   return gptq_loader_limit(layers);
 }
 

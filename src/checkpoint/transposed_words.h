@@ -22,10 +22,12 @@ class Awq final : public CheckpointFormat {
     return {"AWQ", "", "transformers gptqmodel", "AutoAWQ's layout (GEMM). vLLM also reads it."};
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
-  bool holds_inputs(const Stages&) const override { return false; }
+  bool stores_input_scales(const Stages&) const override { return false; }
   bool needs_one_group_size(const QuantizationSpec&) const override { return true; }
-  Status check(const List<LayerOutcome>& layers) const override;
-  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
+  Status check(const List<LayerPlan>& layers) const override;
+  std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
+                                          const families::ModelFamily& family) const override;
+  json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                   const families::ModelFamily& family) const override;
 };
 
@@ -38,12 +40,12 @@ class Gptq final : public CheckpointFormat {
   }
   bool holds_group_index() const noexcept override { return true; }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
-  bool holds_inputs(const Stages&) const override { return false; }
+  bool stores_input_scales(const Stages&) const override { return false; }
   bool needs_one_group_size(const QuantizationSpec&) const override { return true; }
-  Status check(const List<LayerOutcome>& layers) const override;
-  std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& layers,
+  Status check(const List<LayerPlan>& layers) const override;
+  std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const override;
-  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
+  json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                   const families::ModelFamily& family) const override;
 };
 

@@ -117,7 +117,7 @@ Result<Converted> convert_text(std::string_view text, std::string_view to, List<
 Result<QuantizationSpec> parse_spec_text(std::string_view text, List<Diagnostic>* problems) {
   DiagnosticList list;
   std::optional<QuantizationSpec> spec;
-  if (const auto value = parse_json(text, list)) spec = parse_spec(*value, "", TensorUse::weight, list);
+  if (const auto value = parse_json(text, list)) spec = parse_spec(*value, "", TensorSlot::weight, list);
   if (problems != nullptr) *problems = list.items();
   if (!spec) return summary(ErrorCode::spec_invalid, list);
   return *spec;

@@ -3,7 +3,7 @@
 //            (Esser et al., "Learned Step Size Quantization", 2020)
 //   tqt_3sd  2^ceil(log2 t) / 2^(bits - 1), t = |mean(x + 1e-6)| + 3 standard deviations (Jain et al., "Trained
 //            Quantization Thresholds", 2020); the logarithm is float32
-// At least GridRule::smallest_scale. Quark takes the first batch; here all batches count (per_channel: while the number
+// At least RoundingGrid::smallest_scale. Quark takes the first batch; here all batches count (per_channel: while the number
 // of channels stays). Pass 1 finds the range, whose units pass 2 sums in.
 #pragma once
 #include "core/list.h"

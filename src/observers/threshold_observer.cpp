@@ -1,6 +1,6 @@
 // Brevitas' statistics (aihwkit-brevitas 2.5, 2.7): each batch gives a threshold t and, for asymmetric specs, a lower
 // end l <= 0; both are averaged over batches with equal weight, as m <- m k/(k+1) + new/(k+1) in float32, and then
-// become the scale and zero point. t is at least GridRule::smallest_threshold.
+// become the scale and zero point. t is at least RoundingGrid::smallest_threshold.
 //   mean_max            t = max|x|, or max - l with l = min(min, 0)
 //   mean_percentile     the same with k-th smallest values: of |x| k = floor(0.01 p n + 0.5); for l, ceil(0.01 (100 -
 // p) n)

@@ -110,7 +110,7 @@ Result<Granularity> granularity_of_blocks(const std::vector<uint64_t>& shape, co
 
 }  // namespace
 
-Granularity consecutive_scales(uint64_t count, uint64_t length) noexcept {
+Granularity one_scale_per_run(uint64_t count, uint64_t length) noexcept {
   Granularity g;
   g.outer = count;
   g.axis = g.block = length;

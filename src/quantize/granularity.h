@@ -49,7 +49,7 @@ struct Granularity {
 };
 
 /// `count` scales of `length` consecutive elements each.
-Granularity consecutive_scales(uint64_t count, uint64_t length) noexcept;
+Granularity one_scale_per_run(uint64_t count, uint64_t length) noexcept;
 
 /// Errors: shape-mismatch (ch_axis out of range, groups along an empty axis, more than 2^64 elements),
 /// group-size-invalid (names the sizes that fit), spec-invalid (per_block without a block size, or on a tensor that is

@@ -99,7 +99,7 @@ float power_of_two_by(float threshold, bool up) noexcept {
   return static_cast<float>(power_of_two(std::min(static_cast<int>(exponent), 127)));
 }
 
-float rounded_threshold(float threshold, const GridRule& grid) noexcept {
+float rounded_threshold(float threshold, const RoundingGrid& grid) noexcept {
   if (grid.threshold_rounding == ThresholdRounding::floor) threshold = power_of_two_by(threshold, false);
   if (grid.threshold_rounding == ThresholdRounding::ceil_unfloored) threshold = power_of_two_by(threshold, true);
   threshold = std::max(threshold, grid.smallest_threshold);
@@ -107,8 +107,8 @@ float rounded_threshold(float threshold, const GridRule& grid) noexcept {
 }
 
 // Whether scales are not computed as Quark's are, which has a rule of its own for fractional zero points.
-bool has_own_scales(const GridRule& grid) noexcept {
-  const GridRule quark;
+bool has_own_scales(const RoundingGrid& grid) noexcept {
+  const RoundingGrid quark;
   return grid.divisor != quark.divisor || grid.threshold_rounding != quark.threshold_rounding ||
          grid.smallest_scale != quark.smallest_scale || grid.smallest_threshold != quark.smallest_threshold ||
          grid.smallest_max != quark.smallest_max;

@@ -13,7 +13,7 @@
 //                          (amax / max_finite) / second, 1 if that is 0; scale = that code's value * second (NVFP4)
 //   arithmetic of 16 bits: every difference and quotient above is rounded to that dtype, except the zero point's of
 //   integers per tensor (torch widens a scalar of 16 bits that meets one of 32) and scales with a scale_type of their own
-// These are the rules of the default GridRule; its fields change divisor, floors, rounding and code limits.
+// These are the rules of the default RoundingGrid; its fields change divisor, floors, rounding and code limits.
 // Source: AMD Quark (spec 3.4, 4.2, 4.3, 5.6); torch.ao MinMaxObserver gives the same for integers; OCP Microscaling
 // Formats specification 1.0 for e8m0.
 #pragma once
@@ -72,7 +72,7 @@ class ScaleRule {
   bool is_integer_, is_magnitude_, is_signed_, has_fractional_zero_point_, has_own_scales_;
   int mantissa_bits_, max_exponent_;  // of the element, for e8m0
   Arithmetic arithmetic_, of_scales_, of_zero_points_;
-  GridRule grid_;
+  RoundingGrid grid_;
   float divisor_;  // of the threshold
   float steps_, quant_min_, zero_point_max_;
   float second_scale_;
@@ -117,7 +117,7 @@ void qparams_of_ranges(std::span<const float> min, std::span<const float> max, c
 /// From a single range. Not for scale_format e4m3; does not choose signs by data.
 QParams qparams_of(float min, float max, const QuantizationSpec& spec) noexcept;
 
-/// The code grids of scales, for integer dtypes, with the spec's constants precomputed. With GridRule::divides the
+/// The code grids of scales, for integer dtypes, with the spec's constants precomputed. With RoundingGrid::divides the
 /// kernels get x / scale, and `inverse` is 1.
 class AffineRule {
  public:

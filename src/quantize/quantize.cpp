@@ -47,14 +47,14 @@ struct Piece : PieceOperation {
 
 struct Grids {
   Affine of[kRuns];
-  Grids(const Piece& piece, const RunsOfScale& r) noexcept {
+  Grids(const Piece& piece, const ScaleRuns& r) noexcept {
     for (size_t i = 0; i < r.runs(); ++i) of[i] = piece.grid(piece.q[r.scale + i]);
   }
 };
 
 struct Scales {
   float of[kRuns];
-  Scales(const Piece& piece, const RunsOfScale& r) noexcept {
+  Scales(const Piece& piece, const ScaleRuns& r) noexcept {
     for (size_t i = 0; i < r.runs(); ++i) of[i] = piece.q[r.scale + i].scale;
   }
 };
@@ -80,7 +80,7 @@ struct PatchGrids {
 
 struct QuantizeInt final : Piece {
   using Piece::Piece;
-  void runs(const RunsOfScale& r) noexcept override {
+  void runs(const ScaleRuns& r) noexcept override {
     const Grids grids(*this, r);
     if (!spec.grid.divides) return codes_at(r.at, {x + r.at, r.count}, grids.of, r.run);
     float ratio[kPatch];
@@ -125,13 +125,13 @@ struct QuantizeInt final : Piece {
 struct DequantizeInt final : Piece {
   using Piece::Piece;
   template <class Code>
-  void wide(const RunsOfScale& r) noexcept {
+  void wide(const ScaleRuns& r) noexcept {
     const Grids grids(*this, r);
     const auto* from = reinterpret_cast<const Code*>(codes) + r.at;
     for (size_t i = 0; i < r.count; ++i)
       y[r.at + i] = (static_cast<float>(from[i]) - grids.of[i / r.run].zero_point) * grids.of[i / r.run].scale;
   }
-  void runs(const RunsOfScale& r) noexcept override {
+  void runs(const ScaleRuns& r) noexcept override {
     const DtypeInfo& info = info_of(spec.dtype);
     if (info.code_bytes() == 4) return wide<int32_t>(r);
     if (info.code_bytes() == 2) return info.is_signed ? wide<int16_t>(r) : wide<uint16_t>(r);
@@ -150,7 +150,7 @@ struct DequantizeInt final : Piece {
 
 struct FakeQuantizeInt final : Piece {
   using Piece::Piece;
-  void runs(const RunsOfScale& r) noexcept override {
+  void runs(const ScaleRuns& r) noexcept override {
     const Grids grids(*this, r);
     kernels::fake_quantize_int({x + r.at, r.count}, grids.of, r.run, spec.round_method, y + r.at);
   }
@@ -184,7 +184,7 @@ void round_to(Arithmetic arithmetic, std::span<float> x) noexcept {
 
 // Floats whose quotients are rounded before they are cast: calls `cast(at, quotients, scale)` for pieces of one scale.
 template <class Cast>
-void cast_rounded(const Piece& piece, const RunsOfScale& r, Arithmetic arithmetic, Cast cast) noexcept {
+void cast_rounded(const Piece& piece, const ScaleRuns& r, Arithmetic arithmetic, Cast cast) noexcept {
   float ratio[kPatch];
   for (size_t begin = 0; begin < r.count;) {
     const size_t in_run = r.run - begin % r.run;
@@ -202,7 +202,7 @@ struct QuantizeFloat final : Piece {
   QuantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
       : Piece(piece_spec, scales), format(float_format_of(piece_spec)), arithmetic(quotient_arithmetic(piece_spec)) {}
   template <class Code>
-  void wide(const RunsOfScale& r, const float* scales) noexcept {
+  void wide(const ScaleRuns& r, const float* scales) noexcept {
     auto* to = reinterpret_cast<Code*>(codes) + r.at;
     for (size_t i = 0; i < r.count; ++i) {
       const float v = x[r.at + i];
@@ -210,7 +210,7 @@ struct QuantizeFloat final : Piece {
       to[i] = static_cast<Code>(encode(format, ratio, Overflow::saturate));
     }
   }
-  void runs(const RunsOfScale& r) noexcept override {
+  void runs(const ScaleRuns& r) noexcept override {
     if (arithmetic >= Arithmetic::bfloat16 && code_bytes_of(format.bits()) == 1) {
       const float one = 1.0f;
       return cast_rounded(*this, r, arithmetic, [&](size_t at, std::span<const float> ratio, float) {
@@ -242,11 +242,11 @@ struct DequantizeFloat final : Piece {
   DequantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
       : Piece(piece_spec, scales), format(float_format_of(piece_spec)) {}
   template <class Code>
-  void wide(const RunsOfScale& r, const float* scales) noexcept {
+  void wide(const ScaleRuns& r, const float* scales) noexcept {
     const auto* from = reinterpret_cast<const Code*>(codes) + r.at;
     for (size_t i = 0; i < r.count; ++i) y[r.at + i] = decode(format, from[i]) * scales[i / r.run];
   }
-  void runs(const RunsOfScale& r) noexcept override {
+  void runs(const ScaleRuns& r) noexcept override {
     const Scales scales(*this, r);
     const uint32_t bytes = code_bytes_of(format.bits());
     if (bytes == 4) return wide<uint32_t>(r, scales.of);
@@ -268,7 +268,7 @@ struct DequantizeFloat final : Piece {
 struct FakeQuantizeFloat final : Piece {
   FakeQuantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
       : Piece(piece_spec, scales), format(float_format_of(piece_spec)), arithmetic(quotient_arithmetic(piece_spec)) {}
-  void runs(const RunsOfScale& r) noexcept override {
+  void runs(const ScaleRuns& r) noexcept override {
     if (arithmetic >= Arithmetic::bfloat16) {
       const float one = 1.0f;
       return cast_rounded(*this, r, arithmetic, [&](size_t at, std::span<const float> ratio, float scale) {

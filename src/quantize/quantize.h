@@ -14,7 +14,7 @@ namespace wasmquant {
 /// One code per element, `code_bytes_of(spec)` each (little-endian; wider codes aligned to their size). `qparams` is in
 /// internal scale order, for the whole tensor; plain casts (bfloat16, float16) ignore it. Spans give the same codes as
 /// the whole. A fractional zero point has no whole codes on the fake path: such specs always take the real one. A
-/// GridRule that fixes when the zero point is added has one path.
+/// RoundingGrid that fixes when the zero point is added has one path.
 void quantize(const Granularity& g, const QuantizationSpec& spec, std::span<const QParams> qparams, kernels::Path path,
               std::span<const float> x, uint64_t begin, uint8_t* codes) noexcept;
 

@@ -4,9 +4,9 @@ namespace wasmquant {
 namespace {
 
 // Gathers consecutive rows that have the same scales.
-class PatchRows {
+class PerRowPatch {
  public:
-  explicit PatchRows(PieceOperation& operation) noexcept : operation_(operation) {}
+  explicit PerRowPatch(PieceOperation& operation) noexcept : operation_(operation) {}
   void add(size_t at, size_t length, size_t scale) noexcept {
     if (rows_ != 0 && scale_ == scale && length_ == length && at_ + rows_ * length_ == at) {
       ++rows_;
@@ -49,7 +49,7 @@ void cut_uniform(uint64_t length, uint64_t begin, size_t count, PieceOperation& 
 
 void cut(const Granularity& g, uint64_t begin, size_t count, PieceOperation& operation) noexcept {
   if (const auto length = g.run_length()) return cut_uniform(*length, begin, count, operation);
-  PatchRows rows(operation);
+  PerRowPatch rows(operation);
   for_each_run(g, begin, begin + count, [&](const Run& run) {
     const auto at = static_cast<size_t>(run.begin - begin), length = static_cast<size_t>(run.count);
     if (run.scale_stride == 0)

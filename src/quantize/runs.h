@@ -19,7 +19,7 @@ inline constexpr size_t kPatch = 256;
 inline constexpr size_t kRuns = 64;
 
 /// Elements [at, at + count) of the span: element at + i has scale `scale` + i / run. At most kRuns runs.
-struct RunsOfScale {
+struct ScaleRuns {
   size_t at, count, scale, run;
   size_t runs() const noexcept { return (count + run - 1) / run; }
 };
@@ -34,7 +34,7 @@ struct Patch {
 /// What is done to a span. Virtual instead of a template: there are many operations and one way to cut.
 class PieceOperation {
  public:
-  virtual void runs(const RunsOfScale& r) noexcept = 0;
+  virtual void runs(const ScaleRuns& r) noexcept = 0;
   virtual void patch(const Patch& p) noexcept = 0;
 
  protected:

@@ -1,4 +1,5 @@
 // Markdown of tests/accuracy/results.json.
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { item, table } from '../peers/markdown_table.mjs';
 import { root } from '../setup/command.mjs';
@@ -9,6 +10,7 @@ export const guidePath = join(root, 'web/docs/accuracy.md');
 const heading = `---
 
 title: Accuracy of real models
+group: Measurements
 
 ---
 
@@ -43,17 +45,23 @@ const columns = {
   ],
 };
 
-function section(model, results) {
-  const [title, text, ...shown] = columns[model];
-  const found = rows
+const schemeOf = (row) => [row.preset, ...row.algorithms].join(' + ');
+
+/** The rows of a model that were measured, in the order of the table. */
+function measured(model, results) {
+  return rows
     .filter((row) => row.model === model)
     .flatMap((row) => {
       const result = results.rows.find(({ name }) => name === row.name);
       return result ? [{ ...row, ...result }] : [];
     });
+}
+
+function section(model, results) {
+  const [title, text, ...shown] = columns[model];
+  const found = measured(model, results);
   if (found.length === 0) return [];
   const headers = ['by', 'scheme', ...shown.map(([name]) => name), 'size', 'seconds'];
-  const schemeOf = (row) => [row.preset, ...row.algorithms].join(' + ');
   const lines = found.map((row) => [
     row.tool,
     schemeOf(row),
@@ -71,4 +79,49 @@ function section(model, results) {
 /** The whole page. */
 export function guideOf(results) {
   return `${[heading, ...Object.keys(columns).flatMap((model) => section(model, results))].join('\n')}\n`;
+}
+
+/** What the pages of web/docs/run show of a row, by model. */
+const loss = {
+  smollm2: [
+    ['same next token', (row) => `${(100 * row.sameTop).toFixed(1)} %`],
+    ['KLD', (row) => row.meanKld.toPrecision(2)],
+  ],
+  minilm: [
+    ['mean cosine', (row) => row.meanCosine.toFixed(4)],
+    ['rank correlation', (row) => row.rankCorrelation.toFixed(4)],
+  ],
+};
+
+/** The schemes that a page names, of those that were measured: size and loss. */
+function lossTable(model, schemes, results) {
+  const byScheme = new Map(
+    measured(model, results)
+      .filter(({ tool }) => tool === 'wasmquant')
+      .map((row) => [[row.preset, ...row.algorithms].join('+'), row]),
+  );
+  const found = schemes.flatMap((scheme) => byScheme.get(scheme) ?? []);
+  if (found.length === 0) return ['Not measured yet: [Accuracy of real models](../accuracy.md).'];
+  const headers = ['preset', 'size', ...loss[model].map(([name]) => name)];
+  const lines = found.map((row) => [
+    schemeOf(row).replace(/[\w]+/, '`$&`'),
+    megabytes(row.bytes),
+    ...loss[model].map(([, of]) => of(row)),
+  ]);
+  return [...table(headers, lines), '', 'How this was measured: [Accuracy of real models](../accuracy.md).'];
+}
+
+/** A page of web/docs/run with its tables: what is between `<!-- accuracy: MODEL SCHEME... -->` and `<!-- end -->`. */
+export function withLossTables(markdown, results) {
+  return markdown.replace(
+    /(<!-- accuracy: (\w+) (.*) -->\n)[\s\S]*?(<!-- end -->)/g,
+    (_, begin, model, schemes, end) =>
+      `${begin}\n${lossTable(model, schemes.split(' '), results).join('\n')}\n\n${end}`,
+  );
+}
+
+/** Paths of the pages that have such tables. */
+export function pagesWithLossTables() {
+  const folder = join(root, 'web/docs/run');
+  return readdirSync(folder).map((name) => join(folder, name));
 }

@@ -202,6 +202,7 @@ export const libraryRooms = {
   run: ['api', 'engine', 'io', 'model', 'worker', 'pool', 'plan', 'calibration'],
   host: ['api', 'io', 'worker', 'run'],
   language_model: ['api', 'engine', 'io', 'model', 'worker', 'pool', 'plan', 'calibration'],
-  '': ['api', 'engine', 'model', 'pool', 'plan', 'run', 'host', 'language_model'],
+  curve: ['api', 'io', 'model', 'pool', 'plan', 'run', 'host', 'language_model'],
+  '': ['api', 'engine', 'model', 'pool', 'plan', 'run', 'host', 'language_model', 'curve'],
   onnxruntime: ['api', 'model', 'calibration'],
 };

@@ -1,54 +1,33 @@
-// npm run docs: every snippet of README.md and web/docs and every example is run against the packed package, and the API
-// reference is made (dist/demo/docs, served with the page). JavaScript runs as a module, shell lines that start with `npx wasmquant` run as they are, JSON that looks
-// like a config is checked. Guides must have titles, and links to files must lead somewhere. A line per file; exit code 1 when
-// something fails.
-import { spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+// npm run docs: every snippet of README.md and web/docs and every example is run against the packed package, and the site of guides
+// and API is made (dist/demo/docs, served with the page). JavaScript runs as a module, shell lines that start with `npx wasmquant`
+// run as they are, JSON that looks like a config is checked. Guides must have titles, and links to files must lead somewhere. A
+// line per file; exit code 1 when something fails.
+//   --only TEXT: pages and examples whose name has it
+//   --runtimes [--only TEXT]: instead, the pages of web/docs/run with the Python that they show (peer_guides.mjs)
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { rolldown } from 'rolldown';
-import { weights, writeSafetensors } from '../bench/model_files.mjs';
-import { twoLayers } from '../node/onnx_model.mjs';
-import { install, pack } from '../package/packed.mjs';
+import { pack } from '../package/packed.mjs';
 import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
-import { buildReference } from './api_reference.mjs';
 import { listProblems } from './core_lists.mjs';
 import { runExamples } from './examples.mjs';
 import { followGuide } from './extension.mjs';
 import { fencesOf } from './fences.mjs';
 import { after, given } from './given.mjs';
+import { linkProblems } from './links.mjs';
+import { runPeerGuides } from './peer_guides.mjs';
+import { command, copyOf, reader, refusal, runShell } from './reader.mjs';
+import { buildSite } from './site.mjs';
 
-const sample = join(root, 'tests/files/tiny-llama');
-const { values: options } = parseArgs({ options: { only: { type: 'string', default: '' } } });
-
-/** Enough for 16 rows of 256 tokens of the sample's byte vocabulary. */
-const prose = 'And the evening and the morning were the first day. In the beginning was the word. '.repeat(64);
-
-const int4 = { dtype: 'int4', qscheme: 'per_group', group_size: 64, ch_axis: -1, symmetric: true };
-const int8 = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
-const inputs = { dtype: 'int8', qscheme: 'per_tensor', symmetric: true };
-const exclude = ['lm_head'];
-/** Configs that snippets name. */
-const configs = {
-  'awq.json': { global_quant_config: { weight: int4 }, exclude, algo_config: [{ name: 'awq' }] },
-  'w8a8.json': { global_quant_config: { weight: int8, input_tensors: inputs }, exclude },
-  'my-config.json': { global_quant_config: { weight: int4 }, exclude },
-};
+const { values: options } = parseArgs({
+  options: { only: { type: 'string', default: '' }, runtimes: { type: 'boolean', default: false } },
+});
 
 /** Markdown files of the project that people read, relative to the checkout. */
 function pages() {
-  const guides = readdirSync(join(root, 'web/docs')).filter((name) => name.endsWith('.md'));
+  const guides = readdirSync(join(root, 'web/docs'), { recursive: true }).filter((name) => name.endsWith('.md'));
   return ['README.md', ...guides.sort().map((name) => `web/docs/${name}`)].filter((name) =>
     name.includes(options.only),
   );
@@ -59,53 +38,10 @@ function pages() {
  * is not the core's. The blank lines around titles are what keeps biome from making headings of them.
  */
 function* problemsOf(page, markdown) {
-  if (page.startsWith('web/docs/') && !/^---\n\ntitle: .+\n\n---\n/.test(markdown))
+  if (page.startsWith('web/docs/') && !/^---\n\ntitle: .+\n(group: .+\n)?\n---\n/.test(markdown))
     yield 'does not begin with its title';
-  for (const [, link] of markdown.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g))
-    if (!existsSync(join(root, page, '..', link))) yield `links to ${link}, which does not exist`;
+  yield* linkProblems(page, markdown);
   yield* listProblems(page, markdown);
-}
-
-/**
- * The folder that readers are told they have: the package, my-model (the sample), tokens, texts, activations, an ONNX
- * model, configs; in `later` what a first run makes of it.
- */
-function reader(packed) {
-  const app = install(packed, 'reader');
-  const tool = 'node_modules/@huggingface/tokenizers';
-  cpSync(join(root, tool), join(app, tool), { recursive: true });
-  cpSync(sample, join(app, 'my-model'), { recursive: true });
-  const tokens = 'tests/files/tiny-llama-reference/validation_tokens.safetensors';
-  copyFileSync(join(root, tokens), join(app, 'tokens.safetensors'));
-  for (const name of ['text.txt', 'sample.txt', 'held-out.txt']) writeFileSync(join(app, name), prose);
-  writeFileSync(join(app, 'model.onnx'), twoLayers().bytes);
-  for (const [name, config] of Object.entries(configs)) writeFileSync(join(app, name), JSON.stringify(config));
-  const { tensors } = JSON.parse(command('npx', ['--no-install', 'wasmquant', 'inspect', 'my-model', '--json'], app));
-  const linear = tensors.filter(({ layerType, layer }) => layerType === 'Linear' && layer !== 'lm_head');
-  writeFileSync(join(app, 'layers.txt'), linear.map(({ layer, shape }) => `${layer} ${shape[1]}\n`).join(''));
-  const inputs = linear.map(({ layer, shape }) => ({ name: `${layer}.input`, shape: [4, shape[1]] }));
-  writeSafetensors(join(app, 'activations.safetensors'), inputs, weights(4 * 1024, 3));
-  const make = ['quantize', 'my-model', '-o', 'later/my-model-int4', '--preset', 'int4_wo_128'];
-  command('npx', ['--no-install', 'wasmquant', ...make], app);
-  return app;
-}
-
-/** A fresh copy of the reader's folder for one snippet. */
-function copyOf(app, packed, { given: names }) {
-  const folder = mkdtempSync(join(packed.folder, 'snippet-'));
-  for (const name of readdirSync(app))
-    if (name !== 'node_modules' && name !== 'later') cpSync(join(app, name), join(folder, name), { recursive: true });
-  symlinkSync(join(app, 'node_modules'), join(folder, 'node_modules'));
-  if (names.includes('quantized') || names.includes('my-model-int4'))
-    cpSync(join(app, 'later'), folder, { recursive: true });
-  return folder;
-}
-
-function command(program, args, cwd) {
-  const { status, stdout, stderr, error } = spawnSync(program, args, { cwd, encoding: 'utf8', timeout: 300_000 });
-  if (error) throw error;
-  if (status !== 0) throw new Error(`exit code ${status}\n${stdout}${stderr}`);
-  return stdout;
 }
 
 /** `await using` is newer than Node 20: the bundler says it in older words. */
@@ -120,13 +56,13 @@ async function runModule(app, name, code) {
   command(process.execPath, [file], app);
 }
 
-function runShell(app, code) {
-  const lines = code.split('\n').filter((line) => line.startsWith('npx wasmquant'));
-  for (const line of lines) command('bash', ['-c', line.replace(/^npx /, 'npx --no-install ')], app);
-  return lines.length;
-}
-
-async function runFence(app, page, { language, code, given: names }, index) {
+async function runFence(app, page, { language, code, given: names, refused, example }, index) {
+  if (example) {
+    const text = readFileSync(join(root, 'web/examples', example), 'utf8');
+    if (!text.includes(code)) throw new Error(`web/examples/${example} does not have these lines`);
+    return 1;
+  }
+  if (refused) return refusal(app, code, refused);
   if (language === 'js') {
     const before = names.map((name) => {
       if (!(name in given)) throw new Error(`nothing is given as "${name}" (tests/docs/given.mjs)`);
@@ -150,6 +86,7 @@ main(async () => {
   buildLibrary();
   buildCommandLine();
   const packed = pack();
+  if (options.runtimes) return runPeerGuides(packed, options.only);
   let passed = 0;
   let failed = 0;
   try {
@@ -164,8 +101,10 @@ main(async () => {
         process.stdout.write(`${page} FAILED  ${problem}\n`);
       }
       for (const [index, fence] of fencesOf(markdown).entries()) {
-        if (fence.unrun) {
-          unrun.push(`line ${fence.line}: ${fence.unrun}`);
+        if (fence.unrun || fence.peer) {
+          unrun.push(
+            `line ${fence.line}: ${fence.unrun ?? `Python, by npm run docs -- --runtimes --only ${fence.peer}`}`,
+          );
           continue;
         }
         try {
@@ -173,7 +112,7 @@ main(async () => {
             writeFileSync(join(app, fence.saved), fence.code);
             saved.push(join(app, fence.saved));
           }
-          const count = await runFence(copyOf(app, packed, fence), page, fence, index);
+          const count = await runFence(copyOf(app, packed, fence.given), page, fence, index);
           ran += count;
           passed += count;
         } catch (error) {
@@ -199,7 +138,7 @@ main(async () => {
         process.stdout.write(`extend.md FAILED  ${error.message}\n`);
       }
     }
-    if (!options.only) process.stdout.write(`API reference: ${buildReference()} pages in dist/demo/docs\n`);
+    if (!options.only) process.stdout.write(`site: ${await buildSite()} pages in dist/demo/docs\n`);
   } finally {
     packed.remove();
   }

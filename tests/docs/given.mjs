@@ -28,6 +28,9 @@ const file = new File([readFile('my-model/model.safetensors')], 'model.safetenso
   directoryHandle: `const directoryHandle = { write: async () => new WritableStream() };`,
   text: `const { readFileSync: readText } = await import('node:fs');
 const text = readText('text.txt', 'utf8');`,
+  tokenizer: `const { Tokenizer } = await import('@huggingface/tokenizers');
+const jsonOf = async (name) => JSON.parse(new TextDecoder().decode(await model.siblingFile(name)));
+const tokenizer = new Tokenizer(await jsonOf('tokenizer.json'), await jsonOf('tokenizer_config.json'));`,
   recorded: `const recorded = await (async () => {
   const layers = (await (await import('node:fs/promises')).readFile('layers.txt', 'utf8')).trim().split('\\n');
   return layers.map((line) => {

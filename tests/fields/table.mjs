@@ -20,6 +20,7 @@ export const labels = ['$schema', 'dialect', 'quant_method'];
 const head = `---
 
 title: Fields of configs
+group: Reference
 
 ---
 

@@ -2,12 +2,22 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { guideOf, guidePath } from '../accuracy/guide.mjs';
+import { guideOf, guidePath, pagesWithLossTables, withLossTables } from '../accuracy/guide.mjs';
 import { recorded } from '../accuracy/record.mjs';
 import { rows } from '../accuracy/rows.mjs';
 
 test('web/docs/accuracy.md is that of tests/accuracy/results.json', () => {
   assert.equal(readFileSync(guidePath, 'utf8'), guideOf(recorded()));
+});
+
+test('the pages of web/docs/run have the figures of tests/accuracy/results.json: node tests/accuracy/record.mjs', () => {
+  const known = new Set(rows.map(({ model, preset, algorithms }) => `${model} ${[preset, ...algorithms].join('+')}`));
+  for (const page of pagesWithLossTables()) {
+    const text = readFileSync(page, 'utf8');
+    assert.equal(text, withLossTables(text, recorded()), page);
+    for (const [, model, schemes] of text.matchAll(/<!-- accuracy: (\w+) (.*) -->/g))
+      for (const scheme of schemes.split(' ')) assert.ok(known.has(`${model} ${scheme}`), `${page}: ${scheme}`);
+  }
 });
 
 test('every kept row is one of the table, in its order, with date, versions and size', () => {

@@ -62,7 +62,53 @@ test('compressed-tensors: asymmetric signed integers are read back as unsigned o
 
 test('groups of whole rows are written as channels, which is named', async (t) => {
   const quantizer = await quantizerFor(t);
-  const weight = { dtype: 'fp8_e4m3', qscheme: 'per_group', ch_axis: -1, group_size: -1 };
-  const { losses } = quantizer.convertConfig({ global_quant_config: { weight }, exclude: [] }, 'compressed-tensors');
-  assert.ok(losses.some(({ message }) => message.startsWith('groups of whole rows are written as channels')));
+  for (const [dtype, to] of [
+    ['fp8_e4m3', 'compressed-tensors'],
+    ['uint8', 'gptq'],
+    ['uint4', 'awq'],
+  ]) {
+    const weight = { dtype, qscheme: 'per_group', ch_axis: -1, group_size: -1 };
+    const { losses } = quantizer.convertConfig({ global_quant_config: { weight }, exclude: [] }, to);
+    assert.ok(losses.some(({ message }) => message.startsWith('groups of whole rows are written as channels')));
+  }
+});
+
+test('every dtype with every scheme: the converted config has the same spec, or a loss is named', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const opened = await modelFor(t, quantizer, model);
+  const planned = (config) =>
+    quantizer.plan(opened, config, { format: 'fake-quantized' }).tensors.find(({ name }) => name.startsWith('a.')).spec;
+  const attempt = (make) => {
+    try {
+      return make();
+    } catch (error) {
+      assert.ok(['config-invalid', 'format-unsupported'].includes(error.code), error.message);
+      return null;
+    }
+  };
+  const schemes = [
+    { qscheme: 'per_tensor' },
+    { qscheme: 'per_channel', ch_axis: 0 },
+    { qscheme: 'per_group', ch_axis: -1, group_size: 32 },
+    { qscheme: 'per_group', ch_axis: -1, group_size: -1 },
+    { qscheme: 'per_block', block_size: [16, 16] },
+  ];
+  const differing = [];
+  let same = 0;
+  for (const dtype of ['int2', 'int3', 'int4', 'uint4', 'int8', 'uint8', 'fp4', 'fp6_e2m3', 'fp8_e4m3', 'fp8_e5m2'])
+    for (const scheme of schemes) {
+      const config = { layer_quant_config: { 'a.up_proj': { weight: { dtype, ...scheme } } } };
+      const before = attempt(() => planned(config));
+      if (!before) continue;
+      for (const to of ['quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq']) {
+        const converted = attempt(() => quantizer.convertConfig(config, to));
+        if (!converted) continue;
+        const after = attempt(() => planned(converted.config));
+        const keys = Object.keys(before).filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after?.[key]));
+        if (keys.length === 0) same++;
+        else if (converted.losses.length === 0) differing.push(`${dtype} ${scheme.qscheme} to ${to}: ${keys}`);
+      }
+    }
+  assert.deepEqual(differing, []);
+  assert.ok(same > 40, `${same} conversions are the same`);
 });

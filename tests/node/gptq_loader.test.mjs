@@ -11,19 +11,19 @@ const names = ['self_attn.o_proj', 'mlp.up_proj', 'mlp.down_proj'].flatMap((name
 );
 
 /** Quantizes six matrices of 64 x 64; `columns` of others by name. */
-async function quantized(t, config, columns = {}) {
+async function quantized(t, config, columns = {}, { format = 'gptq', rows = 64 } = {}) {
   const quantizer = await quantizerFor(t);
   const folder = join(scratchFolder(t), 'in');
   mkdirSync(folder);
   const weights = names.map((name, seed) => {
-    const shape = [64, columns[name] ?? 64];
+    const shape = [rows, columns[name] ?? 64];
     return [`${name}.weight`, { dtype: 'F32', shape, data: noise(shape[0] * shape[1], seed + 1) }];
   });
   writeFileSync(join(folder, 'model.safetensors'), safetensors(Object.fromEntries(weights)));
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ model_type: 'llama' }));
   const model = await modelFor(t, quantizer, folder);
   const target = join(folder, '../out');
-  const { diagnostics } = await quantizer.quantizeModel(model, config, { target, format: 'gptq' });
+  const { diagnostics } = await quantizer.quantizeModel(model, config, { target, format });
   const { quantization_config } = JSON.parse(readFileSync(join(target, 'config.json'), 'utf8'));
   return { block: quantization_config, limits: diagnostics.filter(({ code }) => code === 'loader-limit') };
 }
@@ -64,4 +64,24 @@ test('two numbers of bits or group sizes, and groups that no kernel has, are war
   }
   const { limits } = await quantized(t, { global_quant_config: { weight: int4(8) } });
   assert.match(limits[0].message, /no groups of 8/);
+});
+
+test("4-bit layers whose outputs are not in 32s are warned of: gptqmodel's kernel for CPUs refuses them", async (t) => {
+  for (const [format, dtype, rows, isWarned] of [
+    ['gptq', 'int4', 40, true],
+    ['gptq', 'uint4', 40, true],
+    ['awq', 'uint4', 40, true],
+    ['gptq', 'int4', 96, false],
+    ['awq', 'uint4', 96, false],
+    ['gptq', 'int8', 40, false],
+    ['gptq', 'int2', 48, false],
+  ]) {
+    const spec = { ...int4(32), dtype, symmetric: !dtype.startsWith('u') };
+    const { limits } = await quantized(t, { global_quant_config: { weight: spec } }, {}, { format, rows });
+    assert.deepEqual(
+      limits.map(({ message }) => /outputs in multiples of 32/.test(message)),
+      isWarned ? [true] : [],
+      `${format} ${dtype} ${rows}`,
+    );
+  }
 });

@@ -53,6 +53,7 @@ test('a quantizer has every member of the design', async (t) => {
     'plan',
     'quantizeModel',
     'compare',
+    'curve',
     'mergeShards',
     'languageModel',
     Symbol.asyncDispose,

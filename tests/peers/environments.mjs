@@ -145,6 +145,11 @@ export class PeerEnvironment {
     return found.find((pin) => pin.startsWith(`${distribution}==`))?.slice(distribution.length + 2);
   }
 
+  /** The program that runs Python here, and its variables. */
+  interpreter() {
+    return { python: pythonOf(this.name), env: environmentOf(this.name) };
+  }
+
   /** A child process that runs a script of the checkout. */
   spawn(script, args, stdio) {
     const env = environmentOf(this.name);

@@ -110,6 +110,7 @@ export function peersOf({ rows }) {
     '---',
     '',
     'title: Compared with other tools',
+    'group: Measurements',
     '',
     '---',
     '',

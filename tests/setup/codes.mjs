@@ -61,6 +61,7 @@ export function codeGuide({ errors, diagnostics }) {
   return `---
 
 title: Errors and diagnostics
+group: Reference
 
 ---
 

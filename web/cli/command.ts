@@ -7,6 +7,7 @@ import { Command, CommanderError } from 'commander';
 import { addAuto } from './commands/auto.js';
 import { addCompare } from './commands/compare.js';
 import { addConfig } from './commands/config.js';
+import { addCurve } from './commands/curve.js';
 import { addEvaluate } from './commands/evaluate.js';
 import { addExplain } from './commands/explain.js';
 import { addFormats } from './commands/formats.js';
@@ -32,6 +33,7 @@ Examples:
   wasmquant quantize ./llama -o ./llama-int4 --preset int4_wo_128 --shards 1/8
   wasmquant merge-index ./llama-int4
   wasmquant compare ./llama ./llama-int4
+  wasmquant curve ./llama --for llama.cpp --text ./held-out.txt
   wasmquant auto ./llama --tokens ./tokens.safetensors --target-bits 4.5 -o auto.json
   wasmquant evaluate ./llama-int4 --tokens ./tokens.safetensors
   wasmquant generate ./llama-int4 --prompt "Once upon a time"
@@ -120,6 +122,7 @@ async function main(): Promise<void> {
     addQuantize,
     addMergeIndex,
     addCompare,
+    addCurve,
     addEvaluate,
     addGenerate,
     addAuto,

@@ -1,4 +1,9 @@
-// Entry for Node, Bun and Deno: index.ts plus paths, FileHandles and worker threads.
+/**
+ * Everything that `import { ... } from 'wasmquant'` gives. In Node, Bun and Deno (this entry: index.ts plus paths, FileHandles
+ * and worker threads) sources and targets may also be paths.
+ * @module wasmquant
+ * @group API
+ */
 
 import type { Quantizer, QuantizerOptions } from './api/types.js';
 import { nodeHost } from './host/node_host.js';

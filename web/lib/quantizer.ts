@@ -1,11 +1,12 @@
 // The Quantizer: checks arguments and delegates.
 
 import { check, jsonText } from './api/arguments.js';
-import { defineDisposeSymbols } from './api/disposable.js';
 import { failure, QuantizationError, textOf } from './api/errors.js';
 import { loaded } from './api/loaded.js';
 import { openOptions, planOptions, quantizerOptions, runOptions, watched } from './api/option_kinds.js';
 import type {
+  Curve,
+  CurveOptions,
   Diagnostic,
   Dialect,
   Distribution,
@@ -29,6 +30,7 @@ import type {
   TensorInput,
   TensorReport,
 } from './api/types.js';
+import { defineDisposeSymbols } from './engine/disposable.js';
 import { Instance } from './engine/instance.js';
 import { defaultBudgetBytes, type MemoryPlan, planMemory } from './engine/memory.js';
 import { EngineObserver } from './engine/observer.js';
@@ -228,6 +230,14 @@ export class EngineQuantizer implements Quantizer {
       const text = textOfConfig(config);
       const { tryTensors } = await loaded(import('./run/preview.js'));
       return tryTensors(workshop, opened(model), text, tensors, { ...options, signal });
+    });
+  }
+
+  async curve(model: Model | Source | Source[], options: CurveOptions = {}): Promise<Curve> {
+    return this.#run(options?.signal, async (workshop, signal) => {
+      const { curveOf, withModel } = await loaded(import('./curve/curve.js'));
+      const means = { workshop, host: this.#host, library: this.version.library };
+      return withModel(workshop, model, (each) => curveOf(means, each, { ...options, signal }));
     });
   }
 

@@ -62,7 +62,7 @@ Result<double> squared_error(const AwqLayer& layer, std::span<const float> scale
 // group's.
 void clip_group(Matrix weight, size_t rows, const QuantizationSpec& spec, const OutputError& inputs) {
   const size_t columns = inputs.columns();
-  const Granularity g = consecutive_scales(rows, columns);
+  const Granularity g = one_scale_per_run(rows, columns);
   std::vector<float> clipped(rows * columns), difference(rows * columns), largest(rows), best_limit(rows);
   std::vector<double> best(rows, std::numeric_limits<double>::infinity()), sums(rows);
   for (size_t i = 0; i < rows; ++i)

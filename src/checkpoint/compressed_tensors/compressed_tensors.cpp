@@ -72,7 +72,7 @@ int16_t shift_to_signed(const DtypeInfo& dtype) {
 bool is_last_axis(int64_t axis) { return axis == -1 || axis == 1; }
 
 // Names of a layer in a group of several. Those of a conversion are the same for many layers.
-void add_targets(json::Array& targets, const LayerOutcome& layer, const families::Conversion* row) {
+void add_targets(json::Array& targets, const LayerPlan& layer, const families::Conversion* row) {
   const bool is_expert = row != nullptr && row->kind == families::Conversion::Kind::experts;
   if (!is_expert) targets.emplace_back(layer.layer);
   if (!is_expert && !layer.loader_layer.empty()) targets.emplace_back(layer.loader_layer);
@@ -190,7 +190,7 @@ json::Value CompressedTensors::cache_scheme(const Stages& stages) const {
   return fits ? config::compressed_tensors_arguments(stages.front(), true) : json::Value();
 }
 
-bool CompressedTensors::holds_inputs(const Stages& inputs) const {
+bool CompressedTensors::stores_input_scales(const Stages& inputs) const {
   const QuantizationSpec& spec = inputs.front();
   if (inputs.size() != 1 || (spec.dtype != Dtype::int8 && spec.dtype != Dtype::fp8_e4m3) || !spec.symmetric)
     return false;
@@ -207,7 +207,7 @@ std::string CompressedTensors::stacked_experts_limit(const families::ModelFamily
                  family.model_type.empty() ? std::string("unknown") : family.model_type);
 }
 
-bool CompressedTensors::packs_weight_tensor(const LayerOutcome& layer) const {
+bool CompressedTensors::packs_weight_tensor(const LayerPlan& layer) const {
   const QuantizationSpec& spec = layer.weight->front();
   if (info_of(spec.dtype).is_plain_cast()) return false;
   const Compressor compressor = compressor_of(spec, layer.is_unpacked);
@@ -215,7 +215,7 @@ bool CompressedTensors::packs_weight_tensor(const LayerOutcome& layer) const {
          compressor == Compressor::nvfp4_pack_quantized;
 }
 
-json::Value CompressedTensors::quantization_config(const Config&, const List<LayerOutcome>& layers,
+json::Value CompressedTensors::quantization_config(const Config&, const List<LayerPlan>& layers,
                                                    const families::ModelFamily& family) const {
   struct Group {
     QuantizationSpec spec;
@@ -226,7 +226,7 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
   List<Group> groups;
   const families::Conversions conversions(family);
   const bool have_one_spec = have_experts_one_spec(layers, family);
-  for (const LayerOutcome& layer : layers) {
+  for (const LayerPlan& layer : layers) {
     if (keeps_weight(layer)) continue;
     const QuantizationSpec& spec = layer.weight->front();
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {

@@ -31,22 +31,22 @@ class CompressedTensors final : public CheckpointFormat {
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   /// int8 and fp8_e4m3 per tensor or per token (per_channel along the last axis), fp8_e4m3 also per group of a token.
-  bool holds_inputs(const Stages& inputs) const override;
+  bool stores_input_scales(const Stages& inputs) const override;
   bool holds_activation_scales() const override { return true; }
   /// int8, uint8 and fp8_e4m3 per tensor: P.input_scale [1] like weight_scale, asymmetric: P.input_zero_point I8 [1].
   bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
   /// Of families whose single experts transformers does not merge, nor builds as single layers (Llama 4).
   std::string stacked_experts_limit(const families::ModelFamily& family) const override;
-  std::optional<LoaderLimit> loader_limit(const List<LayerOutcome>& layers,
+  std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const override {
     auto limit = conversion_limit(layers, family);
     return limit ? limit : zero_point_limit(layers);
   }
-  std::string_view loader_option(const List<LayerOutcome>& layers) const override {
+  std::string_view loader_option(const List<LayerPlan>& layers) const override {
     return option_for_zero_points(layers);
   }
   bool needs_one_group_size(const QuantizationSpec& spec) const override { return has_packed_zero_points(spec, false); }
-  std::string_view needed_loader(const List<LayerOutcome>& layers, const families::ModelFamily& family) const override {
+  std::string_view needed_loader(const List<LayerPlan>& layers, const families::ModelFamily& family) const override {
     return release_for_conversions(layers, family);
   }
   CacheStorage cache_storage() const noexcept override { return CacheStorage::attention; }
@@ -57,12 +57,12 @@ class CompressedTensors final : public CheckpointFormat {
     return stages.front().scale_format != ScaleFormat::float32;
   }
   bool joins_blocks() const noexcept override { return true; }
-  bool packs_weight_tensor(const LayerOutcome& layer) const override;
+  bool packs_weight_tensor(const LayerPlan& layer) const override;
   /// `ignore` names every unquantized Linear module of the loaded model under both of its names, towers and experts by
   /// one pattern each if all of their layers are unquantized, and heads without a tensor because they are tied. Of
   /// several groups, that of the experts has a pattern; experts that are not quantized get a group of fp8, which
   /// `ignore` overrules, because transformers then lets them pass (converted_weights.h).
-  json::Value quantization_config(const Config& config, const List<LayerOutcome>& layers,
+  json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                   const families::ModelFamily& family) const override;
 };
 

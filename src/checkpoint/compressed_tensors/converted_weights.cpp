@@ -19,7 +19,7 @@ bool passes_plain_weights(const QuantizationSpec& spec) {
 }
 
 // What of an expert's spec the loader cannot decompress; empty if it can.
-std::string_view unreadable_part(const LayerOutcome& layer) {
+std::string_view unreadable_part(const LayerPlan& layer) {
   const QuantizationSpec& spec = layer.weight->front();
   switch (compressor_of(spec, layer.is_unpacked)) {
     case Compressor::pack_quantized:
@@ -45,11 +45,11 @@ constexpr const char* kExpertHint =
 
 // The experts that the loader merges.
 struct MergedExperts {
-  const LayerOutcome *quantized = nullptr, *plain = nullptr, *differing = nullptr;  // the first of each
+  const LayerPlan *quantized = nullptr, *plain = nullptr, *differing = nullptr;  // the first of each
 
-  MergedExperts(const List<LayerOutcome>& layers, const Conversions& conversions) {
+  MergedExperts(const List<LayerPlan>& layers, const Conversions& conversions) {
     if (!conversions.has(Kind::experts)) return;
-    for (const LayerOutcome& layer : layers) {
+    for (const LayerPlan& layer : layers) {
       if (!families::is_single_expert(layer.layer)) continue;
       if (keeps_weight(layer)) {
         if (plain == nullptr) plain = &layer;
@@ -64,7 +64,7 @@ struct MergedExperts {
 
   std::optional<LoaderLimit> limit(const Conversions& conversions) const {
     if (quantized == nullptr) return std::nullopt;
-    const auto because = [](const LayerOutcome& layer, std::string reason) {
+    const auto because = [](const LayerPlan& layer, std::string reason) {
       return LoaderLimit{layer.layer, std::move(reason), kExpertHint, true};
     };
     if (differing != nullptr)
@@ -84,18 +84,18 @@ struct MergedExperts {
   }
 };
 
-bool is_bytes_per_row(const LayerOutcome& layer) {
+bool is_bytes_per_row(const LayerPlan& layer) {
   if (keeps_weight(layer) || layer.weight->front().qscheme != QScheme::per_channel) return false;
   const Compressor compressor = compressor_of(layer.weight->front(), layer.is_unpacked);
   return compressor == Compressor::int_quantized || compressor == Compressor::float_quantized;
 }
 
 // Of layers that are split: all must be there, as bytes with a scale a row.
-std::optional<LoaderLimit> split_limit(const List<LayerOutcome>& layers, const Conversions& conversions) {
+std::optional<LoaderLimit> split_limit(const List<LayerPlan>& layers, const Conversions& conversions) {
   for (const Conversion* row : conversions.rows()) {
     if (row->kind != Kind::split) continue;
-    const LayerOutcome *quantized = nullptr, *other = nullptr;
-    for (const LayerOutcome& layer : layers)
+    const LayerPlan *quantized = nullptr, *other = nullptr;
+    for (const LayerPlan& layer : layers)
       if (conversions.find(layer.layer) == row) (is_bytes_per_row(layer) ? quantized : other) = &layer;
     if (quantized != nullptr && other == nullptr) continue;
     std::string_view targets = row->targets;
@@ -114,7 +114,7 @@ std::optional<LoaderLimit> split_limit(const List<LayerOutcome>& layers, const C
 
 }  // namespace
 
-std::optional<LoaderLimit> conversion_limit(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
+std::optional<LoaderLimit> conversion_limit(const List<LayerPlan>& layers, const families::ModelFamily& family) {
   const Conversions conversions(family);
   if (conversions.has(Kind::unreadable))
     return LoaderLimit{
@@ -127,22 +127,22 @@ std::optional<LoaderLimit> conversion_limit(const List<LayerOutcome>& layers, co
   return MergedExperts(layers, conversions).limit(conversions);
 }
 
-std::string_view release_for_conversions(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
+std::string_view release_for_conversions(const List<LayerPlan>& layers, const families::ModelFamily& family) {
   const Conversions conversions(family);
   if (conversions.has(Kind::split)) return "transformers>=5.24";
   const MergedExperts experts(layers, conversions);
   return experts.quantized != nullptr || has_plain_conversions(layers, family) ? "transformers>=5.16" : "";
 }
 
-bool has_plain_conversions(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
-  for (const LayerOutcome& layer : layers)
+bool has_plain_conversions(const List<LayerPlan>& layers, const families::ModelFamily& family) {
+  for (const LayerPlan& layer : layers)
     if (!keeps_weight(layer) && passes_plain_weights(layer.weight->front())) return false;
   const Conversions conversions(family);
   const MergedExperts experts(layers, conversions);
   return experts.quantized == nullptr && (experts.plain != nullptr || conversions.has(Kind::joined));
 }
 
-bool have_experts_one_spec(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
+bool have_experts_one_spec(const List<LayerPlan>& layers, const families::ModelFamily& family) {
   return MergedExperts(layers, Conversions(family)).differing == nullptr;
 }
 

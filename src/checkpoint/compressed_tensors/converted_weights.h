@@ -20,16 +20,16 @@ namespace wasmquant {
 inline constexpr std::string_view kSingleExperts = "re:(.*\\.)?experts\\.\\d+\\..*";
 
 /// Why transformers cannot load these layers together; nullopt if it can.
-std::optional<LoaderLimit> conversion_limit(const List<LayerOutcome>& layers, const families::ModelFamily& family);
+std::optional<LoaderLimit> conversion_limit(const List<LayerPlan>& layers, const families::ModelFamily& family);
 
 /// The release of transformers that these conversions need, as pip spells it; empty if there are none.
-std::string_view release_for_conversions(const List<LayerOutcome>& layers, const families::ModelFamily& family);
+std::string_view release_for_conversions(const List<LayerPlan>& layers, const families::ModelFamily& family);
 
 /// Whether the loader must be told that plain weights pass its conversions: some are plain, and no group is fp8.
-bool has_plain_conversions(const List<LayerOutcome>& layers, const families::ModelFamily& family);
+bool has_plain_conversions(const List<LayerPlan>& layers, const families::ModelFamily& family);
 
 /// Whether experts that are quantized have one spec, so that one pattern can name them all.
-bool have_experts_one_spec(const List<LayerOutcome>& layers, const families::ModelFamily& family);
+bool have_experts_one_spec(const List<LayerPlan>& layers, const families::ModelFamily& family);
 
 /// Patterns of the modules that a conversion makes.
 List<std::string> target_patterns(const families::Conversion& row);

@@ -24,8 +24,8 @@ std::string_view tower_of(std::string_view layer) {
 // Groups of layers covered by one pattern.
 class Patterns {
  public:
-  explicit Patterns(const List<LayerOutcome>& layers) {
-    for (const LayerOutcome& layer : layers) {
+  explicit Patterns(const List<LayerPlan>& layers) {
+    for (const LayerPlan& layer : layers) {
       const std::string_view group = group_of(layer.layer);
       if (group.empty() || keeps_weight(layer)) continue;
       if (!contains(quantized_, group)) quantized_.push_back(group);
@@ -58,11 +58,11 @@ void add_once(json::Array& out, std::string_view name) {
 
 }  // namespace
 
-json::Array ignored_modules(const List<LayerOutcome>& layers, const families::ModelFamily& family) {
+json::Array ignored_modules(const List<LayerPlan>& layers, const families::ModelFamily& family) {
   const Patterns patterns(layers);
   const families::Conversions conversions(family);
   json::Array patterned, named;
-  for (const LayerOutcome& layer : layers) {
+  for (const LayerPlan& layer : layers) {
     const bool is_experts = layer.layer_type == "Experts";
     if (!keeps_weight(layer) || (layer.layer_type != "Linear" && !is_experts)) continue;
     if (const families::Conversion* const row = conversions.find(layer.layer);

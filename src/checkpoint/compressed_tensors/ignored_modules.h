@@ -7,6 +7,6 @@ namespace wasmquant {
 
 /// Every unquantized Linear module under both of its names; towers and experts by one pattern each if all of their
 /// layers are unquantized; heads of the family that have no tensor.
-json::Array ignored_modules(const List<LayerOutcome>& layers, const families::ModelFamily& family);
+json::Array ignored_modules(const List<LayerPlan>& layers, const families::ModelFamily& family);
 
 }  // namespace wasmquant

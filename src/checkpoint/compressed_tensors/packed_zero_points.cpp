@@ -8,8 +8,8 @@ namespace wasmquant {
 namespace {
 
 // The first layer with packed zero points; null if there is none. Experts do not count: the loader decompresses them in its own way.
-const LayerOutcome* packed_layer(const List<LayerOutcome>& layers) {
-  for (const LayerOutcome& layer : layers)
+const LayerPlan* packed_layer(const List<LayerPlan>& layers) {
+  for (const LayerPlan& layer : layers)
     if (!keeps_weight(layer) && !families::is_single_expert(layer.layer) &&
         has_packed_zero_points(layer.weight->front(), layer.is_unpacked))
       return &layer;
@@ -23,14 +23,14 @@ bool has_packed_zero_points(const QuantizationSpec& spec, bool is_unpacked) {
          config::has_stored_zero_point(spec);
 }
 
-std::string_view option_for_zero_points(const List<LayerOutcome>& layers) {
+std::string_view option_for_zero_points(const List<LayerPlan>& layers) {
   return packed_layer(layers) == nullptr ? "" : "quantization_config=CompressedTensorsConfig(dequantize=True)";
 }
 
-std::optional<LoaderLimit> zero_point_limit(const List<LayerOutcome>& layers) {
-  const LayerOutcome* const packed = packed_layer(layers);
+std::optional<LoaderLimit> zero_point_limit(const List<LayerPlan>& layers) {
+  const LayerPlan* const packed = packed_layer(layers);
   if (packed == nullptr) return std::nullopt;
-  for (const LayerOutcome& layer : layers) {
+  for (const LayerPlan& layer : layers) {
     if (keeps_weight(layer) || families::is_single_expert(layer.layer)) continue;
     if (layer.weight == packed->weight && layer.is_unpacked == packed->is_unpacked) continue;
     return LoaderLimit{

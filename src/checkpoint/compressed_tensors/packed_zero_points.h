@@ -14,8 +14,8 @@ namespace wasmquant {
 /// Whether a weight with this spec has its zero points in words. `is_unpacked`: WeightDescription::is_unpacked.
 bool has_packed_zero_points(const QuantizationSpec& spec, bool is_unpacked);
 /// The argument of from_pretrained that loads these layers; empty if none has packed zero points.
-std::string_view option_for_zero_points(const List<LayerOutcome>& layers);
+std::string_view option_for_zero_points(const List<LayerPlan>& layers);
 /// Why transformers loads these layers in no way: packed zero points, and layers of another scheme.
-std::optional<LoaderLimit> zero_point_limit(const List<LayerOutcome>& layers);
+std::optional<LoaderLimit> zero_point_limit(const List<LayerPlan>& layers);
 
 }  // namespace wasmquant

@@ -36,8 +36,8 @@ class BitsAndBytes4bit final : public ReadOnlyFormat {
   /// `weight.stored`: {"quant_type": "nf4" | "fp4", "blocksize"} and, for quantized scales, "nested_blocksize" and
   /// "nested_offset".
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages&) const override {
-    const uint64_t block = count_of(weight.stored["blocksize"]);
-    const uint64_t nested_block = count_of(weight.stored["nested_blocksize"]);
+    const uint64_t block = count_of((*weight.stored)["blocksize"]);
+    const uint64_t nested_block = count_of((*weight.stored)["nested_blocksize"]);
     uint64_t elements = weight.shape.empty() ? 0 : 1;
     for (const uint64_t d : weight.shape)
       if (__builtin_mul_overflow(elements, d, &elements)) elements = 0;
@@ -58,7 +58,7 @@ class BitsAndBytes4bit final : public ReadOnlyFormat {
     layout.granularity.split_outer = true;
     layout.codes = CodeStorage::lookup_nibbles;
     layout.scale_block = static_cast<uint32_t>(nested_block);
-    layout.scale_offset = static_cast<float>(weight.stored["nested_offset"].as_number());
+    layout.scale_offset = static_cast<float>((*weight.stored)["nested_offset"].as_number());
     const uint64_t blocks = layout.granularity.outer;
     add_component(layout, weight, Role::codes, "weight", StorageDtype::U8, {elements / 2 + elements % 2, 1});
     add_component(layout, weight, Role::lookup, "weight.quant_map", StorageDtype::F32, {16});

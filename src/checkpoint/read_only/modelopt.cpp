@@ -18,7 +18,7 @@ class ModelOpt final : public ReadOnlyFormat {
     TRY(layout, stages.front().dtype == Dtype::int4 || stages.front().dtype == Dtype::int8
                     ? integers(weight, stages)
                     : scaled_floats_format().layout(weight, stages));
-    if (weight.stored["pre_quant_scale"].as_bool())
+    if ((*weight.stored)["pre_quant_scale"].as_bool())
       add_component(layout, weight, Role::column_factor, "pre_quant_scale", StorageDtype::F32, {layout.columns});
     return std::move(layout);
   }

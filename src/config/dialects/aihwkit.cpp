@@ -93,7 +93,7 @@ void out_of_range(DiagnosticList& out, const std::string& where, const char* all
 class AihwkitParser {
  public:
   AihwkitParser(const json::Value& value, const std::string& where, DiagnosticList& out)
-      : given_(value), source_(complete(value, where, kMapKeys, out)), out_(out) {
+      : raw_(value), source_(complete(value, where, kMapKeys, out)), out_(out) {
     config_.dialect = Dialect::aihwkit;
     config_.where = where;
     config_.weight_key = "weight_quant";
@@ -123,7 +123,7 @@ class AihwkitParser {
     }
     if (source_["append_default_conversions"].as_bool()) {
       append_default_conversions(standard);
-    } else if (given_.find("default_qconfig") != nullptr) {
+    } else if (raw_.find("default_qconfig") != nullptr) {
       out_.warning_in("default-has-no-effect", config_.where, "default_qconfig",
                       "add \"append_default_conversions\": true, or fill module_qconfig_map",
                       "default_qconfig does nothing by itself: it is a template for append_default_conversions");
@@ -289,7 +289,7 @@ class AihwkitParser {
     }
   }
 
-  const json::Value& given_;
+  const json::Value& raw_;
   json::Value source_;
   DiagnosticList& out_;
   Config config_;

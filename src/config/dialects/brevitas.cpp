@@ -85,7 +85,7 @@ constexpr int64_t kMaxExponentBits = 7, kMaxMantissaBits = 10;
 class BrevitasParser {
  public:
   BrevitasParser(const json::Value& value, const std::string& where, DiagnosticList& out)
-      : given_(value), source_(complete(value, where, kConfigRows, out)), out_(out) {
+      : raw_(value), source_(complete(value, where, kConfigRows, out)), out_(out) {
     config_.dialect = Dialect::brevitas;
     config_.where = where;
     config_.resolution = Resolution::replace;
@@ -94,7 +94,7 @@ class BrevitasParser {
 
   Config parse() {
     const json::Value& layer = source_["global_quant_config"];
-    if (layer.is_null() && given_.is_object()) {
+    if (layer.is_null() && raw_.is_object()) {
       out_.error_in("key-missing", config_.where, nullptr,
                     "add \"global_quant_config\": {\"weight\": {\"bit_width\": 8}}", "global_quant_config is missing");
     }
@@ -236,7 +236,7 @@ class BrevitasParser {
 
   // Completes the list in place and checks the requirements between its members.
   void algorithms(json::Value& list, const std::string& where, bool before) {
-    if (before && given_["pre_quant_opt_config"].is_null()) {
+    if (before && raw_["pre_quant_opt_config"].is_null()) {
       list = json::Value();
       out_.warning_in(
           "default-preprocess", config_.where, nullptr, "set it to [], or write [{\"name\": \"Preprocess\"}]",
@@ -322,7 +322,7 @@ class BrevitasParser {
     }
   }
 
-  const json::Value& given_;
+  const json::Value& raw_;
   json::Value source_;
   DiagnosticList& out_;
   Config config_;

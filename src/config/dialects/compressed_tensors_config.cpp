@@ -175,7 +175,7 @@ class CompressedTensorsParser {
       spec.qscheme = QScheme::per_group;
       spec.ch_axis = -1;
       spec.group_size = group.as_integer();
-      spec.observer = ObserverId::PerGroupMinMaxObserver;
+      spec.observer = default_observer_for(spec.qscheme, info_of(spec.dtype).is_integer);
       if (spec.group_size < 1 || spec.group_size > int64_t{1} << 31)
         out_.error_in("value-invalid", where, "group_size", "commonly 32, 64 or 128", "strategy {} needs a group size",
                       strategy);

@@ -99,7 +99,7 @@ class QuarkWriter {
       conversion_.lose(where, "Quark's integers with e8m0 scales have 8 bits: float32 scales instead");
       spec.scale_format = ScaleFormat::float32;
     }
-    if (spec.grid == GridRule()) return true;
+    if (spec.grid == RoundingGrid()) return true;
     QuantizationSpec here = spec;
     here.observer = observer_of(spec);
     here.grid = {};
@@ -223,7 +223,7 @@ bool Conversion::is_one_step(const Stages& stages, const std::string& where) {
 }
 
 void Conversion::compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get, const std::string& where) {
-  const GridRule &a = have.grid, &b = get.grid;
+  const RoundingGrid &a = have.grid, &b = get.grid;
   std::string names;
   const auto differ = [&](bool different, const char* name) {
     if (!different) return;
@@ -275,7 +275,7 @@ bool is_min_max(const QuantizationSpec& spec) noexcept {
   }
 }
 
-void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& where) {
+void Conversion::report_lost_choices(const QuantizationSpec& spec, const std::string& where) {
   const std::string_view to = name_of(to_);
   if (spec.round_method != RoundMethod::half_even)
     lose(where, "{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods));
@@ -292,7 +292,7 @@ void Conversion::lose_choices(const QuantizationSpec& spec, const std::string& w
     lose(where, "{} has channels along axis 0, not {}", to, spec.ch_axis);
 }
 
-void Conversion::lose_carried(std::string_view understood) {
+void Conversion::report_lost_options(std::string_view understood) {
   if (config_.export_info) lose(text_of("{}/export", config_.where), "{} has nothing like export", name_of(to_));
   if (config_.dialect == Dialect::aihwkit) {
     for (const auto& [name, stages] : config_.input_quantizers)

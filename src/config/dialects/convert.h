@@ -52,9 +52,9 @@ class Conversion {
   /// One loss for all numbers of a spec that differ.
   void compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get, const std::string& where);
   /// Losses for features of Quark's specs only: rounding, scale types, fractional zero points, axes other than 0.
-  void lose_choices(const QuantizationSpec& spec, const std::string& where);
+  void report_lost_choices(const QuantizationSpec& spec, const std::string& where);
   /// Losses for algorithms, the kv cache and everything else outside the entries; `understood` is not lost.
-  void lose_carried(std::string_view understood);
+  void report_lost_options(std::string_view understood);
   void lose_activations(const Entry& entry);
   /// Losses for entries of norms, whose weights only aihwkit quantizes.
   void lose_norms();

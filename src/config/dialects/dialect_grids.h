@@ -5,8 +5,8 @@
 namespace wasmquant {
 
 /// IBM aihwkit (1.4). Symmetric specs are of the signed dtype, asymmetric ones of the unsigned one.
-constexpr GridRule aihwkit_grid() {
-  GridRule grid;
+constexpr RoundingGrid aihwkit_grid() {
+  RoundingGrid grid;
   grid.divisor = ScaleDivisor::largest_code;
   grid.zero_point_order = ZeroPointOrder::after_rounding;
   grid.arithmetic = Arithmetic::float32;
@@ -20,8 +20,8 @@ enum class BrevitasVersion : uint8_t { v0_10_3, v0_12_1, v0_13 };
 
 /// Brevitas (2.4, 2.6, 2.7): weights leave out one code, activations use all. Dtypes as above. With `power_of_two`
 /// thresholds are powers of two; 0.10.3 computes them before the floor, so only zeros give another scale.
-constexpr GridRule brevitas_grid(bool is_weight, bool power_of_two, BrevitasVersion version) {
-  GridRule grid;
+constexpr RoundingGrid brevitas_grid(bool is_weight, bool power_of_two, BrevitasVersion version) {
+  RoundingGrid grid;
   grid.divisor = power_of_two ? ScaleDivisor::code_count : ScaleDivisor::smallest_code;
   if (power_of_two)
     grid.threshold_rounding =
@@ -38,8 +38,8 @@ constexpr GridRule brevitas_grid(bool is_weight, bool power_of_two, BrevitasVers
 
 /// Brevitas' MXInt8: scales of 2^floor(log2 amax) / 128, half of the OCP specification's, so values above
 /// 2^floor(log2 amax) saturate. Groups of 32, padded.
-constexpr GridRule brevitas_mx_integer_grid() {
-  GridRule grid = brevitas_grid(false, false, BrevitasVersion::v0_12_1);
+constexpr RoundingGrid brevitas_mx_integer_grid() {
+  RoundingGrid grid = brevitas_grid(false, false, BrevitasVersion::v0_12_1);
   grid.threshold_rounding = ThresholdRounding::floor;
   grid.pads_groups = true;
   return grid;

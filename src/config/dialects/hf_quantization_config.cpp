@@ -218,7 +218,7 @@ class HfParser {
       input.is_dynamic = source["activation_scheme"].as_string() == "dynamic";
       if (input.is_dynamic && spec.block_columns > 0) {
         input.qscheme = QScheme::per_group;
-        input.observer = ObserverId::PerGroupMinMaxObserver;
+        input.observer = default_observer_for(input.qscheme, false);
         input.ch_axis = -1;
         input.group_size = spec.block_columns;
       }

@@ -44,7 +44,7 @@ class AihwkitWriter {
       else
         excluded.emplace_back(config.exclude[i]);
     }
-    conversion_.lose_carried("");
+    conversion_.report_lost_options("");
     json::Value out;
     out.set("dialect", "aihwkit");
     out.set("module_qconfig_map", std::move(modules));
@@ -84,10 +84,10 @@ class AihwkitWriter {
     }
     if (spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_block)
       conversion_.lose(where, "aihwkit has no groups: one scale for each channel instead");
-    conversion_.lose_choices(spec, where);
+    conversion_.report_lost_choices(spec, where);
     if (spec.is_dynamic) conversion_.lose(where, "aihwkit's ranges are fixed after calibration");
     const bool mse = is_search(spec), min_max = is_min_max(spec);
-    if (!mse && !min_max && spec.grid == GridRule())
+    if (!mse && !min_max && spec.grid == RoundingGrid())
       conversion_.lose(where, "aihwkit has no counterpart of {}", info_of(spec.observer).name);
     QuantizationSpec here = spec;
     here.grid = aihwkit_grid();

@@ -34,7 +34,7 @@ class BrevitasWriter {
     if (!exclude.empty())
       conversion_.lose(conversion_.exclude_where(0),
                        "the Brevitas extension excludes nothing; only this library understands `exclude`");
-    conversion_.lose_carried("algo_config|pre_quant_opt_config");
+    conversion_.report_lost_options("algo_config|pre_quant_opt_config");
     json::Value out;
     out.set("dialect", "brevitas");
     out.set("global_quant_config", std::move(layer));
@@ -61,7 +61,7 @@ class BrevitasWriter {
       spec.qscheme = QScheme::per_channel;
       spec.ch_axis = 0;
     }
-    conversion_.lose_choices(spec, where);
+    conversion_.report_lost_choices(spec, where);
     if (spec.is_dynamic) conversion_.lose(where, "Brevitas' scales are fixed after calibration");
     if (spec.qscheme == QScheme::per_channel && !is_weight) {
       conversion_.lose(where, "Brevitas' activations are per tensor");
@@ -77,7 +77,7 @@ class BrevitasWriter {
       conversion_.lose(where, "Brevitas has no asymmetric weights with power-of-two scales");
       choice.pof2 = false;
     }
-    if (!choice.mse && !choice.pof2 && !is_min_max(spec) && spec.grid == GridRule())
+    if (!choice.mse && !choice.pof2 && !is_min_max(spec) && spec.grid == RoundingGrid())
       conversion_.lose(where, "Brevitas has no counterpart of {}", info_of(spec.observer).name);
     const FloatFormat format = dtype.is_integer ? FloatFormat{} : float_format_of(spec);
     if (!dtype.is_integer && !format.is_signed) {

@@ -16,6 +16,12 @@ std::string excluded_regex(const Config& config, std::string_view entry) {
   return text + "(\\..*)?$";
 }
 
+void note_whole_rows(Conversion& conversion, const QuantizationSpec& spec, const std::string& where) {
+  if (spec.qscheme == QScheme::per_group && spec.group_size == -1)
+    conversion.losses().add({Severity::note, "option-lost", where,
+                             "groups of whole rows are written as channels, which have the same scales", ""});
+}
+
 class GroupWriter {
  public:
   explicit GroupWriter(Conversion& conversion) : conversion_(conversion) {}
@@ -38,7 +44,7 @@ class GroupWriter {
       if (plain) ignore_.emplace_back(name);
       if (!plain || name != "lm_head") ignore_.emplace_back(text_of("re:{}", excluded_regex(config, name)));
     }
-    conversion_.lose_carried("");
+    conversion_.report_lost_options("");
     if (groups_.empty()) return nullptr;
     json::Value groups{json::Object{}};
     for (size_t i = 0; i < groups_.size(); ++i) {
@@ -94,12 +100,14 @@ class GroupWriter {
                        spec.scale_format == ScaleFormat::e5m3 ? " with e5m3 scales" : "");
       return nullptr;
     }
-    if (spec.qscheme == QScheme::per_group && spec.group_size == -1)
-      conversion_.losses().add({Severity::note, "option-lost", where,
-                                "groups of whole rows are written as channels, which have the same scales", ""});
+    if (spec.dtype == Dtype::fp4 && spec.qscheme == QScheme::per_group && spec.scale_format == ScaleFormat::float32) {
+      conversion_.lose(where, "compressed-tensors has groups of fp4 with e8m0 or e4m3 scales only");
+      return nullptr;
+    }
+    note_whole_rows(conversion_, spec, where);
     const bool token = spec.qscheme == QScheme::per_channel && spec.is_dynamic;
     if (token) spec.ch_axis = 0;
-    conversion_.lose_choices(spec, where);
+    conversion_.report_lost_choices(spec, where);
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
@@ -151,7 +159,7 @@ class GptqAwqWriter {
       dynamic.set(text_of("{}:{}", own ? "+" : "-", regex), own ? gptq_scheme(*own) : json::Value(json::Object{}));
     }
     json::Value out = to_ == Dialect::gptq ? gptq(*standard, dynamic) : awq(*standard);
-    conversion_.lose_carried(to_ == Dialect::gptq ? "algo_config" : "");
+    conversion_.report_lost_options(to_ == Dialect::gptq ? "algo_config" : "");
     if (covers_more_ && out["group_size"].as_integer() > 0) {
       out.set("indivisible_groups", "fallback");
       conversion_.losses().add(
@@ -185,9 +193,10 @@ class GptqAwqWriter {
                        dtype.name);
     if (to_ == Dialect::awq && spec.symmetric)
       conversion_.lose(where, "runtimes of AWQ expect zero points: an asymmetric uint4 is what they read");
+    note_whole_rows(conversion_, spec, where);
     QuantizationSpec compared = spec;
     if (spec.qscheme == QScheme::per_group) compared.ch_axis = 0;
-    conversion_.lose_choices(compared, where);
+    conversion_.report_lost_choices(compared, where);
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);

@@ -18,7 +18,7 @@ constexpr Key kLayerRows[] = {
     {"target_device", kString | kNoEffect},
 };
 
-Stages parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
+Stages parse_stages(const ObjectReader& in, const char* key, TensorSlot use) {
   const json::Value* value = in.find(key);
   if (value == nullptr) return {};
   DiagnosticList& out = in.out();
@@ -43,7 +43,7 @@ Stages parse_stages(const ObjectReader& in, const char* key, TensorUse use) {
   for (size_t i = 0; i < items.size(); ++i)
     if (auto spec = parse_spec(items[i], text_of("{}/{}", where, i), use, out)) stages.push_back(*spec);
   if (stages.size() != items.size()) return {};
-  if (use != TensorUse::weight) return stages;
+  if (use != TensorSlot::weight) return stages;
   if (items.size() > 2)
     out.error("not-implemented", where, text_of("a list of {} stages; this version has two at most", items.size()),
               "give one spec, or two");
@@ -60,10 +60,10 @@ constexpr Keys kLayerKeys{kLayerRows, "QLayerConfig"};
 LayerConfig parse_layer(const json::Value& value, const std::string& where, DiagnosticList& out) {
   const ObjectReader in(value, where, kLayerKeys, out);
   LayerConfig layer;
-  layer.weight = parse_stages(in, "weight", TensorUse::weight);
-  layer.bias = parse_stages(in, "bias", TensorUse::bias);
-  layer.input_tensors = parse_stages(in, "input_tensors", TensorUse::input);
-  layer.output_tensors = parse_stages(in, "output_tensors", TensorUse::output);
+  layer.weight = parse_stages(in, "weight", TensorSlot::weight);
+  layer.bias = parse_stages(in, "bias", TensorSlot::bias);
+  layer.input_tensors = parse_stages(in, "input_tensors", TensorSlot::input);
+  layer.output_tensors = parse_stages(in, "output_tensors", TensorSlot::output);
   if (!layer.bias.empty())
     out.add({Severity::note, "bias-format", in.at("bias"),
              "fake-quantized files hold quantized biases; in all other formats they stay as they are", ""});

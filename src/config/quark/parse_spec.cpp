@@ -34,7 +34,7 @@ void SpecParser::unsupported(DiagnosticCode code, const char* key, const std::st
   if (!dtype_unsupported_) in_.error(code, key, message, hint);
 }
 
-std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorUse use,
+std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorSlot use,
                                            DiagnosticList& out) {
   const size_t errors_before = out.errors();
   const ObjectReader in(value, where, kSpecKeys, out);

@@ -19,10 +19,10 @@ Config parse_quark(const json::Value& value, const std::string& where, Diagnosti
 
 /// What a tensor spec is for. This version quantizes only weights; an unsupported spec for the other uses is reported
 /// as not applied and dropped, not rejected.
-enum class TensorUse : uint8_t { weight, bias, input, output };
+enum class TensorSlot : uint8_t { weight, bias, input, output };
 
-/// One tensor spec with every default filled in. Nullopt after an error, or if it is unsupported (see TensorUse).
-std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorUse use,
+/// One tensor spec with every default filled in. Nullopt after an error, or if it is unsupported (see TensorSlot).
+std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorSlot use,
                                            DiagnosticList& out);
 
 /// The keys of a config and of everything inside it.

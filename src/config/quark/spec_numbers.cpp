@@ -83,7 +83,7 @@ class Members {
 
 constexpr Keys kGrid{kGridRows, "Grid"}, kOptions{kOptionRows, "ObserverOptions"};
 
-json::Value to_json(const GridRule& grid) {
+json::Value to_json(const RoundingGrid& grid) {
   json::Value out;
   out.set("divisor", word_at(kDivisors, static_cast<size_t>(grid.divisor)));
   out.set("threshold_rounding", word_at(kThresholdRoundings, static_cast<size_t>(grid.threshold_rounding)));
@@ -119,9 +119,9 @@ json::Value to_json(const ObserverOptions& options) {
   return out;
 }
 
-GridRule read_grid(const json::Value& value, const std::string& where, DiagnosticList& out) {
+RoundingGrid read_grid(const json::Value& value, const std::string& where, DiagnosticList& out) {
   Members in(value, where, kGrid, out);
-  GridRule grid;
+  RoundingGrid grid;
   in.read(grid.divisor);
   in.read(grid.threshold_rounding);
   in.read(grid.zero_point_order);

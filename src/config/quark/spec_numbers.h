@@ -15,11 +15,11 @@ namespace wasmquant::config {
 extern const Keys kGrid, kOptions;
 
 /// The object of a tensor spec's `grid` or `observer_options`.
-json::Value to_json(const GridRule& grid);
+json::Value to_json(const RoundingGrid& grid);
 json::Value to_json(const ObserverOptions& options);
 
 /// Missing keys get Quark's numbers. Errors become diagnostics; the result can be used even then.
-GridRule read_grid(const json::Value& value, const std::string& where, DiagnosticList& out);
+RoundingGrid read_grid(const json::Value& value, const std::string& where, DiagnosticList& out);
 /// Like read_grid, for `observer_options`.
 ObserverOptions read_observer_options(const json::Value& value, const std::string& where, DiagnosticList& out);
 

@@ -42,7 +42,7 @@ inline constexpr Key kSpecKeys[] = {
 /// Parses one tensor spec.
 class SpecParser {
  public:
-  SpecParser(const ObjectReader& in, TensorUse use) : in_(in), use_(use) {}
+  SpecParser(const ObjectReader& in, TensorSlot use) : in_(in), use_(use) {}
 
   std::optional<QuantizationSpec> parse();
 
@@ -76,7 +76,7 @@ class SpecParser {
   void read_without_effect();
 
   const ObjectReader& in_;
-  TensorUse use_;
+  TensorSlot use_;
   QuantizationSpec spec_;
   bool dtype_known_ = false;
   bool is_mx_ = false;              // dtype mx: spec_.dtype is its element

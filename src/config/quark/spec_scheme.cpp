@@ -135,10 +135,9 @@ void SpecParser::read_qscheme() {
 void SpecParser::choose_observer(const ObserverInfo* named) {
   const DtypeInfo& dtype = info_of(spec_.dtype);
   if (named == nullptr) {
-    // Quark observes float groups as blocks, with the same result.
-    spec_.observer = min_max_observer_for(spec_.qscheme);
-    if (spec_.qscheme == QScheme::per_group && (is_mx_ || !dtype.is_integer))
-      spec_.observer = spec_.dtype == Dtype::bfp16 ? ObserverId::PerBlockBFPObserver : ObserverId::PerBlockMXObserver;
+    const bool is_bfp = spec_.qscheme == QScheme::per_group && spec_.dtype == Dtype::bfp16;
+    spec_.observer =
+        is_bfp ? ObserverId::PerBlockBFPObserver : default_observer_for(spec_.qscheme, dtype.is_integer && !is_mx_);
     return;
   }
   // LSQ and HQQ name methods, regardless of the qscheme.
@@ -182,7 +181,7 @@ void SpecParser::read_axis_and_group() {
     case QScheme::per_channel:
       if (axis != nullptr) {
         spec_.ch_axis = axis->as_integer();
-      } else if (use_ != TensorUse::weight && in_.find("ch_axis") == nullptr) {
+      } else if (use_ != TensorSlot::weight && in_.find("ch_axis") == nullptr) {
         in_.out().error("key-missing", in_.where(), "per_channel activations and biases need a ch_axis");
       }
       return;

@@ -63,9 +63,9 @@ void SpecParser::read_scale_sign() {
   if (spec_.scale_sign == ScaleSign::positive || !holds_) return;
   const DtypeInfo& dtype = info_of(spec_.dtype);
   const ObserverInfo& observer = info_of(spec_.observer);
-  const GridRule& grid = spec_.grid;
+  const RoundingGrid& grid = spec_.grid;
   constexpr int kMostBits = 8;
-  if (use_ != TensorUse::weight)
+  if (use_ != TensorSlot::weight)
     in_.error("value-invalid", "scale_sign", "only weights have signed scales", "set scale_sign to positive");
   else if (!dtype.is_integer || !dtype.is_signed || dtype.bits > kMostBits || !spec_.symmetric || is_mx_)
     in_.error("value-invalid", "scale_sign", "signed scales are for symmetric signed integers of 2 to 8 bits",
@@ -90,7 +90,7 @@ void SpecParser::read_scale_refit() {
   const DtypeInfo& dtype = info_of(spec_.dtype);
   const ObserverMethod method = info_of(spec_.observer).method;
   constexpr int kMostBits = 8;
-  if (use_ != TensorUse::weight)
+  if (use_ != TensorSlot::weight)
     in_.error("value-invalid", "scale_refit", "only scales of weights are refit", "set scale_refit to false");
   else if (!dtype.is_integer || dtype.bits > kMostBits || is_mx_ || spec_.zero_point_type == ZeroPointType::float32)
     in_.error("value-invalid", "scale_refit", "scales are refit for integers of 2 to 8 bits with whole zero points",
@@ -127,12 +127,12 @@ void SpecParser::read_numbers() {
 void SpecParser::read_dynamic() {
   const json::Value* dynamic = in_.find("is_dynamic");
   const bool is_dynamic = dynamic != nullptr && dynamic->as_bool();
-  if (is_dynamic && use_ == TensorUse::weight) {
+  if (is_dynamic && use_ == TensorSlot::weight) {
     ignored("is_dynamic", "weights are quantized once, with scales that are stored");
     return;
   }
   spec_.is_dynamic = is_dynamic;
-  const bool activation = use_ == TensorUse::input || use_ == TensorUse::output;
+  const bool activation = use_ == TensorSlot::input || use_ == TensorSlot::output;
   const bool has_scales = !is_mx_ && !info_of(spec_.dtype).is_block();  // blocks find their exponents at run time
   if (activation && !is_dynamic && has_scales && known_scheme_ && spec_.qscheme == QScheme::per_group)
     in_.error("value-invalid", "is_dynamic", "per_group activations must be dynamic", "set is_dynamic to true");

@@ -80,5 +80,9 @@ constexpr ObserverId min_max_observer_for(QScheme qscheme) {
     if (row.qscheme == qscheme) return row.id;
   return ObserverId::PlaceholderObserver;
 }
+/// What observes ranges of a dtype where a spec names no observer. Quark observes groups of floats as blocks, with the same result.
+constexpr ObserverId default_observer_for(QScheme qscheme, bool is_integer) {
+  return qscheme == QScheme::per_group && !is_integer ? ObserverId::PerBlockMXObserver : min_max_observer_for(qscheme);
+}
 
 }  // namespace wasmquant

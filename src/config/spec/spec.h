@@ -55,7 +55,7 @@ enum class ZeroPointOrder : uint8_t { by_path, before_rounding, after_rounding }
 
 /// Numeric differences between tools that use the same words ("8 bits, symmetric, min-max"); the defaults are AMD
 /// Quark's. (config/dialects/dialect_grids.h has the others.) Floors are float32 numbers.
-struct GridRule {
+struct RoundingGrid {
   ScaleDivisor divisor = ScaleDivisor::half_range;
   ThresholdRounding threshold_rounding = ThresholdRounding::none;
   ZeroPointOrder zero_point_order = ZeroPointOrder::by_path;
@@ -70,7 +70,7 @@ struct GridRule {
   float smallest_threshold = 0;
   float smallest_max = 0;  // upper end of a range that includes zero
 
-  friend bool operator==(const GridRule&, const GridRule&) = default;
+  friend bool operator==(const RoundingGrid&, const RoundingGrid&) = default;
 };
 
 /// How one tensor is quantized, with every choice made. bfloat16 and float16 use only `dtype` (plain casts).
@@ -93,7 +93,7 @@ struct QuantizationSpec {
 
   uint8_t exponent_bits = 0, mantissa_bits = 0;  // only dtype minifloat: 1..7 and 0..10
   bool is_scale_quant = false;  // second stage of two: quantizes the scales of the first, not its codes
-  GridRule grid;
+  RoundingGrid grid;
   ObserverOptions observer_options;
 
   friend bool operator==(const QuantizationSpec&, const QuantizationSpec&) = default;

@@ -39,8 +39,9 @@ class HeaderWriter {
   /// `bytes`: about those that the tensors' text will take (entry_bytes). `metadata` defaults to `format: "pt"`. Errors:
   /// file-invalid.
   static Result<HeaderWriter> begin(const List<std::pair<std::string, std::string>>& metadata, size_t bytes = 0);
-  /// At most the bytes of a tensor in the header.
-  static constexpr size_t entry_bytes(size_t name_bytes, size_t rank) noexcept { return name_bytes + 80 + 8 * rank; }
+  /// About the bytes of a tensor in the header, and no fewer if its name needs no escapes. `data_bytes`: of all tensors,
+  /// which bounds the offsets.
+  static size_t entry_bytes(size_t name_bytes, std::span<const uint64_t> shape, uint64_t data_bytes) noexcept;
 
   /// Adds the next tensor, whose data follow those of the last. Errors: file-invalid.
   Status add(std::string_view name, StorageDtype dtype, std::span<const uint64_t> shape);

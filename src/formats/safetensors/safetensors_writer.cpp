@@ -50,6 +50,18 @@ void append_list(std::string& out, std::span<const uint64_t> numbers) {
 
 }  // namespace
 
+size_t HeaderWriter::entry_bytes(size_t name_bytes, std::span<const uint64_t> shape, uint64_t data_bytes) noexcept {
+  const auto digits = [](uint64_t number) {
+    size_t count = 1;
+    while (number >= 10) number /= 10, ++count;
+    return count;
+  };
+  // ,"":{"dtype":"F8_E8M0","shape":[],"data_offsets":[,]}
+  size_t bytes = 53 + name_bytes + 2 * digits(data_bytes);
+  for (const uint64_t dimension : shape) bytes += digits(dimension) + 1;
+  return bytes;
+}
+
 Result<HeaderWriter> HeaderWriter::begin(const List<std::pair<std::string, std::string>>& metadata, size_t bytes) {
   HeaderWriter writer;
   // At once: with many tensors, doubling would waste half as much again.
@@ -107,7 +119,7 @@ Result<Header> HeaderWriter::finish() {
 
 Result<Header> write_header(const List<Entry>& entries, const List<std::pair<std::string, std::string>>& metadata) {
   size_t bytes = 0;
-  for (const Entry& entry : entries) bytes += HeaderWriter::entry_bytes(entry.name.size(), entry.shape.size());
+  for (const Entry& entry : entries) bytes += HeaderWriter::entry_bytes(entry.name.size(), entry.shape, kMaxDataBytes);
   TRY(writer, HeaderWriter::begin(metadata, bytes));
   for (const Entry& entry : entries) TRY_VOID(writer.add(entry.name, entry.dtype, entry.shape));
   return writer.finish();

@@ -17,7 +17,7 @@ json::Value named(std::string_view name) {
 }
 
 // Translates a Brevitas class; classes without a counterpart add nothing, and the config's diagnostics report them.
-void add_brevitas(const json::Value& value, const std::string& where, List<AskedAlgorithm>& out) {
+void add_brevitas(const json::Value& value, const std::string& where, List<RequestedAlgorithm>& out) {
   const std::string& name = value["name"].as_string();
   if (name == "Preprocess") {
     if (value["merge_batch_norm"].as_bool()) out.push_back({named(kMergeBatchNorm), where, true});
@@ -45,8 +45,8 @@ void add_brevitas(const json::Value& value, const std::string& where, List<Asked
 
 }  // namespace
 
-List<AskedAlgorithm> asked_algorithms(const Config& config) {
-  List<AskedAlgorithm> out;
+List<RequestedAlgorithm> requested_algorithms(const Config& config) {
+  List<RequestedAlgorithm> out;
   const bool is_brevitas = config.dialect == Dialect::brevitas;
   if (config.dialect != Dialect::quark && config.dialect != Dialect::gguf && !is_brevitas) return out;
   const auto add = [&](const json::Value& value, std::string where) {
@@ -100,11 +100,12 @@ GptqOptions gptq_options_of(const json::Value& algorithm, CalibrationMethod meth
   return options;
 }
 
-const AskedAlgorithm* find_group_chooser(const List<AskedAlgorithm>& algorithms, std::string_view layer) noexcept {
+const RequestedAlgorithm* find_group_chooser(const List<RequestedAlgorithm>& algorithms,
+                                             std::string_view layer) noexcept {
   bool is_of_block = false;
   for (const model::LinearLayer& linear : model::linear_layers())
     is_of_block |= layer.ends_with(linear.name) && layer.find("layers.") != std::string_view::npos;
-  for (const AskedAlgorithm& algorithm : algorithms) {
+  for (const RequestedAlgorithm& algorithm : algorithms) {
     const auto method = method_named(algorithm.value["name"].as_string());
     if (!is_of_block || !method || info_of(*method).kind != AlgorithmKind::rounds) continue;
     if (*method == CalibrationMethod::gpfq) continue;  // its scales are always those of the weight as it was
@@ -114,14 +115,14 @@ const AskedAlgorithm* find_group_chooser(const List<AskedAlgorithm>& algorithms,
   return nullptr;
 }
 
-const AskedAlgorithm* find_merge(const List<AskedAlgorithm>& algorithms) noexcept {
-  for (const AskedAlgorithm& algorithm : algorithms)
+const RequestedAlgorithm* find_merge(const List<RequestedAlgorithm>& algorithms) noexcept {
+  for (const RequestedAlgorithm& algorithm : algorithms)
     if (algorithm.value["name"].as_string() == kMergeBatchNorm) return &algorithm;
   return nullptr;
 }
 
-const AskedAlgorithm* find_online_rotation(const List<AskedAlgorithm>& algorithms) noexcept {
-  for (const AskedAlgorithm& algorithm : algorithms) {
+const RequestedAlgorithm* find_online_rotation(const List<RequestedAlgorithm>& algorithms) noexcept {
+  for (const RequestedAlgorithm& algorithm : algorithms) {
     const std::string& name = algorithm.value["name"].as_string();
     const json::Value& r4 = algorithm.value["r4"];
     // This name means all rotations unless one is switched off.

@@ -18,13 +18,13 @@
 namespace wasmquant {
 
 /// One entry of a config's lists, in Quark's words.
-struct AskedAlgorithm {
+struct RequestedAlgorithm {
   json::Value value;        // {"name": as in tables/algorithms.def, options}
   std::string where;        // JSON pointer of the entry
   bool is_implied = false;  // part of Preprocess: finding nothing to change is not an error
 };
 
-List<AskedAlgorithm> asked_algorithms(const Config& config);
+List<RequestedAlgorithm> requested_algorithms(const Config& config);
 
 /// The method that a row of algorithms.def calls `name`; none for a name that is unknown or needs no calibration.
 std::optional<CalibrationMethod> method_named(std::string_view name) noexcept;
@@ -40,11 +40,12 @@ std::string names_before_rounding();
 GptqOptions gptq_options_of(const json::Value& algorithm, CalibrationMethod method);
 /// The algorithm that chooses which columns of the layer share a scale, because desc_act is on and static_groups off;
 /// null if there is none.
-const AskedAlgorithm* find_group_chooser(const List<AskedAlgorithm>& algorithms, std::string_view layer) noexcept;
+const RequestedAlgorithm* find_group_chooser(const List<RequestedAlgorithm>& algorithms,
+                                             std::string_view layer) noexcept;
 
 inline constexpr std::string_view kMergeBatchNorm = "merge_batch_norm";
-const AskedAlgorithm* find_merge(const List<AskedAlgorithm>& algorithms) noexcept;
+const RequestedAlgorithm* find_merge(const List<RequestedAlgorithm>& algorithms) noexcept;
 /// The rotation whose R4 the runtime must complete, or null.
-const AskedAlgorithm* find_online_rotation(const List<AskedAlgorithm>& algorithms) noexcept;
+const RequestedAlgorithm* find_online_rotation(const List<RequestedAlgorithm>& algorithms) noexcept;
 
 }  // namespace wasmquant

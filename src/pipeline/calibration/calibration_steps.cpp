@@ -178,7 +178,7 @@ const char* producer_of(LinearInput input, const model::Architecture& architectu
 
 List<CalibratedAlgorithm> calibrated_algorithms(const Config& config) {
   List<CalibratedAlgorithm> out;
-  for (const AskedAlgorithm& item : asked_algorithms(config)) {
+  for (const RequestedAlgorithm& item : requested_algorithms(config)) {
     const std::string& name = item.value["name"].as_string();
     const auto method = method_named(name);
     if (!method) continue;
@@ -195,7 +195,7 @@ List<CalibratedAlgorithm> calibrated_algorithms(const Config& config) {
 
 Result<List<CalibrationStep>> calibration_steps(const Config& config, const model::Architecture& architecture) {
   List<CalibrationStep> steps;
-  for (AskedAlgorithm& item : asked_algorithms(config)) {
+  for (RequestedAlgorithm& item : requested_algorithms(config)) {
     const json::Value& value = item.value;
     const auto method = method_named(value["name"].as_string());
     if (!method) continue;

@@ -54,7 +54,7 @@ struct CalibratedAlgorithm {
   bool changes_inputs = false;  // replaces the inputs of linear layers by another function of the same value
   bool rotates_stream = false;  // also changes embedding, final norm and head
   bool needs_reference = false;
-  bool is_implied = false;  // AskedAlgorithm::is_implied
+  bool is_implied = false;  // RequestedAlgorithm::is_implied
 };
 
 /// The algorithms that process a model block by block, in order.

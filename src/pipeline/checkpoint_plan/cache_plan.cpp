@@ -30,17 +30,17 @@ CachePlan::CachePlan(const ModelIndex& model, const Config& config, const Checkp
       options_(options),
       source_(source_cache(model)),
       where_(source_.scales == 0 && format.text().needs_config_block ? cache_request_of(config) : std::string()),
-      asked_(config.cache.empty() ? common_outputs(config) : config.cache) {}
+      requested_(config.cache.empty() ? common_outputs(config) : config.cache) {}
 
 bool CachePlan::is_of_outputs() const noexcept { return format_.cache_storage() == CacheStorage::outputs; }
 
 bool CachePlan::shares_scales() const noexcept {
-  return is_asked() && is_of_outputs() && !config_.kv_cache_group.empty() && asked_.size() == 1 &&
-         asked_.front().symmetric && asked_.front().qscheme == QScheme::per_tensor;
+  return is_requested() && is_of_outputs() && !config_.kv_cache_group.empty() && requested_.size() == 1 &&
+         requested_.front().symmetric && requested_.front().qscheme == QScheme::per_tensor;
 }
 
 Status CachePlan::check() const {
-  if (!is_asked()) return {};
+  if (!is_requested()) return {};
   const auto refuse = [&](std::string_view why) {
     return error_at(ErrorCode::format_unsupported, where_,
                     "asks for a quantized key-value cache, {}. Remove the key (runtimes can also scale the cache by 1: "
@@ -59,9 +59,9 @@ Status CachePlan::check() const {
           ErrorCode::format_unsupported, text_of("{}/kv_cache_post_rope", config_.where),
           "files of quark hold scales of the outputs of k_proj, which are keys before RoPE; set it to false, "
           "or write compressed-tensors");
-    if (asked_.empty() || !are_static(asked_))
+    if (requested_.empty() || !are_static(requested_))
       return refuse("and files of quark hold one static spec for the outputs of all its layers");
-  } else if (format_.cache_scheme(asked_).is_null()) {
+  } else if (format_.cache_scheme(requested_).is_null()) {
     return refuse(
         text_of("and {} stores one static scale of fp8_e4m3 per tensor for keys, and one for values", format_.name()));
   }
@@ -69,7 +69,7 @@ Status CachePlan::check() const {
   return {};
 }
 
-void CachePlan::add(PlannedTensor& planned, LayerOutcome& outcome, bool is_cached, List<ActivationRequest>& requests) {
+void CachePlan::add(PlannedTensor& planned, LayerPlan& outcome, bool is_cached, List<ActivationRequest>& requests) {
   const WeightDescription& weight = planned.weight;
   if (is_of_outputs()) {
     if (!is_cached) return;
@@ -87,7 +87,7 @@ void CachePlan::add(PlannedTensor& planned, LayerOutcome& outcome, bool is_cache
   request.layer = weight.layer.substr(0, weight.layer.size() - name.size() - 1);
   request.role = is_key ? ActivationRole::key : ActivationRole::value;
   request.features = weight.shape[weight.is_input_major ? 1 : 0];
-  auto storage = activation_storage(asked_, request.features);
+  auto storage = activation_storage(requested_, request.features);
   if (!storage || !format_.fit(weight, *storage)) return;
   ++found_;
   request.spec = storage->spec;
@@ -99,7 +99,7 @@ void CachePlan::add(PlannedTensor& planned, LayerOutcome& outcome, bool is_cache
 }
 
 Status CachePlan::check_found() const {
-  if (!is_asked()) return {};
+  if (!is_requested()) return {};
   if (!left_.empty())
     return error_at(
         ErrorCode::format_unsupported, where_,
@@ -117,7 +117,7 @@ bool CachePlan::keeps_scheme() const noexcept {
 }
 
 std::optional<Diagnostic> CachePlan::remark() const {
-  if (is_asked())
+  if (is_requested())
     return Diagnostic(
         Severity::note, "cache-scales", where_,
         is_of_outputs()
@@ -143,11 +143,11 @@ std::optional<Diagnostic> CachePlan::remark() const {
 
 void CachePlan::describe(json::Value& block) const {
   if (block.is_null()) return;
-  if (keeps_scheme() && !is_asked())
+  if (keeps_scheme() && !is_requested())
     for (const auto& [key, value] : source_.scheme.members()) block.set(std::string(key), json::Value(value));
-  if (!is_asked()) return;
+  if (!is_requested()) return;
   if (!is_of_outputs()) {
-    block.set("kv_cache_scheme", format_.cache_scheme(asked_));
+    block.set("kv_cache_scheme", format_.cache_scheme(requested_));
     return;
   }
   json::Array group;

@@ -54,7 +54,7 @@ class CheckpointPlanner final : public OutputPlanner {
         resolver_(config, &exclusions_),
         cache_(model, config, format, options) {}
 
-  const List<LayerOutcome>& outcomes() const noexcept { return outcomes_; }
+  const List<LayerPlan>& outcomes() const noexcept { return outcomes_; }
   /// Whether rows need smaller groups than `common_group` in a format with one group size: plan again with this one.
   int64_t smaller_group() const noexcept { return smaller_group_; }
 
@@ -65,6 +65,7 @@ class CheckpointPlanner final : public OutputPlanner {
   void add_tensors() override {
     const List<ModelTensor>& tensors = model_.tensors();
     plan_.tensors.reserve(tensors.size() + 1);
+    outcomes_.reserve(tensors.size() + 1);
     for (uint32_t i = 0; i < tensors.size(); ++i) add_tensor(i, tensors[i]);
     const auto head = untied_head(model_, config_);
     if (!head) return;
@@ -116,7 +117,7 @@ class CheckpointPlanner final : public OutputPlanner {
     else if (tensor.quantized || tensor.pitch != 0 || tensor.is_input_major || needs_bfloat16(tensor))
       TRY_VOID(keep_values(tensor, planned));
     else
-      keep_bytes(planned);
+      copies_source(planned);
     if (task.quantized || (!task.is_copy && small_float_of(stored.dtype))) requantized_.add(stored.name);
     const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
     if (is_layer && is_quantizable_type(planned.weight.layer_type)) add_outcome(planned);
@@ -126,7 +127,7 @@ class CheckpointPlanner final : public OutputPlanner {
   Status describe_groups(PlannedTensor& planned, const Stages& stages) {
     WeightDescription& weight = planned.weight;
     if (stages.size() != 1 || stages.front().qscheme != QScheme::per_group || weight.layer_type != "Linear") return {};
-    const AskedAlgorithm* const chooser = find_group_chooser(asked_, weight.layer);
+    const RequestedAlgorithm* const chooser = find_group_chooser(requested_, weight.layer);
     if (chooser == nullptr) return {};
     weight.is_reordered = true;
     if (format_.holds_group_index()) {
@@ -360,12 +361,12 @@ class CheckpointPlanner final : public OutputPlanner {
 
   void add_outcome(PlannedTensor& planned) {
     const WeightDescription& weight = planned.weight;
-    LayerOutcome outcome{weight.layer, weight.layer_type, {}, {}, {}, families::loader_name(family_, weight.layer)};
+    LayerPlan outcome{weight.layer, weight.layer_type, {}, {}, {}, families::loader_name(family_, weight.layer)};
     if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
     outcome.is_unpacked = weight.is_unpacked;
     outcome.is_reordered = weight.is_reordered;
     const Rule rule = planned.reason->rule;
-    outcome.is_asked = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
+    outcome.is_requested = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
     if (weight.shape.size() == 2) outcome.rows = weight.shape[0], outcome.columns = weight.shape[1];
     if (!planned.task.is_copy && !planned.is_left) {
       outcome.weight = planned.task.layout->all_stages();
@@ -376,12 +377,12 @@ class CheckpointPlanner final : public OutputPlanner {
       const bool has_activations = !config.input_tensors.empty() || !config.output_tensors.empty();
       if (config.weight.empty() && has_activations) activations_alone_.add(weight.layer);
     }
-    if (cache_.is_asked()) cache_.add(planned, outcome, resolver_.is_cached(weight.layer), plan_.requests);
+    if (cache_.is_requested()) cache_.add(planned, outcome, resolver_.is_cached(weight.layer), plan_.requests);
     outcomes_.push_back(std::move(outcome));
   }
 
   // Warns only for configs that ask for it explicitly; presets must load.
-  void check_loader(const PlannedTensor& planned, const LayerOutcome& layer) {
+  void check_loader(const PlannedTensor& planned, const LayerPlan& layer) {
     if (unloadable_ || !format_.packs_weight_tensor(layer) || !families::needs_plain_weight(family_, layer.layer))
       return;
     unloadable_ = true;
@@ -396,7 +397,7 @@ class CheckpointPlanner final : public OutputPlanner {
       warn("loader-limit", layer.layer, message, kHint);
   }
 
-  void add_activations(PlannedTensor& planned, LayerOutcome& outcome) {
+  void add_activations(PlannedTensor& planned, LayerPlan& outcome) {
     LayerConfig config = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
     if (cache_.moves_outputs() && resolver_.is_cached(planned.weight.layer)) config.output_tensors = Stages();
     const OmittedActivations made = plan_activations(planned, outcome, config, format_, options_, plan_.requests);
@@ -475,7 +476,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
   // Algorithms may change weights that stay floats; a quantized source may be decoded.
   bool does_nothing() const override {
-    if (plan_.quantized_count != 0 || !asked_.empty() || !plan_.config_changes.is_null()) return false;
+    if (plan_.quantized_count != 0 || !requested_.empty() || !plan_.config_changes.is_null()) return false;
     for (const PlannedTensor& planned : plan_.tensors)
       if (planned.is_left) return false;
     return true;
@@ -504,10 +505,10 @@ class CheckpointPlanner final : public OutputPlanner {
 
   // The runtime must apply the other half of R4.
   void report_online_rotation() {
-    const AskedAlgorithm* const rotation = find_online_rotation(asked_);
+    const RequestedAlgorithm* const rotation = find_online_rotation(requested_);
     if (rotation == nullptr) return;
     const std::string where = text_of("{}/r4", rotation->where);
-    if (!format_.holds_online_rotation())
+    if (!format_.can_declare_online_rotation())
       return fail(error_at(ErrorCode::format_unsupported, where,
                            "the runtime has to rotate the input of down_proj, and {} cannot say so; write quark or "
                            "fake-quantized, or set it to false",
@@ -533,11 +534,11 @@ class CheckpointPlanner final : public OutputPlanner {
     if (cache_.shares_scales()) share_cache_scales(plan_.tensors, config_.kv_cache_group);
     TRY_VOID(lay_out_files(plan_, model_, options_.version));
     bool is_any = false;
-    for (const LayerOutcome& layer : outcomes_) is_any |= !layer.weight->empty();
+    for (const LayerPlan& layer : outcomes_) is_any |= !layer.weight->empty();
     if (!is_any) return {};
     plan_.quantization_config = format_.quantization_config(config_, outcomes_, family_);
     cache_.describe(plan_.quantization_config);
-    const AskedAlgorithm* const rotation = find_online_rotation(asked_);
+    const RequestedAlgorithm* const rotation = find_online_rotation(requested_);
     if (rotation == nullptr || plan_.quantization_config.is_null()) return {};
     json::Array algorithms;
     algorithms.push_back(rotation->value);
@@ -555,7 +556,7 @@ class CheckpointPlanner final : public OutputPlanner {
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
   CachePlan cache_;
-  List<LayerOutcome> outcomes_;
+  List<LayerPlan> outcomes_;
   bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   int64_t smaller_group_ = 0;
   CountWithExample static_left_out_, input_groups_left_out_, activations_alone_, widened_, omitted_with_others_,
@@ -602,9 +603,9 @@ Result<Experts> choose_experts(const ModelIndex& model, const families::ModelFam
 }
 
 // Whether a rule of the config names an expert.
-bool is_expert_asked(const List<LayerOutcome>& layers) {
-  return std::any_of(layers.begin(), layers.end(), [](const LayerOutcome& layer) {
-    return layer.is_asked && families::is_single_expert(layer.layer);
+bool is_expert_requested(const List<LayerPlan>& layers) {
+  return std::any_of(layers.begin(), layers.end(), [](const LayerPlan& layer) {
+    return layer.is_requested && families::is_single_expert(layer.layer);
   });
 }
 
@@ -641,7 +642,7 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
         plan && plan->quantized_count != 0 ? format.loader_limit(planner.outcomes(), family) : std::nullopt;
     const bool is_preset = config.default_exclusions, is_included = options.experts == ExpertChoice::include;
     if (limit && limit->is_of_experts && is_preset && !is_included && experts.left.empty() &&
-        !is_expert_asked(planner.outcomes())) {
+        !is_expert_requested(planner.outcomes())) {
       experts.leave(limit->reason);
       split.reset();
       diagnostics.resize(remarks);

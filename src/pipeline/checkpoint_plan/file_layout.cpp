@@ -75,11 +75,13 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTen
   }
 
   size_t text_bytes = known.size();  // they follow the header
+  uint64_t data_bytes = 0;
+  for (const PlacedComponent& slot : slots) data_bytes += slot.described().bytes;
   for (const PlacedComponent& slot : slots) {
     const Component& component = slot.described();
     const size_t layer_bytes = component.follows_layer ? slot.tensor->weight.layer.size() : 0;
     text_bytes +=
-        safetensors::HeaderWriter::entry_bytes(layer_bytes + component.name_part.size(), component.shape.size());
+        safetensors::HeaderWriter::entry_bytes(layer_bytes + component.name_part.size(), component.shape, data_bytes);
   }
   TRY(writer, safetensors::HeaderWriter::begin(metadata, text_bytes));
   for (const PlacedComponent& slot : slots) {

@@ -14,7 +14,7 @@ namespace {
 
 class StaticActivationPlanner {
  public:
-  StaticActivationPlanner(PlannedTensor& planned, LayerOutcome& outcome, const CheckpointFormat& format,
+  StaticActivationPlanner(PlannedTensor& planned, LayerPlan& outcome, const CheckpointFormat& format,
                           const PlanOptions& options, List<ActivationRequest>& requests)
       : planned_(planned), outcome_(outcome), format_(format), options_(options), requests_(requests) {
     const WeightDescription& weight = planned.weight;
@@ -40,7 +40,7 @@ class StaticActivationPlanner {
       out_.errors.push_back(error_at(ErrorCode::not_implemented, planned_.task.name,
                                      "\"weighted\" is for linear layers; exclude this one"));
     if (is_input && !are_static(stages)) {
-      const bool fits = stages.empty() || format_.holds_inputs(stages);
+      const bool fits = stages.empty() || format_.stores_input_scales(stages);
       const bool are_divided = stages.empty() || divides(stages.front(), request.features);
       if (fits && are_divided) outcome_.inputs = stages;
       out_.inputs_left_out |= !fits;
@@ -85,7 +85,7 @@ class StaticActivationPlanner {
   }
 
   PlannedTensor& planned_;
-  LayerOutcome& outcome_;
+  LayerPlan& outcome_;
   const CheckpointFormat& format_;
   const PlanOptions& options_;
   List<ActivationRequest>& requests_;
@@ -154,10 +154,11 @@ void share_cache_scales(List<PlannedTensor>& tensors, const List<std::string>& p
 
 bool quantizes_inputs(const Stages& inputs, const CheckpointFormat& format, const PlanOptions& options) {
   if (inputs.empty()) return false;
-  return are_static(inputs) ? options.calibrates && format.holds_activation_scales() : format.holds_inputs(inputs);
+  return are_static(inputs) ? options.calibrates && format.holds_activation_scales()
+                            : format.stores_input_scales(inputs);
 }
 
-OmittedActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
+OmittedActivations plan_activations(PlannedTensor& planned, LayerPlan& outcome, const LayerConfig& config,
                                     const CheckpointFormat& format, const PlanOptions& options,
                                     List<ActivationRequest>& requests) {
   return StaticActivationPlanner(planned, outcome, format, options, requests).run(config);

@@ -22,7 +22,7 @@ bool quantizes_inputs(const Stages& inputs, const CheckpointFormat& format, cons
 /// `planned`: a quantized weight of the layer, with its layout; `config`: the layer's. Sets inputs and outputs of
 /// `outcome`, activations and importance of `planned`, and adds to the plan's `requests`. Errors: not-implemented
 /// (importance of a layer that is not linear), format-unsupported (static scales the format cannot store).
-OmittedActivations plan_activations(PlannedTensor& planned, LayerOutcome& outcome, const LayerConfig& config,
+OmittedActivations plan_activations(PlannedTensor& planned, LayerPlan& outcome, const LayerConfig& config,
                                     const CheckpointFormat& format, const PlanOptions& options,
                                     List<ActivationRequest>& requests);
 

@@ -13,13 +13,13 @@ namespace wasmquant {
 namespace {
 
 // Experts and quantized parameters are weights under any name.
-bool is_weight(const OriginalTensor& tensor) {
+bool is_weight(const DecodedTensor& tensor) {
   return tensor.plain == nullptr || tensor.weight.layer_type == kExperts ||
          layer_name_of(tensor.name).role == TensorRole::weight;
 }
 
 // Locates a matrix that split_experts() took from a stacked tensor.
-void set_part(const OriginalTensor& tensor, TensorTask& task) {
+void set_part(const DecodedTensor& tensor, TensorTask& task) {
   if (tensor.plain == nullptr || !tensor.plain->is_part) return;
   task.source_pitch = tensor.plain->pitch;
   if (!tensor.plain->is_input_major) return;
@@ -41,7 +41,7 @@ Result<std::unique_ptr<ModelIndex>> open_counterpart(const ModelIndex& model, st
   TRY(family, families::ModelFamily::read(config));
   std::unique_ptr<ModelIndex> split = split_experts(model, family);
   if (split == nullptr) return split;
-  for (const OriginalTensor& tensor : other_reader.originals(other))
+  for (const DecodedTensor& tensor : other_reader.originals(other))
     if (model.find(tensor.name) == nullptr && split->find(tensor.name) != nullptr) return split;
   return std::unique_ptr<ModelIndex>();
 }
@@ -64,13 +64,13 @@ class NameComparer {
     const List<uint32_t> by_name = sorted_by_name(right_tensors_.size(), name_of);
     List<uint8_t> is_paired(right_tensors_.size());
     for (size_t i = 0; i < left_tensors_.size(); ++i) {
-      const OriginalTensor& tensor = left_tensors_[i];
+      const DecodedTensor& tensor = left_tensors_[i];
       if (tensor.plain != nullptr && (!is_quantizable(tensor.plain->stored.dtype, tensor.plain->stored.shape) ||
                                       tensor.plain->stored.begin == tensor.plain->stored.end))
         continue;
       const Counterpart counterpart = converts ? counterpart_of(i, tensor.name) : Counterpart{tensor.name, {}};
       const size_t place = place_of(counterpart.name, by_name, name_of);
-      const OriginalTensor* other = nullptr;
+      const DecodedTensor* other = nullptr;
       if (place < by_name.size() && right_tensors_[by_name[place]].name == counterpart.name) {
         other = &right_tensors_[by_name[place]];
         is_paired[by_name[place]] = 1;
@@ -90,21 +90,21 @@ class NameComparer {
   // A tensor's counterpart on the other side; the change applies to the folder.
   struct Counterpart {
     std::string name;
-    ValueChange change;
+    ValueTransform change;
   };
   struct Converted {
     uint32_t source;  // index of the folder's tensor
     std::string folder, gguf;
-    ValueChange change;
+    ValueTransform change;
   };
 
   static Error missing(const char* message) { return Error{ErrorCode::tensor_missing, "", message}; }
 
   Status convert() {
     const ModelIndex& folder = left_.format().has_ggml_names ? right_ : left_;
-    const List<OriginalTensor>& originals = left_.format().has_ggml_names ? right_tensors_ : left_tensors_;
+    const List<DecodedTensor>& originals = left_.format().has_ggml_names ? right_tensors_ : left_tensors_;
     std::vector<conversion::SourceTensor> sources;
-    for (const OriginalTensor& original : originals) sources.push_back({original.name, original.weight.shape});
+    for (const DecodedTensor& original : originals) sources.push_back({original.name, original.weight.shape});
     DiagnosticList remarks;
     TRY(converted, conversion::convert(model_files(folder, ""), sources, remarks));
     for (const conversion::ConvertedTensor& tensor : converted.tensors)
@@ -121,7 +121,7 @@ class NameComparer {
     return {};
   }
 
-  Result<StoredPair> find(const OriginalTensor& tensor, const OriginalTensor* other, const ValueChange& change) const {
+  Result<StoredPair> find(const DecodedTensor& tensor, const DecodedTensor* other, const ValueTransform& change) const {
     if (other == nullptr) return missing("is not in the quantized model");
     WeightDescription weight = tensor.weight, right_weight = other->weight;
     if (weight.shape.empty()) weight.shape = right_weight.shape;
@@ -136,7 +136,7 @@ class NameComparer {
 
   // Words that codes fill only in part do not tell the shape; that of the other side does, if it fits.
   static Result<StoredWeight> find_counterpart(const StoredWeightReader& reader, const ModelIndex& model,
-                                               const OriginalTensor& tensor, const WeightDescription& weight,
+                                               const DecodedTensor& tensor, const WeightDescription& weight,
                                                const WeightDescription& counterpart) {
     if (tensor.plain == nullptr && counterpart.shape != weight.shape) {
       WeightDescription same = weight;
@@ -148,7 +148,7 @@ class NameComparer {
 
   const ModelIndex &left_, &right_;
   const StoredWeightReader &left_reader_, &right_reader_;
-  const List<OriginalTensor> left_tensors_, right_tensors_;
+  const List<DecodedTensor> left_tensors_, right_tensors_;
   List<Converted> converted_;
 };
 

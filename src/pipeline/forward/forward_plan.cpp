@@ -26,7 +26,7 @@ constexpr Prefix kPrefixes[] = {
 /// A tensor under the name in its file.
 struct StoredName {
   std::string name;
-  ValueChange change;  // to be reverted
+  ValueTransform change;  // to be reverted
 };
 
 class Planner {
@@ -95,11 +95,11 @@ class Planner {
     if (family_->interleaves_heads && (kind == TensorKind::query || kind == TensorKind::key))
       out.change.interleaved_rows = head_rows_;
     out.change.adds_one = family_->adds_one_to_norms && kind == TensorKind::norm;
-    out.change.reverts = out.change.any();
+    out.change.inverse = out.change.any();
     return out;
   }
 
-  static void set_change(TensorTask& task, const ValueChange& change) {
+  static void set_change(TensorTask& task, const ValueTransform& change) {
     task.change = change;
     if (change.interleaved_rows != 0)
       task.layout.edit([&](WeightLayout& layout) { layout.whole_lines = change.interleaved_rows; });

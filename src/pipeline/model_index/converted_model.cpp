@@ -18,8 +18,8 @@ conversion::ModelFiles model_files(const ModelIndex& model, std::string_view nam
   return files;
 }
 
-ValueChange change_of(const conversion::ConvertedTensor& tensor) noexcept {
-  ValueChange change;
+ValueTransform change_of(const conversion::ConvertedTensor& tensor) noexcept {
+  ValueTransform change;
   if (tensor.rearrangement == conversion::Rearrangement::interleave) change.interleaved_rows = tensor.head_rows;
   change.is_transposed = tensor.rearrangement == conversion::Rearrangement::transpose;
   change.adds_one = tensor.plus_one;

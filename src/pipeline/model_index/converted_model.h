@@ -14,7 +14,7 @@ namespace wasmquant {
 conversion::ModelFiles model_files(const ModelIndex& model, std::string_view name);
 
 /// The change that conversion applies to a tensor's values.
-ValueChange change_of(const conversion::ConvertedTensor& tensor) noexcept;
+ValueTransform change_of(const conversion::ConvertedTensor& tensor) noexcept;
 
 /// GGUF input keeps every key and tensor except split keys; Hugging Face input gets names, metadata and tokenizer
 /// converted. `name`: of the model, or "". Errors: format-unsupported without config.json; those of

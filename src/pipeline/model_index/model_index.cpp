@@ -159,6 +159,9 @@ Status ModelIndex::finish() {
                               "the index file does not mention this tensor", "it is kept, and the new index lists it"});
     }
   }
+  size_t count = 0;
+  for (const FileIndex& index : indexes_) count += index.tensors.size();
+  tensors_.reserve(count);
   for (uint32_t f = 0; f < files_.size(); ++f) {
     for (StoredTensor& stored : indexes_[f].tensors) {
       if (strips_prefixes_) stored.name = unwrapped_name(stored.name);

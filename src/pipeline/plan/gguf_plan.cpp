@@ -64,7 +64,7 @@ class GgufPlanner final : public OutputPlanner {
 
   // Block types derive their own scales and codes from the weights that algorithms produce.
   Status check_algorithms() const {
-    for (const AskedAlgorithm& algorithm : asked_) {
+    for (const RequestedAlgorithm& algorithm : requested_) {
       const std::string& name = algorithm.value["name"].as_string();
       const auto method = method_named(name);
       if (!method || !precedes_rounding(*method))
@@ -77,7 +77,7 @@ class GgufPlanner final : public OutputPlanner {
                         "{q} needs the model's folder, with config.json; this is a {} file", name,
                         model_.format().title);
     }
-    if (const AskedAlgorithm* online = find_online_rotation(asked_))
+    if (const RequestedAlgorithm* online = find_online_rotation(requested_))
       return error_at(ErrorCode::format_unsupported, text_of("{}/r4", online->where),
                       "the runtime has to rotate the input of down_proj, and llama.cpp does not; set it to false");
     return {};
@@ -190,7 +190,7 @@ class GgufPlanner final : public OutputPlanner {
           ErrorCode::not_implemented, source.name,
           "is stored transposed and quantized, which cannot be decoded here; start from the unquantized model");
     if (storage_dtype_of(type) == source.dtype && !task.change.any() && !task.quantized) {
-      keep_bytes(planned);
+      copies_source(planned);
     } else if (!is_quantizable(source.dtype, source.shape) || !info_of(type).can_quantize() ||
                (source.dtype == StorageDtype::F4 && task.change.is_transposed)) {
       return error_at(ErrorCode::format_unsupported, source.name,

@@ -27,7 +27,7 @@ class OnnxPlanner final : public OutputPlanner {
   OnnxPlanner(const ModelIndex& model, const Config& config, const OutputFormat& format, const PlanOptions& options,
               List<Diagnostic>& diagnostics)
       : OutputPlanner(format.name, model, config, options, diagnostics),
-        folding_(model.onnx().model(), model.onnx().weights(), find_merge(asked_) != nullptr),
+        folding_(model.onnx().model(), model.onnx().weights(), find_merge(requested_) != nullptr),
         onnx_(folding_.model()),
         resolver_(config),
         activations_(onnx_, options),
@@ -62,7 +62,7 @@ class OnnxPlanner final : public OutputPlanner {
     }
     folding_.apply(listed.tensor, planned);
     if (planned.onnx_form) return {};
-    keep_bytes(planned);
+    copies_source(planned);
     if (!folding_.is_needless(listed.tensor)) return {};
     planned.reason.edit(
         [&](Reason& reason) { reason.text = "belongs to a batch norm that is folded into the layer before it"; });
@@ -229,7 +229,7 @@ class OnnxPlanner final : public OutputPlanner {
   }
 
   void report_norms() {
-    const AskedAlgorithm* const merge = find_merge(asked_);
+    const RequestedAlgorithm* const merge = find_merge(requested_);
     if (merge == nullptr) return;
     const uint32_t all = conversion::count_norms(model_.onnx().model());
     const size_t folded = folding_.norms().size();

@@ -75,7 +75,11 @@ std::string cache_request_of(const Config& config) {
 
 OutputPlanner::OutputPlanner(std::string_view format, const ModelIndex& model, const Config& config,
                              const PlanOptions& options, List<Diagnostic>& diagnostics)
-    : model_(model), config_(config), options_(options), diagnostics_(diagnostics), asked_(asked_algorithms(config)) {
+    : model_(model),
+      config_(config),
+      options_(options),
+      diagnostics_(diagnostics),
+      requested_(requested_algorithms(config)) {
   plan_.format = format;
 }
 
@@ -129,7 +133,7 @@ PlannedTensor& OutputPlanner::begin(uint32_t index, const ModelTensor& tensor) {
   return planned;
 }
 
-void OutputPlanner::keep_bytes(PlannedTensor& planned) {
+void OutputPlanner::copies_source(PlannedTensor& planned) {
   TensorTask& task = planned.task;
   task.is_copy = true;
   WeightLayout layout;

@@ -55,7 +55,7 @@ class OutputPlanner {
   /// Adds a row with the source's facts. The reference is valid until the next call.
   PlannedTensor& begin(uint32_t index, const ModelTensor& tensor);
   /// Copies the tensor's bytes.
-  static void keep_bytes(PlannedTensor& planned);
+  static void copies_source(PlannedTensor& planned);
   /// Sets tiles and totals of a tensor with a layout, or records its failure (memory-budget: tiles are too large).
   void finish(PlannedTensor& planned, Status chosen);
 
@@ -84,7 +84,7 @@ class OutputPlanner {
   const Config& config_;
   const PlanOptions& options_;
   List<Diagnostic>& diagnostics_;
-  const List<AskedAlgorithm> asked_;
+  const List<RequestedAlgorithm> requested_;
   Plan plan_;
   CountWithExample requantized_;  // tensors with an already quantized source
   CountWithExample left_;         // tensors passed to leave()

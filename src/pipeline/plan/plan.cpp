@@ -13,8 +13,8 @@ namespace {
 
 // Weight files other than ONNX do not tell which layer follows a batch norm.
 Status refuse_norms(const Config& config) {
-  const List<AskedAlgorithm> asked = asked_algorithms(config);
-  const AskedAlgorithm* const merge = find_merge(asked);
+  const List<RequestedAlgorithm> asked = requested_algorithms(config);
+  const RequestedAlgorithm* const merge = find_merge(asked);
   if (merge == nullptr || merge->is_implied) return {};
   return error_at(ErrorCode::not_implemented, merge->where,
                   "batch norms are folded only in ONNX models; other files do not record the order of the layers. "

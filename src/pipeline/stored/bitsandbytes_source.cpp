@@ -43,15 +43,15 @@ std::vector<uint64_t> shape_in(const json::Value& state) {
 
 class BitsAndBytesSource final : public SourceFormat {
  public:
-  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
+  StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const override {
     const std::string_view name = tensor.stored.name;
     const auto [layer, part] = split_name(name);
-    if (part == "weight" && (state_of(model, layer) != nullptr || is_int8(model, layer))) return TensorUse::codes;
-    if (is_one_of(part, {"SCB", "weight_format"}) && is_int8(model, layer)) return TensorUse::part;
+    if (part == "weight" && (state_of(model, layer) != nullptr || is_int8(model, layer))) return StoredRole::codes;
+    if (is_one_of(part, {"SCB", "weight_format"}) && is_int8(model, layer)) return StoredRole::part;
     for (const std::string_view ending : kParts)
       if (name.ends_with(ending) && state_of(model, name.substr(0, name.size() - ending.size())) != nullptr)
-        return TensorUse::part;
-    return name.find(kState) != std::string_view::npos ? TensorUse::part : TensorUse::plain;
+        return StoredRole::part;
+    return name.find(kState) != std::string_view::npos ? StoredRole::part : StoredRole::plain;
   }
 
   List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const override {
@@ -92,16 +92,16 @@ class BitsAndBytesSource final : public SourceFormat {
     StoredWeight found;
     found.format = "bitsandbytes-4bit";
     found.weight = weight;
-    found.weight.stored.set("quant_type", said["quant_type"]);
-    found.weight.stored.set("blocksize", said["blocksize"]);
+    json::Value needed;
+    for (const char* key : {"quant_type", "blocksize"}) needed.set(key, said[key]);
     if (tensor_of(model, weight.layer, "weight.nested_absmax") != nullptr) {
       if (!said["nested_blocksize"].is_integer() || said["nested_blocksize"].as_integer() <= 0 ||
           !said["nested_offset"].is_number())
         return error_at(ErrorCode::file_invalid, state.stored.name,
                         "has no \"nested_blocksize\" and \"nested_offset\", which weight.nested_absmax needs");
-      found.weight.stored.set("nested_blocksize", said["nested_blocksize"]);
-      found.weight.stored.set("nested_offset", said["nested_offset"]);
+      for (const char* key : {"nested_blocksize", "nested_offset"}) needed.set(key, said[key]);
     }
+    found.weight.stored = std::move(needed);
     TRY(layout, checkpoint_format_named(found.format)->layout(found.weight, {QuantizationSpec{}}));
     found.task.name = text_of("{}.weight", weight.layer);
     for (const Component& component : layout.components) {

@@ -108,8 +108,8 @@ class CompressedTensorsSource final : public SourceFormat {
  public:
   explicit CompressedTensorsSource(Config config) : config_(std::move(config)) {}
 
-  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
-    if (split_name(tensor.stored.name).part == "weight_packed") return TensorUse::codes;
+  StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const override {
+    if (split_name(tensor.stored.name).part == "weight_packed") return StoredRole::codes;
     return use_in_scaled_weight(model, tensor);
   }
 

@@ -9,15 +9,15 @@ constexpr std::string_view kBlocks = "_blocks", kScales = "_scales";
 
 class GptOssSource final : public SourceFormat {
  public:
-  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
+  StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const override {
     const std::string_view name = tensor.stored.name;
     if (name.ends_with(kBlocks)) {
       const bool has_scales = model.find(text_of("{}{}", without(name, kBlocks), kScales)) != nullptr;
-      return has_scales ? TensorUse::codes : TensorUse::plain;
+      return has_scales ? StoredRole::codes : StoredRole::plain;
     }
     const bool is_part =
         name.ends_with(kScales) && model.find(text_of("{}{}", without(name, kScales), kBlocks)) != nullptr;
-    return is_part ? TensorUse::part : TensorUse::plain;
+    return is_part ? StoredRole::part : StoredRole::plain;
   }
 
   std::string weight_name(const ModelTensor& codes) const override {
@@ -32,7 +32,7 @@ class GptOssSource final : public SourceFormat {
 
   Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
     const ModelTensor* blocks = model.find(text_of("{}{}", weight.layer, kBlocks));
-    if (blocks == nullptr || use_of(model, *blocks) != TensorUse::codes) return std::optional<StoredWeight>();
+    if (blocks == nullptr || role_of(model, *blocks) != StoredRole::codes) return std::optional<StoredWeight>();
     TRY(found, locate(model, "gpt-oss-mxfp4", weight, {groups_of(Dtype::fp4, ScaleFormat::e8m0, 32)}));
     found.task.name = weight.layer;
     return std::optional(std::move(found));

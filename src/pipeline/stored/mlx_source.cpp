@@ -16,10 +16,10 @@ class MlxSource final : public SourceFormat {
  public:
   explicit MlxSource(json::Value config) : config_(std::move(config)) {}
 
-  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
+  StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const override {
     const auto [layer, part] = split_name(tensor.stored.name);
-    if (!is_one_of(part, {"weight", "scales", "biases"}) || !is_quantized(model, layer)) return TensorUse::plain;
-    return part == "weight" ? TensorUse::codes : TensorUse::part;
+    if (!is_one_of(part, {"weight", "scales", "biases"}) || !is_quantized(model, layer)) return StoredRole::plain;
+    return part == "weight" ? StoredRole::codes : StoredRole::part;
   }
 
   List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const override {

@@ -55,12 +55,12 @@ class PackedWordsSource final : public SourceFormat {
         is_unsigned_(!stores_zero_minus_1_ || !block["sym"].as_bool()),
         is_indexed_(format_ == "gptq" && block["desc_act"].as_bool()) {}
 
-  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
+  StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const override {
     const auto [layer, part] = split_name(tensor.stored.name);
-    if (part == "qweight") return TensorUse::codes;
+    if (part == "qweight") return StoredRole::codes;
     const bool is_part =
         is_one_of(part, {"scales", "qzeros", "g_idx"}) && tensor_of(model, layer, "qweight") != nullptr;
-    return is_part ? TensorUse::part : TensorUse::plain;
+    return is_part ? StoredRole::part : StoredRole::plain;
   }
 
   List<std::vector<uint64_t>> possible_shapes(const ModelIndex&, const ModelTensor& codes) const override {

@@ -140,28 +140,28 @@ bool StoredWeightReader::has_codes(const ModelIndex& model) const {
 }
 
 // Scales of the key-value cache belong to no weight: they are kept.
-TensorUse StoredWeightReader::use_of(const ModelIndex& model, const ModelTensor& tensor) const {
-  return families::is_cache_scale(tensor.stored.name) ? TensorUse::plain : format_->use_of(model, tensor);
+StoredRole StoredWeightReader::role_of(const ModelIndex& model, const ModelTensor& tensor) const {
+  return families::is_cache_scale(tensor.stored.name) ? StoredRole::plain : format_->role_of(model, tensor);
 }
 
 bool StoredWeightReader::is_original(const ModelIndex& model) const {
   return std::all_of(model.tensors().begin(), model.tensors().end(),
-                     [&](const ModelTensor& tensor) { return use_of(model, tensor) == TensorUse::plain; });
+                     [&](const ModelTensor& tensor) { return role_of(model, tensor) == StoredRole::plain; });
 }
 
-List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) const {
-  List<OriginalTensor> out;
+List<DecodedTensor> StoredWeightReader::originals(const ModelIndex& model) const {
+  List<DecodedTensor> out;
   for (const ModelTensor& tensor : model.tensors()) {
     const StoredTensor& stored = tensor.stored;
-    const TensorUse use = use_of(model, tensor);
-    if (use == TensorUse::part) continue;
-    if (use == TensorUse::plain) {
+    const StoredRole use = role_of(model, tensor);
+    if (use == StoredRole::part) continue;
+    if (use == StoredRole::plain) {
       out.push_back({stored.name,
                      {std::string(layer_name_of(stored.name).layer), tensor.layer_type, stored.shape, stored.dtype},
                      &tensor});
       continue;
     }
-    OriginalTensor original;
+    DecodedTensor original;
     original.name = format_->weight_name(tensor);
     const std::string layer(layer_name_of(original.name).layer);
     const List<std::vector<uint64_t>> shapes = format_->possible_shapes(model, tensor);
@@ -180,14 +180,14 @@ List<OriginalTensor> StoredWeightReader::originals(const ModelIndex& model) cons
   return out;
 }
 
-void StoredWeightReader::find_lengths(const ModelIndex& model, List<OriginalTensor>& tensors) const {
-  List<std::pair<OriginalTensor*, uint64_t>> unsure;
-  for (OriginalTensor& tensor : tensors)
+void StoredWeightReader::find_lengths(const ModelIndex& model, List<DecodedTensor>& tensors) const {
+  List<std::pair<DecodedTensor*, uint64_t>> unsure;
+  for (DecodedTensor& tensor : tensors)
     if (const uint64_t codes = tensor.plain == nullptr ? format_->codes_per_word(model, tensor.weight) : 1; codes > 1)
       unsure.push_back({&tensor, codes});
   if (unsure.empty() || fills_words(model)) return;
   RowLengths lengths = lengths_;
-  for (const OriginalTensor& tensor : tensors) {
+  for (const DecodedTensor& tensor : tensors) {
     const std::vector<uint64_t>& shape = tensor.weight.shape;
     if (shape.empty()) continue;
     if (tensor.weight.layer_type == "Embedding")

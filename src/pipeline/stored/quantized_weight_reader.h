@@ -11,7 +11,7 @@
 namespace wasmquant {
 
 /// A tensor as it was before quantization.
-struct OriginalTensor {
+struct DecodedTensor {
   std::string name;                    // LAYER.weight, or the quantized parameter's own name
   WeightDescription weight;            // source: the stored dtype of plain tensors, else F32
   const ModelTensor* plain = nullptr;  // null: stored as codes, use find()
@@ -30,7 +30,7 @@ class StoredWeightReader {
 
   /// The original model: its tensors in order, without scales and other parts. A weight's shape is empty if unknown,
   /// also where more than one length of its rows fits (RowLengths).
-  List<OriginalTensor> originals(const ModelIndex& model) const;
+  List<DecodedTensor> originals(const ModelIndex& model) const;
 
   /// Whether any weight is stored as codes.
   bool has_codes(const ModelIndex& model) const;
@@ -38,14 +38,14 @@ class StoredWeightReader {
   /// Whether `originals` are the tensors as they are: none is codes, a scale or another part.
   bool is_original(const ModelIndex& model) const;
   bool are_codes(const ModelIndex& model, const ModelTensor& tensor) const {
-    return use_of(model, tensor) == TensorUse::codes;
+    return role_of(model, tensor) == StoredRole::codes;
   }
   PackMethod pack_method() const noexcept { return format_->pack_method(); }
 
  private:
   // Of rows in words, whose number of codes is not stored, the length.
-  void find_lengths(const ModelIndex& model, List<OriginalTensor>& tensors) const;
-  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const;
+  void find_lengths(const ModelIndex& model, List<DecodedTensor>& tensors) const;
+  StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const;
 
   std::unique_ptr<SourceFormat> format_;
   RowLengths lengths_{json::Value()};  // that config.json names

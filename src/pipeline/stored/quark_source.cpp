@@ -35,9 +35,9 @@ class QuarkSource final : public SourceFormat {
  public:
   explicit QuarkSource(Config config) : config_(std::move(config)) {}
 
-  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
-    const TensorUse use = use_in_scaled_weight(model, tensor);
-    return use == TensorUse::codes && holds_values() ? TensorUse::plain : use;
+  StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const override {
+    const StoredRole use = use_in_scaled_weight(model, tensor);
+    return use == StoredRole::codes && holds_values() ? StoredRole::plain : use;
   }
 
   List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const override {

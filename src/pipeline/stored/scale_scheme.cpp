@@ -39,12 +39,12 @@ void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape
   }
 }
 
-TensorUse use_in_scaled_weight(const ModelIndex& model, const ModelTensor& tensor) noexcept {
+StoredRole use_in_scaled_weight(const ModelIndex& model, const ModelTensor& tensor) noexcept {
   const auto [layer, part] = split_name(tensor.stored.name);
-  if (is_part_of_scaled_weight(part)) return TensorUse::part;
+  if (is_part_of_scaled_weight(part)) return StoredRole::part;
   const bool has_codes =
       part == "weight" && (tensor_of(model, layer, "weight_scale") != nullptr || !is_quantizable(tensor.stored.dtype));
-  return has_codes ? TensorUse::codes : TensorUse::plain;
+  return has_codes ? StoredRole::codes : StoredRole::plain;
 }
 
 }  // namespace wasmquant

@@ -20,6 +20,6 @@ void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape
 
 /// Codes are LAYER.weight with a scale, or of a dtype that no weight has. Parts are scales, zero points and the like,
 /// of a weight, of activations or of the key-value cache.
-TensorUse use_in_scaled_weight(const ModelIndex& model, const ModelTensor& tensor) noexcept;
+StoredRole use_in_scaled_weight(const ModelIndex& model, const ModelTensor& tensor) noexcept;
 
 }  // namespace wasmquant

@@ -25,16 +25,16 @@ class ScaledFloatsSource final : public SourceFormat {
       block_[i] = static_cast<uint64_t>(std::max<int64_t>(sides[i].as_integer(), 0));
   }
 
-  TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const override {
+  StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const override {
     const auto [layer, part] = split_name(tensor.stored.name);
-    if (part == "weight") return tensors_of(model, layer).codes != nullptr ? TensorUse::codes : TensorUse::plain;
-    if (is_packed_word(tensor)) return TensorUse::codes;  // which find() refuses
+    if (part == "weight") return tensors_of(model, layer).codes != nullptr ? StoredRole::codes : StoredRole::plain;
+    if (is_packed_word(tensor)) return StoredRole::codes;  // which find() refuses
     if (is_modelopt_ && is_one_of(part, {"k_scale", "v_scale", "k_bias", "v_bias"}) && tensor.stored.shape.size() < 2)
-      return TensorUse::part;  // of the key-value cache; a projection's bias is named k_proj.bias
+      return StoredRole::part;  // of the key-value cache; a projection's bias is named k_proj.bias
     const bool is_part = std::find(std::begin(kScaleNames), std::end(kScaleNames), part) != std::end(kScaleNames) ||
                          is_one_of(part, {"input_scale", "activation_scale", "weight_scale_2", "weight_global_scale",
                                           "input_scale_ub", "pre_quant_scale", "comfy_quant"});
-    return is_part && tensors_of(model, layer).codes != nullptr ? TensorUse::part : TensorUse::plain;
+    return is_part && tensors_of(model, layer).codes != nullptr ? StoredRole::part : StoredRole::plain;
   }
 
   List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const override {
@@ -61,8 +61,10 @@ class ScaledFloatsSource final : public SourceFormat {
     if (!spec || !go_together(*spec, t)) return misfit(t);
     StoredWeight found;
     found.format = is_modelopt_ ? "modelopt" : "scaled-floats";
-    if (t.divides) stored.stored.set("reciprocal", true);
-    if (t.factors != nullptr) stored.stored.set("pre_quant_scale", true);
+    json::Value said;
+    if (t.divides) said.set("reciprocal", true);
+    if (t.factors != nullptr) said.set("pre_quant_scale", true);
+    if (!said.is_null()) stored.stored = std::move(said);
     TRY(layout, checkpoint_format_named(found.format)->layout(stored, {*spec}));
     found.task.name = t.codes->stored.name;
     found.weight = std::move(stored);

@@ -16,13 +16,13 @@
 namespace wasmquant {
 
 /// codes: a quantized weight; part: its scales and the like; plain: values.
-enum class TensorUse : uint8_t { plain, codes, part };
+enum class StoredRole : uint8_t { plain, codes, part };
 
 /// Recognises one tool's tensors in a model. It holds facts of the config, not of the model.
 class SourceFormat {
  public:
   virtual ~SourceFormat() = default;
-  virtual TensorUse use_of(const ModelIndex& model, const ModelTensor& tensor) const = 0;
+  virtual StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const = 0;
   /// The weight's name: LAYER.weight, or a parameter's own name.
   virtual std::string weight_name(const ModelTensor& codes) const;
   /// Candidate shapes; the first that find() accepts is right. A single one is certain, unless an empty one follows.

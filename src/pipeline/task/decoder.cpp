@@ -46,19 +46,19 @@ List<TileRead> TensorDecoder::reads(uint64_t tile) {
 
 std::span<const float> TensorDecoder::decode(uint64_t tile) {
   std::span<const float> values = stored_values(range_of(tile));
-  const ValueChange& change = task_.change;
+  const ValueTransform& change = task_.change;
   if (change.is_transposed) values = transposed(values, task_.layout->rows, range_of(tile).count());
   if (const uint64_t head = change.interleaved_rows; head != 0) {
     const families::HeadInterleave rows(head);
     rearranged_.resize(values.size());
-    if (change.reverts)
+    if (change.inverse)
       rows.to_halves(values, task_.layout->columns, rearranged_.data());
     else
       rows.to_pairs(values, task_.layout->columns, rearranged_.data());
     values = rearranged_;
   }
   if (change.adds_one) {
-    const float one = change.reverts ? -1.0f : 1.0f;
+    const float one = change.inverse ? -1.0f : 1.0f;
     rearranged_.assign(values.begin(), values.end());
     for (float& v : rearranged_) v += one;
     values = rearranged_;

@@ -49,7 +49,7 @@ std::span<const float> TensorDecoder::stored_values(const TileRange& range) {
     dequantize(layout.granularity, layout.spec, qparams_, codes_.data(), count, range.begin * layout.columns,
                values_.data());
   } else {
-    dequantize(consecutive_scales(count / *run, *run), layout.spec, qparams_, codes_.data(), count, 0, values_.data());
+    dequantize(one_scale_per_run(count / *run, *run), layout.spec, qparams_, codes_.data(), count, 0, values_.data());
   }
   if (stages_) {
     QParams first{1.0f, 0.0f};

@@ -7,7 +7,7 @@
 
 namespace wasmquant {
 
-inline auto fields_of(GridRule& grid) {
+inline auto fields_of(RoundingGrid& grid) {
   return std::tie(grid.divisor, grid.threshold_rounding, grid.zero_point_order, grid.arithmetic, grid.narrow,
                   grid.sign_by_data, grid.divides, grid.max_includes_zero, grid.zero_point_of_unfloored,
                   grid.pads_groups, grid.smallest_scale, grid.smallest_threshold, grid.smallest_max);
@@ -45,8 +45,8 @@ inline auto fields_of(WeightLayout& layout) {
 
 inline auto fields_of(Location& at) { return std::tie(at.file, at.offset); }
 
-inline auto fields_of(ValueChange& change) {
-  return std::tie(change.interleaved_rows, change.is_transposed, change.adds_one, change.reverts);
+inline auto fields_of(ValueTransform& change) {
+  return std::tie(change.interleaved_rows, change.is_transposed, change.adds_one, change.inverse);
 }
 
 inline auto fields_of(ChannelFactors& factors) {

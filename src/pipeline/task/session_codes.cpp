@@ -81,7 +81,7 @@ Status TensorSession::run_rows(const TileRange& tile) {
       if (run) {
         const std::span<QParams> q = std::span(qparams_).subspan(at / *run, x.size() / *run);
         find_scales(x, *run, (in_tensor + at) / *run, in_tensor + at, q);
-        TRY_VOID(take(consecutive_scales(q.size(), *run), q, x, 0, at));
+        TRY_VOID(take(one_scale_per_run(q.size(), *run), q, x, 0, at));
       } else {
         TRY_VOID(take(layout.granularity, scales_->qparams(), x, in_tensor + at, at));
       }
@@ -113,7 +113,7 @@ Status TensorSession::run_columns(const TileRange& tile) {
     find_scales(x, length, first_element / length, first_element, q);
     for (uint64_t begin = 0; begin < width; begin += band) {
       const uint64_t count = std::min(band, width - begin), scales = count / length;
-      sums_[begin / band].append(encode(consecutive_scales(scales, length), q.subspan(begin / length, scales),
+      sums_[begin / band].append(encode(one_scale_per_run(scales, length), q.subspan(begin / length, scales),
                                         x.subspan(begin, count), 0, codes_.data() + row * width + begin));
     }
   }

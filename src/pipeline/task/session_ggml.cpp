@@ -1,4 +1,4 @@
-// Tiles of GGUF types: rows of blocks with their own scales, so one pass suffices; ValueChange may rearrange values.
+// Tiles of GGUF types: rows of blocks with their own scales, so one pass suffices; ValueTransform may rearrange values.
 #include <algorithm>
 #include <cstring>
 

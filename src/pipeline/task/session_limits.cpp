@@ -126,7 +126,7 @@ Status TensorSession::check_columns(const TileRange& tile) {
   const WeightLayout& layout = task_.layout;
   const uint64_t width = tile.count(), length = *layout.run_in_tile(), groups = width / length;
   const uint64_t band = unit_lines();
-  const Granularity g = consecutive_scales(groups, length);
+  const Granularity g = one_scale_per_run(groups, length);
   for (uint64_t begin = 0; begin < width; begin += band) {
     if (sums_[begin / band].all_finite() && !may_lose(qparams_)) continue;
     uint64_t row = 0, column = std::min(begin + band, width);

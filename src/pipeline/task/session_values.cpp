@@ -86,7 +86,7 @@ Status TensorSession::run_values(const TileRange& tile) {
       } else if (run) {
         qparams_.resize(x.size() / *run);
         find_scales(x, *run, (in_tensor + at) / *run, in_tensor + at, qparams_);
-        simulate(consecutive_scales(qparams_.size(), *run), qparams_, x, 0);
+        simulate(one_scale_per_run(qparams_.size(), *run), qparams_, x, 0);
       } else {
         simulate(layout.granularity, scales_->qparams(), x, in_tensor + at);
       }
@@ -95,7 +95,7 @@ Status TensorSession::run_values(const TileRange& tile) {
       const kernels::ErrorSums error = kernels::error_between(x, values_.data());
       sums.append(error);
       if (run) {
-        const Granularity g = consecutive_scales(qparams_.size(), *run);
+        const Granularity g = one_scale_per_run(qparams_.size(), *run);
         TRY_VOID(check(error, g, qparams_, x, 0, values_.data(), in_tensor + at));
       } else {
         const std::span<const QParams> q = scales_ ? scales_->qparams() : std::span<const QParams>();

@@ -58,8 +58,8 @@ Result<StoredChange> store_copy(const TensorTask& task, std::span<const float> w
   return out;
 }
 
-// Reverts ValueChange: values of file rows to those of model rows.
-void undo(const ValueChange& change, size_t columns, std::vector<float>& values) {
+// Reverts ValueTransform: values of file rows to those of model rows.
+void undo(const ValueTransform& change, size_t columns, std::vector<float>& values) {
   if (change.adds_one)
     for (float& v : values) v -= 1.0f;
   if (change.interleaved_rows == 0) return;

@@ -18,11 +18,11 @@ struct Location {
 };
 
 /// Changes to a weight's values on the way into another family's file (gguf_conversion/conversion.h).
-struct ValueChange {
+struct ValueTransform {
   uint32_t interleaved_rows = 0;  // rows per head, from halves to pairs (families/head_interleave.h); 0: none
   bool is_transposed = false;     // the source is [columns, rows]
   bool adds_one = false;
-  bool reverts = false;  // decoding: removes these changes
+  bool inverse = false;  // decoding: removes these changes
 
   bool any() const noexcept { return interleaved_rows != 0 || is_transposed || adds_one; }
 };
@@ -55,7 +55,7 @@ struct TensorTask {
   SharedValue<WeightLayout> layout;
   bool is_varints = false;              // the source is onnx::Encoding::varints, read whole
   bool by_columns = false;              // decoding: a plain weight in column tiles, to match a transposed layout
-  ValueChange change;                   // with CodeStorage::ggml_rows, and for decoding source_values
+  ValueTransform change;                // with CodeStorage::ggml_rows, and for decoding source_values
   SharedValue<ChannelFactors> factors;  // applied to values as they are read; for ONNX models
   uint32_t padding = 0;                 // zero bytes after the only component
   NonFinite non_finite = NonFinite::error;

@@ -56,7 +56,7 @@ class TensorScales {
   /// Sets given scales, in internal order; storage rounds them. Error: state-invalid if the count is wrong.
   Status give(std::span<const QParams> qparams, float second_scale, const std::string& name);
   /// Computes the scales. Errors: state-invalid before the last pass; format-unsupported if the data changes the dtype
-  /// (GridRule::sign_by_data) and the layout stores codes.
+  /// (RoundingGrid::sign_by_data) and the layout stores codes.
   Status finish(const std::string& name);
 
   /// In internal order; if codes are stored, as they will be read back.

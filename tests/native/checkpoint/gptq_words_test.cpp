@@ -85,9 +85,9 @@ TEST_CASE("gptq: version 2 has codes and zero points as they are") {
 }
 
 TEST_CASE("gptq: one version in a model") {
-  LayerOutcome a{"a", "Linear", Stages{gptq_words_layout_of(Dtype::int4, true).spec}, {}, {}};
-  LayerOutcome b{"b", "Linear", Stages{gptq_words_layout_of(Dtype::uint4, false).spec}, {}, {}};
-  LayerOutcome c{"c", "Linear", Stages{gptq_words_layout_of(Dtype::int8, true).spec}, {}, {}};
+  LayerPlan a{"a", "Linear", Stages{gptq_words_layout_of(Dtype::int4, true).spec}, {}, {}};
+  LayerPlan b{"b", "Linear", Stages{gptq_words_layout_of(Dtype::uint4, false).spec}, {}, {}};
+  LayerPlan c{"c", "Linear", Stages{gptq_words_layout_of(Dtype::int8, true).spec}, {}, {}};
   CHECK(bool(Gptq().check({a, c})));
   const Status mixed = Gptq().check({a, b});
   REQUIRE_FALSE(bool(mixed));

@@ -7,13 +7,13 @@ using namespace wasmquant;
 
 namespace {
 
-LayerOutcome layer_of(const char* name, bool is_quantized, const char* loader_name = "", const char* type = "Linear") {
-  LayerOutcome layer{name, type, {}, {}, {}, loader_name};
+LayerPlan layer_of(const char* name, bool is_quantized, const char* loader_name = "", const char* type = "Linear") {
+  LayerPlan layer{name, type, {}, {}, {}, loader_name};
   if (is_quantized) layer.weight = Stages(1);
   return layer;
 }
 
-std::string ignored(const List<LayerOutcome>& layers, const char* config = "") {
+std::string ignored(const List<LayerPlan>& layers, const char* config = "") {
   auto family = families::ModelFamily::read(config);
   REQUIRE(bool(family));
   return json::write(ignored_modules(layers, *family));
@@ -29,8 +29,8 @@ TEST_CASE("kept layers by both of their names, embeddings and quantized layers n
 }
 
 TEST_CASE("a tower is one pattern as long as all of it is kept") {
-  const LayerOutcome first = layer_of("visual.blocks.0.attn.qkv", false, "model.visual.blocks.0.attn.qkv"),
-                     second = layer_of("visual.blocks.1.attn.qkv", false, "model.visual.blocks.1.attn.qkv");
+  const LayerPlan first = layer_of("visual.blocks.0.attn.qkv", false, "model.visual.blocks.0.attn.qkv"),
+                  second = layer_of("visual.blocks.1.attn.qkv", false, "model.visual.blocks.1.attn.qkv");
   CHECK(ignored({first, second}) == R"(["re:(.*\\.)?visual\\..*"])");
   CHECK(ignored({first, layer_of("visual.blocks.1.attn.qkv", true)}) ==
         R"(["visual.blocks.0.attn.qkv","model.visual.blocks.0.attn.qkv"])");

@@ -7,8 +7,8 @@ using namespace wasmquant;
 
 namespace {
 
-LayerOutcome part_of(const char* name, Stages weight, uint64_t columns = 256) {
-  LayerOutcome layer{name, "Linear", std::move(weight), {}, {}};
+LayerPlan part_of(const char* name, Stages weight, uint64_t columns = 256) {
+  LayerPlan layer{name, "Linear", std::move(weight), {}, {}};
   layer.columns = columns;
   return layer;
 }
@@ -56,8 +56,8 @@ TEST_CASE("joined schemes: group sizes that fell back have to divide every axis"
 
 TEST_CASE("joined schemes: what the config asks for is kept, with one warning") {
   for (const bool may_leave : {true, false}) {
-    LayerOutcome kept = part_of("a.k_proj", {});
-    kept.is_asked = may_leave;
+    LayerPlan kept = part_of("a.k_proj", {});
+    kept.is_requested = may_leave;
     JoinedSchemes joined(may_leave);
     CHECK_FALSE(joined.update({part_of("a.q_proj", groups_of(32)), kept}));
     CHECK(joined.reason_to_leave("a.q_proj").empty());
@@ -66,7 +66,7 @@ TEST_CASE("joined schemes: what the config asks for is kept, with one warning") 
     CHECK(joined.warning()->message.find("a.k_proj") != std::string::npos);
   }
   JoinedSchemes mixed(false);
-  List<LayerOutcome> layers = {part_of("a.q_proj", groups_of(32)), part_of("a.k_proj", groups_of(64))};
+  List<LayerPlan> layers = {part_of("a.q_proj", groups_of(32)), part_of("a.k_proj", groups_of(64))};
   while (mixed.update(layers)) {
   }
   REQUIRE(mixed.warning());

@@ -152,7 +152,7 @@ TEST_CASE("what is lost, place by place") {
   CHECK(message_at(numbers, "/module_qconfig_map/Linear/module_qconfig/weight_quant") ==
         "quark computes with its own numbers: divisor of the scale, signedness by the data, division by the scale, "
         "smallest scale");
-  CHECK(convert_config_of(numbers.config).layer_type[0].second.weight.front().grid == GridRule());
+  CHECK(convert_config_of(numbers.config).layer_type[0].second.weight.front().grid == RoundingGrid());
 
   const config::Converted plain = convert(
       R"({"dialect":"brevitas","global_quant_config":{"weight":{"quant_type":"float_quant","exponent_bit_width":3,

@@ -69,7 +69,7 @@ TEST_CASE("specs of other dialects keep their numbers") {
     const Config& config = parsed->config;
     const LayerConfig& layer = config.layer_type.empty() ? config.global : config.layer_type[0].second;
     REQUIRE(layer.weight.size() == 1);
-    CHECK(!(layer.weight[0].grid == GridRule()));
+    CHECK(!(layer.weight[0].grid == RoundingGrid()));
     const std::string written = json::write(config::to_json(layer.weight[0]));
     CAPTURE(written);
     const auto read = config::parse_spec_text(written);

@@ -12,7 +12,7 @@ using namespace wasmquant;
 
 namespace {
 
-QuantizationSpec grid_rule_spec_of(Dtype dtype, bool symmetric, const GridRule& grid) {
+QuantizationSpec grid_rule_spec_of(Dtype dtype, bool symmetric, const RoundingGrid& grid) {
   QuantizationSpec spec;
   spec.dtype = dtype;
   spec.symmetric = symmetric;
@@ -20,7 +20,7 @@ QuantizationSpec grid_rule_spec_of(Dtype dtype, bool symmetric, const GridRule& 
   return spec;
 }
 
-GridRule weights(bool power_of_two, BrevitasVersion version = BrevitasVersion::v0_12_1) {
+RoundingGrid weights(bool power_of_two, BrevitasVersion version = BrevitasVersion::v0_12_1) {
   return brevitas_grid(true, power_of_two, version);
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("\"8 bits, symmetric\" has four divisors") {
   CHECK(qparams_of(-2.0f, 1.0f, grid_rule_spec_of(Dtype::int8, true, {})).scale == 2.0f / 127.5f);
   CHECK(qparams_of(-2.0f, 1.0f, grid_rule_spec_of(Dtype::int8, true, aihwkit_grid())).scale == 2.0f / 127.0f);
   CHECK(qparams_of(-2.0f, 1.0f, grid_rule_spec_of(Dtype::int8, true, weights(false))).scale == 2.0f / 127.0f);
-  const GridRule activations = brevitas_grid(false, false, BrevitasVersion::v0_12_1);
+  const RoundingGrid activations = brevitas_grid(false, false, BrevitasVersion::v0_12_1);
   CHECK(qparams_of(-2.0f, 1.0f, grid_rule_spec_of(Dtype::int8, true, activations)).scale == 2.0f / 128.0f);
   CHECK(quant_min_of(grid_rule_spec_of(Dtype::int8, true, weights(false))) == -127);
   CHECK(quant_max_of(grid_rule_spec_of(Dtype::uint8, false, weights(false))) == 254);
@@ -118,7 +118,7 @@ TEST_CASE("powers of two are of the threshold, by a logarithm that float32 round
 TEST_CASE("pieces of a divided grid are the whole, along rows, channels of the last axis and in wide codes") {
   std::vector<float> x;
   for (int i = 0; i < 5 * 300; ++i) x.push_back(static_cast<float>((i * 7919) % 1001 - 500) / 173.0f);
-  for (const GridRule& grid : {aihwkit_grid(), weights(false)})
+  for (const RoundingGrid& grid : {aihwkit_grid(), weights(false)})
     for (const Dtype dtype : {Dtype::int4, Dtype::int8, Dtype::int16, Dtype::int32})
       for (const int64_t axis : {0, 1}) {
         QuantizationSpec spec = grid_rule_spec_of(dtype, true, grid);

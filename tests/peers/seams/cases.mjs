@@ -25,6 +25,9 @@ const recipes = [
   'tq2_0',
 ];
 
+/** Types of files that are quantized once more, as people find them on hubs. */
+const published = ['f32', 'f16', 'bf16', 'q8_0', 'q6_k', 'q4_k_m', 'q4_0'];
+
 /** Values of a graph's weights, and the graph: each is multiplied in a branch of its own, `<name>.x` to `<name>.y`. */
 function writeGraph(path, random) {
   const nodes = [];
@@ -80,7 +83,7 @@ export class SeamCase {
     this.folder = folder;
     this.random = new Random(seed * 2654435761);
     this.presets = presets;
-    for (const name of ['source', 'first', 'output', 'fake', 'reread', 'decoded'])
+    for (const name of ['source', 'first', 'first-parts', 'output', 'output-parts', 'fake', 'reread', 'decoded'])
       rmSync(join(folder, name), { recursive: true, force: true });
   }
 
@@ -92,7 +95,7 @@ export class SeamCase {
   async run(quantizer) {
     const kind = this.random.next();
     if (kind < 0.12) return this.#graph(quantizer);
-    return this.#checkpoint(quantizer, kind < 0.22);
+    return this.#checkpoint(quantizer, kind < 0.24);
   }
 
   describe() {
@@ -155,7 +158,13 @@ export class SeamCase {
     const tokens = { tokens: idsOf(random) };
     this.description = { ...shape };
     let source = this.path('source');
-    if (!isGguf && random.chance(0.35)) {
+    if (isGguf && random.chance(0.5)) {
+      const first = random.pick(published);
+      const written = await this.#writeGguf(quantizer, source, first, 'first', random.chance(0.5));
+      Object.assign(this.description, { first, parts: written.parts.length });
+      if (written.refused) return written;
+      source = written.parts[0];
+    } else if (!isGguf && random.chance(0.35)) {
       const format = random.pick(folderFormats);
       const first = randomConfig(random, this.presets, false, format);
       Object.assign(this.description, { first: first.config, firstFormat: format });
@@ -163,26 +172,23 @@ export class SeamCase {
       if (refused) return { refused };
       source = this.path('first');
     }
-    const format = isGguf ? 'gguf' : random.pick(folderFormats);
-    const wanted = isGguf
-      ? { config: random.pick(recipes), spec: null, isNearest: true, needsTokens: false }
-      : randomConfig(random, this.presets, known.canRun, format);
+    if (isGguf) return this.#gguf(quantizer, source, known, shape);
+    const format = random.pick(folderFormats);
+    const wanted = randomConfig(random, this.presets, known.canRun, format);
     Object.assign(this.description, { config: wanted.config, format });
     const calibration = wanted.needsTokens ? { calibration: tokens } : {};
-    const output = isGguf ? this.path('output.gguf') : this.path('output');
+    const output = this.path('output');
     rmSync(output, { recursive: true, force: true });
     const run = { target: output, format, ...calibration };
     const { refused, report } = await this.#quantize(quantizer, source, wanted.config, run);
     if (refused) return { refused };
-    const fake = isGguf
-      ? {}
-      : await this.#quantize(quantizer, source, wanted.config, {
-          ...run,
-          target: this.path('fake'),
-          format: 'fake-quantized',
-        });
-    const again = await this.#readAgain(quantizer, output, isGguf);
-    const compared = isGguf || !wanted.isNearest ? {} : await this.#compare(quantizer, source, output);
+    const fake = await this.#quantize(quantizer, source, wanted.config, {
+      ...run,
+      target: this.path('fake'),
+      format: 'fake-quantized',
+    });
+    const again = await this.#readAgain(quantizer, output);
+    const compared = wanted.isNearest ? await this.#compare(quantizer, source, output) : {};
     return {
       format,
       family,
@@ -207,14 +213,62 @@ export class SeamCase {
       casts: /float16/.test(JSON.stringify(wanted.config)),
       noiseRatio: noiseRatioOf(wanted, shape.dtype),
       dtype: shape.dtype,
-      expectsQuantized:
-        !['bf16', 'f16'].includes(wanted.config) && report.tensors.some(({ action }) => action === 'quantize'),
+      expectsQuantized: report.tensors.some(({ action }) => action === 'quantize'),
+    };
+  }
+
+  /** One file, or the parts of one in a folder. */
+  async #writeGguf(quantizer, source, recipe, name, isSplit) {
+    const target = this.path(isSplit ? `${name}-parts` : `${name}.gguf`);
+    rmSync(target, { recursive: true, force: true });
+    const gguf = isSplit ? { gguf: { shardBytes: 20_000 + this.random.below(60_000) } } : {};
+    const { refused, report } = await this.#quantize(quantizer, source, recipe, { target, format: 'gguf', ...gguf });
+    if (refused) return { refused, parts: [] };
+    const parts = isSplit ? report.files.map((file) => join(target, file.name)) : [target];
+    return { report, parts: parts.filter((path) => path.endsWith('.gguf')) };
+  }
+
+  /** `source`: the folder, or a GGUF file made of it, perhaps the first part of several. */
+  async #gguf(quantizer, source, known, shape) {
+    const config = this.random.pick(recipes);
+    Object.assign(this.description, { config, format: 'gguf' });
+    const { refused, report, parts } = await this.#writeGguf(
+      quantizer,
+      source,
+      config,
+      'output',
+      this.random.chance(0.3),
+    );
+    if (refused) return { refused };
+    this.description.outputParts = parts.length;
+    return {
+      format: 'gguf',
+      family: shape.family,
+      model: this.path('source'),
+      source,
+      sourceShapes: known.shapes,
+      output: parts[0],
+      fake: null,
+      alike: [],
+      narrowed: [],
+      reread: null,
+      spec: null,
+      isNearest: true,
+      reported: errorsOf(report),
+      compared: await this.#compare(quantizer, source, parts[0]),
+      linear: known.linear,
+      tied: known.tied,
+      joinsScales: true,
+      keepsOthers: true,
+      casts: /f16/.test(config),
+      noiseRatio: 1.05,
+      dtype: shape.dtype,
+      expectsQuantized: !['bf16', 'f16'].includes(config) && report.tensors.some(({ action }) => action === 'quantize'),
     };
   }
 
   /** Our own reader's values of what we wrote, as bfloat16. */
-  async #readAgain(quantizer, output, isGguf) {
-    if (isGguf) return null;
+  async #readAgain(quantizer, output) {
     const target = this.path('reread');
     const { refused } = await this.#quantize(
       quantizer,

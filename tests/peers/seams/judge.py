@@ -1,6 +1,6 @@
 """Judges what we wrote with decoders that are not ours: `python judge.py`, a case (JSON) a line on stdin, {"problems": [TEXT]} a line on stdout.
 
-A case: {"format", "source": FOLDER or null, "sourceShapes", "output": PATH, "fake": FOLDER or null, "alike": names whose spec is that of fake, "reread": FOLDER or null, "compared": {name: mse},
+A case: {"format", "source": FOLDER, GGUF file (the first part) or null, "model": of GGUF, the folder that all was made of, "sourceShapes", "output": PATH, "fake": FOLDER or null, "alike": names whose spec is that of fake, "reread": FOLDER or null, "compared": {name: mse},
 "reported": {name: mse}, "spec": the one spec of all weights or null, "isNearest": rounded to nearest in the range of the data, "linear": layers that the
 model's class has as linear ones, "tied": layers that share another's weight, "keepsOthers": tensors that are not quantized keep their values, up to BF16 those that the report names so: "narrowed",
 "decoded": FOLDER for the decoded weights, if a loader is to be asked}
@@ -97,13 +97,25 @@ def judge_weight(case, name, source, found, rounded, reread):
             yield first(name, far, reread, found, "are read back as others")
 
 
+def gguf_source(case, config, shapes):
+    """Values of the source under the folder's names, by which reports of GGUF sources go from here on, too."""
+    if not case["source"].endswith(".gguf"):
+        return decode(case["source"], shapes)[:2]
+    own = gguf_layout.own_names(config, shapes)
+    for kind in ("reported", "compared"):
+        case[kind] = {name: case[kind][own[name]] for name in shapes if own[name] in case[kind]}
+    return gguf_layout.decode(case["source"], config, shapes)[0], set()
+
+
 def judge_folder(case):
     shapes = {name: tuple(shape) for name, shape in case["sourceShapes"].items()}
-    source, source_codes = decode(case["source"], shapes)[:2]
     if case["format"] == "gguf":
-        values, quantized = gguf_layout.decode(case["output"], read_config(case["source"]), list(source))
+        config = read_config(case["model"])
+        source, source_codes = gguf_source(case, config, shapes)
+        values, quantized = gguf_layout.decode(case["output"], config, list(source))
         is_quantized = None
     else:
+        source, source_codes = decode(case["source"], shapes)[:2]
         values, quantized, is_quantized = decode(case["output"], shapes)
     rounded = decode(case["fake"], shapes)[0] if case["fake"] else {}
     reread = decode(case["reread"], shapes)[0] if case["reread"] else {}

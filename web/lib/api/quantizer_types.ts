@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // The entry point.
 
+import type { Curve, CurveOptions } from './curve_types.js';
 import type { Diagnostic } from './diagnostic_types.js';
 import type { Distribution, DistributionOptions } from './distribution_types.js';
 import type { LanguageModel } from './language_model_types.js';
@@ -109,6 +110,12 @@ export interface Quantizer extends AsyncDisposable {
     tensors: readonly string[],
     options?: PlanOptions & { signal?: AbortSignal },
   ): Promise<TensorReport[]>;
+  /**
+   * Size of the file against loss for the schemes that a runtime reads, each written to a temporary place and measured there: bits per
+   * byte of `text`, error of an ONNX model's outputs, else error of the weights. `schemes` and `target` choose.
+   * @throws QuantizationError those of `plan`, `quantizeModel`, `evaluate`; `argument-invalid` for feeds that the model does not take
+   */
+  curve(model: Model | Source | Source[], options?: CurveOptions): Promise<Curve>;
   /**
    * A model as a language model. `source`: folder a GGUF model was made from, for its config.json and tokenizer.json.
    * @throws QuantizationError `argument-invalid` for models not opened by this library

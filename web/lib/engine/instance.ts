@@ -80,9 +80,14 @@ export class Instance {
     return failure('engine-crashed', 'wasmquant.wasm', detail, cause);
   }
 
-  /** Deletes a bound object; after a trap does nothing. */
+  /** Deletes a bound object; after a trap does nothing. A trap here has nothing to undo: the next call reports it. */
   free(object: { delete(): void }): void {
-    if (this.#trap === null) this.run(() => object.delete());
+    if (this.#trap !== null) return;
+    try {
+      this.run(() => object.delete());
+    } catch (error) {
+      if (this.#trap === null) throw error;
+    }
   }
 
   /** Makes a bound object, lends it to `use` and deletes it. */

@@ -1,9 +1,9 @@
 // An observer for tensors in memory.
 
 import { check } from '../api/arguments.js';
-import { defineDisposeSymbols } from '../api/disposable.js';
 import { failure } from '../api/errors.js';
 import type { ObservedPart, Observer, ObserverResult, QuantizationSpec, TensorInput } from '../api/types.js';
+import { defineDisposeSymbols } from './disposable.js';
 import type { Instance } from './instance.js';
 import type { WasmquantModule } from './module.js';
 import { checkSizes, checkTensor, elementsOf, specText, zeroPoints } from './tensor.js';

@@ -24,6 +24,15 @@ export interface Host {
   /** `inputs`: paths that the run reads. */
   openTarget(target: Target, overwrite: boolean, inputs: string[], use: TargetUse): Promise<OutputTarget>;
   mergeShards(folder: string, overwrite: boolean): Promise<Report>;
+  /** A place for an output that is opened and then dropped. */
+  scratch(): Promise<Scratch>;
+}
+
+export interface Scratch {
+  readonly target: Target;
+  /** What was written, for `open`; `names`: the files. */
+  source(names: readonly string[]): Source | Source[];
+  remove(): Promise<void>;
 }
 
 /** Chromium's and Firefox's words for a module that the page's policy forbids to compile. */
@@ -91,6 +100,9 @@ export const portableHost: Omit<Host, 'compile' | 'startWorker'> = {
       throw failure('target-invalid', target, 'paths are for Node; give a stream or a handle here');
     const { openTarget } = await loaded(import('../io/target.js')); // with the first run
     return openTarget(target, overwrite);
+  },
+  async scratch() {
+    return (await loaded(import('../io/memory_files.js'))).memoryScratch();
   },
   async mergeShards(folder) {
     throw failure('target-invalid', folder, 'parts of a run are merged in a folder on disk, by Node');

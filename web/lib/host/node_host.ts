@@ -1,9 +1,9 @@
 // Node's host: paths, worker threads, the module from disk.
 
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
-import { basename, dirname, resolve } from 'node:path';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { failure, textOf } from '../api/errors.js';
@@ -90,6 +90,14 @@ export const nodeHost: Host = {
     if (typeof target === 'string') return openPathTarget(target, overwrite, inputs, resumes);
     if (isShared) throw failure('target-invalid', 'target', 'parts of a run are written to a folder; give its path');
     return openTarget(target, overwrite);
+  },
+  async scratch() {
+    const folder = await mkdtemp(join(tmpdir(), 'wasmquant-'));
+    const target = join(folder, 'model');
+    // A folder is opened for its safetensors files.
+    const whole = (names: readonly string[]) => names.find((name) => /\.(gguf|onnx)$/.test(name));
+    const source = (names: readonly string[]) => join(target, whole(names) ?? '');
+    return { target, source, remove: () => rm(folder, { recursive: true, force: true }) };
   },
   async mergeShards(folder, overwrite) {
     const { mergeShards } = await import('../run/node_merge.js');

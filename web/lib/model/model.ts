@@ -1,11 +1,11 @@
 // An opened model: its files and the core's index.
 
 import { check } from '../api/arguments.js';
-import { defineDisposeSymbols } from '../api/disposable.js';
 import { failure } from '../api/errors.js';
 import { formats, weightFilePattern } from '../api/formats.js';
 import { Shapes } from '../api/plan_json.js';
 import type { Diagnostic, InputFormat, Model, OpenOptions, TensorInfo } from '../api/types.js';
+import { defineDisposeSymbols } from '../engine/disposable.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
 import type { FileSource } from '../io/file_source.js';

@@ -1,38 +1,21 @@
 // Activations of an ONNX model from ONNX Runtime: makes inputs and outputs of layers graph outputs; one run per feed.
 
 import { check } from '../api/arguments.js';
-import { failure, textOf } from '../api/errors.js';
+import { failure } from '../api/errors.js';
 import type { ActivationBatch, CapturedActivations, Model, Quantizer, Source } from '../api/types.js';
 import { isIterable, isReadOnce } from '../calibration/activations.js';
 import { OpenedModel } from '../model/model.js';
 import { type LayerValues, layerValuesOf } from '../model/onnx_inputs.js';
+import {
+  createSession,
+  type Feed,
+  type Feeds,
+  isRuntime,
+  type Runtime,
+  type RuntimeTensor,
+  ran,
+} from '../model/onnx_session.js';
 import { type FeedMask, maskOf, withoutPadding } from './padding.js';
-
-/** The subset of ONNX Runtime's tensor used here. */
-export interface RuntimeTensor {
-  readonly type: string;
-  readonly dims: readonly number[];
-  readonly data: unknown;
-  /** Fetches data from another device. */
-  getData?(releaseData?: boolean): Promise<unknown>;
-  dispose?(): void;
-}
-
-/** The subset of ONNX Runtime's session used here. */
-export interface RuntimeSession {
-  run(feeds: Record<string, RuntimeTensor>, fetches: readonly string[]): Promise<Record<string, RuntimeTensor>>;
-  release(): Promise<void>;
-}
-
-/** The subset of `onnxruntime-web` and `onnxruntime-node` used here. */
-export interface Runtime {
-  // biome-ignore lint/suspicious/noExplicitAny: sessions of the two modules have types of their own, options too
-  InferenceSession: { create(model: Uint8Array, options?: any): Promise<any> };
-}
-
-/** Inputs of the model by name: tensors of the runtime that was given. */
-// biome-ignore lint/suspicious/noExplicitAny: the tensors of the two modules have types of their own
-export type Feed = Record<string, any>;
 
 export interface CaptureOptions {
   /** For `InferenceSession.create`: executionProviders, … External data files are added. */
@@ -75,21 +58,6 @@ function valuesOf({ layers }: LayerValues, wanted: readonly Wanted[] | null): Va
     for (const row of rows) add(row[role], { layer, role });
   }
   return values;
-}
-
-/** The model with more outputs, as one array, and its external data files. */
-async function bytesOf(model: OpenedModel, outputs: string[], locations: string[]) {
-  const [source, ...external] = model.weights;
-  if (!source) throw new RangeError('a model has a file');
-  const added = model.addedOutputs(outputs);
-  const bytes = new Uint8Array(source.size + added.length);
-  const step = 1 << 24;
-  for (let at = 0; at < source.size; at += step) bytes.set(await source.read(at, Math.min(step, source.size - at)), at);
-  bytes.set(added, source.size);
-  const externalData: { path: string; data: Uint8Array }[] = [];
-  for (const [i, file] of external.entries())
-    externalData.push({ path: locations[i] ?? file.name, data: await file.read(0, file.size) });
-  return { bytes, externalData };
 }
 
 /** A tensor's data for calibration, without padding, for each use. Errors: dtype-unsupported. */
@@ -154,42 +122,10 @@ async function* captured(
   }
 }
 
-async function createSession(
-  runtime: Runtime,
-  model: OpenedModel,
-  outputs: string[],
-  locations: string[],
-  options: object = {},
-): Promise<RuntimeSession> {
-  const { bytes, externalData } = await bytesOf(model, outputs, locations);
-  const given = 'externalData' in options || externalData.length === 0 ? options : { ...options, externalData };
-  try {
-    return await runtime.InferenceSession.create(bytes, given);
-  } catch (error) {
-    throw failure('source-invalid', model.name, `ONNX Runtime cannot load the model: ${textOf(error)}`, error);
-  }
-}
-
-async function ran(session: RuntimeSession, feed: Feed, names: string[], number: number) {
-  try {
-    return await session.run(feed, names);
-  } catch (error) {
-    throw failure(
-      'argument-invalid',
-      `feed ${number}`,
-      `ONNX Runtime cannot run the model on it: ${textOf(error)}`,
-      error,
-    );
-  }
-}
-
-/** Re-readable feeds, or a function that makes them. */
-export type Feeds = Iterable<Feed> | AsyncIterable<Feed> | (() => Iterable<Feed> | AsyncIterable<Feed>);
-
 /** Makes the host's `captureActivations`. `create`: a quantizer that opens models given as sources. */
 export function capturer(create: (options: { threads: number }) => Promise<Quantizer>) {
   return (runtime: Runtime, model: Model | Source, feeds: Feeds, options: CaptureOptions = {}): CapturedActivations => {
-    if (typeof runtime?.InferenceSession?.create !== 'function')
+    if (!isRuntime(runtime))
       throw failure('argument-invalid', 'runtime', 'is not the module onnxruntime-web or onnxruntime-node');
     if (typeof feeds !== 'function' && !isIterable(feeds))
       throw failure('argument-invalid', 'feeds', 'is neither an iterable nor a function that makes one');

@@ -15,7 +15,7 @@ export interface Workshop {
   instance: Instance;
   pool: Pool;
   memory: MemoryPlan;
-  open(source: Source): Promise<Model>;
+  open(source: Source | Source[]): Promise<Model>;
 }
 
 interface Weights {

@@ -4,15 +4,9 @@
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
 import type { Model, TensorInfo } from '../api/types.js';
-import { OpenedModel } from '../model/model.js';
-import { inputsOf, inputText, type ModelInput } from '../model/onnx_inputs.js';
-import type { Feed } from './capture.js';
-
-/** The subset of ONNX Runtime's class `Tensor` used here. */
-export interface TensorClass {
-  // biome-ignore lint/suspicious/noExplicitAny: the class has an overload for every type of elements
-  new (type: any, data: any, dims: readonly number[]): unknown;
-}
+import { OpenedModel } from './model.js';
+import { inputsOf, inputText, type ModelInput } from './onnx_inputs.js';
+import type { Feed, TensorClass } from './onnx_session.js';
 
 /** Samples in file order. Every iteration reads them again. */
 export interface FileFeeds extends AsyncIterable<Feed> {

@@ -1,0 +1,203 @@
+/** `wasmquant curve <model>`: size of the file against loss, for the schemes that a runtime reads. */
+import { type Command, Option } from 'commander';
+import {
+  type Curve,
+  type CurveOptions,
+  type CurvePoint,
+  createQuantizer,
+  type Model,
+  type Quantizer,
+  type RuntimeName,
+} from '../../lib/node.js';
+import { curvePicture, lossText } from '../../present/curve_picture.js';
+import { bytesText, plural, shareText } from '../../present/units.js';
+import {
+  addOutputOptions,
+  addReportOptions,
+  addResourceOptions,
+  quantizerOptions,
+  type ReportOptions,
+  type ResourceOptions,
+} from '../args.js';
+import { presetNamed } from '../config_source.js';
+import { CommandError } from '../failure.js';
+import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
+import { findOnnxRuntime } from '../onnx_runtime.js';
+import type { Context, Outcome, Run } from '../outcome.js';
+import { ProgressBar } from '../progress.js';
+import { checkReportPath, modelPaths, writeReport, writeWhole } from '../report_file.js';
+import { table } from '../tables.js';
+import { printable } from '../terminal.js';
+import { openText, parseCount } from '../token_source.js';
+
+interface CurveCommand extends ResourceOptions, ReportOptions, ModelFlags {
+  for?: RuntimeName;
+  schemes?: string[];
+  text?: string;
+  tokens?: string;
+  length?: number;
+  windows?: number;
+  feeds?: string;
+  svg?: string;
+}
+
+const kRuntimes: readonly RuntimeName[] = ['llama.cpp', 'ollama', 'vllm', 'transformers', 'onnxruntime', 'web'];
+
+const parseNames = (text: string) => text.split(',').map((name) => name.trim());
+
+/** What the losses are, and of how much. */
+function metricText({ kind, name, windows, reason }: Curve['metric']): string {
+  const samples = windows === undefined ? '' : `, ${plural(windows, kind === 'output-error' ? 'feed' : 'window')}`;
+  return `loss: ${name}${samples}${reason ? ` (${printable(reason)})` : ''}`;
+}
+
+function pointLoss(point: CurvePoint, kind: Curve['metric']['kind']): string {
+  if (point.loss === null) return point.reason ? 'not measured' : '–';
+  const text = lossText(point.loss, kind);
+  if (!point.measured) return `about ${text}`;
+  return point.error === undefined ? text : `${text} ± ${lossText(point.error, kind)}`;
+}
+
+function curveLines(path: string, model: Model, curve: Curve, { terminal }: Context): string[] {
+  const { out: colors, columns } = terminal;
+  const { metric, original, points, undecided } = curve;
+  const rows = [
+    { scheme: 'original', bytes: original.bytes, loss: original.loss, measured: true, onFrontier: false } as CurvePoint,
+    ...points,
+  ];
+  const lines = table(
+    rows,
+    [
+      { title: 'scheme', cell: ({ scheme }) => scheme, paint: ({ onFrontier }) => (onFrontier ? colors.bold : String) },
+      { title: 'format', cell: ({ format }) => format ?? model.format, paint: () => colors.dim, spare: 1 },
+      { title: 'file', align: 'right', cell: ({ bytes }) => bytesText(bytes) },
+      { title: 'of the original', align: 'right', cell: ({ bytes }) => shareText(bytes, original.bytes), spare: 2 },
+      { title: 'loss', align: 'right', cell: (point) => pointLoss(point, metric.kind) },
+      {
+        title: '',
+        cell: ({ onFrontier, reason }) => reason ?? (onFrontier ? 'nothing smaller is as good' : ''),
+        paint: () => colors.dim,
+        prose: true,
+      },
+    ],
+    { colors, columns },
+  );
+  const pairs = undecided.map(([better, worse]) => `${better} and ${worse}`).join('; ');
+  return [
+    `${colors.bold(printable(path))}  ${colors.dim(modelSummary(model))}`,
+    '',
+    ...lines,
+    '',
+    colors.dim(metricText(metric)),
+    ...(pairs
+      ? [
+          colors.dim(
+            `too close to tell apart with these ${metric.kind === 'output-error' ? 'feeds' : 'windows'}: ${pairs}`,
+          ),
+        ]
+      : []),
+  ];
+}
+
+/** What the command line says about the input, in the library's terms. */
+async function inputsOf(
+  quantizer: Quantizer,
+  model: Model,
+  options: CurveCommand,
+  signal: AbortSignal,
+): Promise<{ given: CurveOptions; opened: Model[]; hint: string | null }> {
+  if (model.format === 'onnx') {
+    const runtime = await findOnnxRuntime();
+    if (!runtime && options.feeds !== undefined)
+      throw new CommandError(
+        'source-invalid',
+        'running the model on feeds needs ONNX Runtime, which is not installed',
+        {
+          hint: 'npm install onnxruntime-node, in this folder',
+        },
+      );
+    const file = options.feeds === undefined ? null : await openModel(quantizer, options.feeds, signal);
+    const given = { ...(runtime && { runtime }), ...(file && { feeds: file }) };
+    const hint = runtime ? null : 'npm install onnxruntime-node here measures the outputs instead';
+    return { given, opened: file ? [file] : [], hint };
+  }
+  if (options.tokens !== undefined) {
+    const tokens = await openModel(quantizer, options.tokens, signal);
+    return { given: { tokens }, opened: [tokens], hint: null };
+  }
+  if (options.text === undefined)
+    return { given: {}, opened: [], hint: 'of a language model --text FILE measures bits per byte instead' };
+  const { length } = options;
+  const tokens = { ...(await openText([model], options.text)), ...(length !== undefined && { length }) };
+  return { given: { tokens }, opened: [], hint: null };
+}
+
+async function curve(context: Context, path: string, options: CurveCommand): Promise<Outcome> {
+  const { signal, terminal } = context;
+  const { report, svg, schemes, windows } = options;
+  const read = [path, options.text, options.tokens, options.feeds];
+  const picture = { ...options, ...(svg !== undefined ? { report: svg } : { report: undefined }) } as ReportOptions;
+  await checkReportPath(options, [...read, svg]);
+  await checkReportPath(picture, read, '--svg');
+  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using model = await openModel(quantizer, path, signal, options);
+  for (const each of [options, picture]) await checkReportPath(each, await modelPaths(path, model));
+  const named = schemes?.map((name) => presetNamed(quantizer, name).name);
+  const { given, opened, hint } = await inputsOf(quantizer, model, options, signal);
+  const bar = new ProgressBar(terminal, 'measuring');
+  try {
+    const found = await quantizer.curve(model, {
+      ...given,
+      ...(named && { schemes: named }),
+      ...(options.for && { target: options.for }),
+      ...(windows !== undefined && { windows }),
+      signal,
+      onProgress: bar.update,
+    });
+    const document = { ...found, model: path };
+    if (report !== undefined) await writeReport(report, document);
+    if (svg !== undefined) await writeWhole(svg, curvePicture(found, path));
+    const wantsMore = found.metric.kind === 'weight-error' && hint !== null;
+    return {
+      document,
+      lines: curveLines(path, model, found, context),
+      ...(wantsMore && !terminal.json && { remarks: [hint] }),
+    };
+  } finally {
+    bar.stop();
+    for (const file of opened) await file.close();
+  }
+}
+
+export function addCurve(program: Command, run: Run): void {
+  const command = program
+    .command('curve')
+    .description('size of the file against loss, for the schemes that a runtime reads: which one to take')
+    .argument('<model>', kModelArgument)
+    .addOption(kStripPrefix)
+    .addOption(
+      new Option(
+        '--for <runtime>',
+        'where it will run (default: llama.cpp for GGUF, onnxruntime for ONNX, else transformers)',
+      ).choices(kRuntimes),
+    )
+    .option(
+      '--schemes <names>',
+      'presets to try, separated by commas (default: 7 or 8 that the runtime reads)',
+      parseNames,
+    )
+    .addOption(
+      new Option('--text <file>', 'language models: UTF-8 text whose bits per byte are measured').conflicts('tokens'),
+    )
+    .option('--tokens <file>', 'the same as token ids, in a safetensors file')
+    .addOption(new Option('--length <n>', 'tokens per window of the text (default: 256)').argParser(parseCount))
+    .option('--windows <n>', 'windows to measure (default: 8, and up to 32 until the order is safe)', parseCount)
+    .option(
+      '--feeds <file>',
+      'ONNX: .npz or safetensors arrays named like the inputs (default: made up by type and shape)',
+    )
+    .option('--svg <file>', 'also write the curve as a picture');
+  addOutputOptions(addReportOptions(addResourceOptions(command), 'existing files')).action(
+    (model: string, options: CurveCommand) => run(options, (context) => curve(context, model, options)),
+  );
+}

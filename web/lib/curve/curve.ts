@@ -1,0 +1,204 @@
+// Size of the file against loss: plans all schemes, estimates them from a few weights, then writes and measures one after another.
+
+import { check, jsonText } from '../api/arguments.js';
+import { failure, QuantizationError } from '../api/errors.js';
+import type { Curve, CurveOptions, CurvePoint, Model } from '../api/types.js';
+import type { Host, Scratch } from '../host/host.js';
+import { abortable } from '../io/abort.js';
+import { OpenedModel } from '../model/model.js';
+import { withPlan } from '../plan/plan.js';
+import type { Workshop } from '../pool/workshop.js';
+import { tryTensors } from '../run/preview.js';
+import { quantizeInto } from '../run/quantize_model.js';
+import { curveOptions } from './curve_kinds.js';
+import { type Found, type Judge, judgeFor } from './losses.js';
+import { type Scheme, schemesOf } from './schemes.js';
+import { estimate, markFrontier, undecidedPairs } from './shape.js';
+import { leftElements, quantizedNames, relativeError, sampleNames } from './weights.js';
+
+/** Outputs are kept for another round if all of them have no more bytes; else they are made again. */
+const keptBytes = 512 * 2 ** 20;
+
+/** The quantizer's means. */
+export interface CurveMeans {
+  workshop: Workshop;
+  host: Host;
+  library: string;
+}
+
+interface Written {
+  model: OpenedModel;
+  remove(): Promise<void>;
+}
+
+async function written(
+  { workshop, host, library }: CurveMeans,
+  model: OpenedModel,
+  { scheme, format }: Scheme,
+  { signal }: CurveOptions,
+): Promise<Written> {
+  const scratch: Scratch = await host.scratch();
+  try {
+    const target = await host.openTarget(scratch.target, false, [], { resumes: false, isShared: false });
+    const options = { target: scratch.target, format, library, ...(signal && { signal }) };
+    const { files } = await quantizeInto(workshop, model, jsonText(scheme, 'schemes'), target, options);
+    const output = (await abortable(
+      signal,
+      workshop.open(scratch.source(files.map(({ name }) => name))),
+    )) as OpenedModel;
+    const remove = async () => {
+      await output.close();
+      await scratch.remove();
+    };
+    return { model: output, remove };
+  } catch (error) {
+    await scratch.remove();
+    throw error;
+  }
+}
+
+export async function curveOf(means: CurveMeans, model: OpenedModel, options: CurveOptions): Promise<Curve> {
+  check(options, curveOptions, 'options');
+  const { workshop } = means;
+  const { signal, onPoint } = options;
+  signal?.throwIfAborted();
+  const schemes = schemesOf(model, options, (scheme, format) =>
+    withPlan(
+      workshop.instance,
+      model,
+      jsonText(scheme, 'schemes'),
+      { format },
+      { ...workshop.memory.tiles, namesOutputs: false },
+      (_, plan) => plan,
+    ),
+  );
+  const { judge, reason } = await judgeFor(workshop, model, options);
+  const curve: Curve = {
+    metric: {
+      kind: judge?.kind ?? 'weight-error',
+      name: judge?.name ?? 'relative error of weights',
+      ...(reason && { reason }),
+    },
+    original: { bytes: model.bytes, loss: judge?.measuresOriginal ? null : 0 },
+    points: schemes.map(({ scheme, format, plan }) => ({
+      scheme,
+      format,
+      bytes: plan.totals.bytesAfter,
+      loss: null,
+      measured: false,
+      onFrontier: false,
+    })),
+    undecided: [],
+  };
+  const tell = (point: CurvePoint) => {
+    markFrontier(curve);
+    onPoint?.({ ...point }, structuredClone(curve));
+  };
+  for (const point of curve.points) tell(point);
+  const errors: number[] = [];
+  for (const { scheme, format, plan } of schemes) {
+    const names = judge ? sampleNames(plan) : quantizedNames(plan);
+    const given = { format, ...(signal && { signal }) };
+    const tried = await tryTensors(workshop, model, jsonText(scheme, 'schemes'), names, given);
+    const { parameters, quantizedParameters } = plan.totals.coverage;
+    const share = judge ? Math.sqrt(quantizedParameters / Math.max(1, parameters)) : 1;
+    errors.push(share * relativeError(tried, judge ? 0 : leftElements(plan)));
+    if (judge) continue;
+    const point = curve.points[errors.length - 1] as CurvePoint;
+    Object.assign(point, { loss: errors.at(-1), measured: true });
+    tell(point);
+  }
+  if (judge) await measureAll(means, model, options, { schemes, judge, curve, errors, tell });
+  markFrontier(curve);
+  return curve;
+}
+
+interface Measuring {
+  schemes: readonly Scheme[];
+  judge: Judge;
+  curve: Curve;
+  /** Of sampled weights, by scheme. */
+  errors: readonly number[];
+  tell: (point: CurvePoint) => void;
+}
+
+/** Measures in rounds until the order is safe. Errors: those of the original; a scheme that cannot be measured says why. */
+async function measureAll(
+  means: CurveMeans,
+  model: OpenedModel,
+  options: CurveOptions,
+  { schemes, judge, curve, errors, tell }: Measuring,
+): Promise<void> {
+  // The worst and the best first: the others are estimated between them.
+  const order = schemes.map((_, i) => i).sort((a, b) => (errors[b] ?? 0) - (errors[a] ?? 0));
+  if (order.length > 2) order.splice(1, 0, order.pop() as number);
+  const keeps = curve.points.reduce((sum, { bytes }) => sum + bytes, 0) <= keptBytes;
+  const kept = new Map<number, Written>();
+  const found = new Map<number, Found>();
+  let original: Found | null = null;
+  const measured = async (i: number, first: number, last: number) => {
+    const output = kept.get(i) ?? (await written(means, model, schemes[i] as Scheme, options));
+    try {
+      return await judge.measure(output.model, first, last, found.get(i) ?? null, original);
+    } finally {
+      if (keeps && judge.rounds.at(-1) !== last) kept.set(i, output);
+      else {
+        kept.delete(i);
+        await output.remove();
+      }
+    }
+  };
+  try {
+    let first = 0;
+    for (const last of judge.rounds) {
+      if (judge.measuresOriginal) {
+        original = await judge.measure(model, first, last, original, null);
+        curve.original.loss = original.loss;
+      }
+      for (const i of order) {
+        const point = curve.points[i] as CurvePoint;
+        if (point.reason !== undefined) continue;
+        try {
+          const result = await measured(i, first, last);
+          found.set(i, result);
+          Object.assign(
+            point,
+            { loss: result.loss, measured: true },
+            result.error !== undefined && { error: result.error },
+          );
+        } catch (error) {
+          if (!(error instanceof QuantizationError) || options.signal?.aborted) throw error;
+          Object.assign(point, { measured: false, loss: null, reason: error.message });
+        }
+        curve.metric.windows = last;
+        estimate(curve, errors);
+        if (first === 0) for (const each of curve.points) if (each === point || !each.measured) tell(each);
+      }
+      first = last;
+      curve.undecided = undecidedPairs(curve.points, (point) => found.get(curve.points.indexOf(point))?.samples ?? []);
+      if (curve.undecided.length === 0) break;
+    }
+    if (first > (judge.rounds[0] ?? 0)) for (const point of curve.points) tell(point);
+  } finally {
+    for (const output of kept.values()) await output.remove();
+  }
+  if (found.size === 0) {
+    const [point] = curve.points;
+    throw failure('format-unsupported', point?.scheme ?? '', `no scheme could be measured: ${point?.reason}`);
+  }
+}
+
+/** A model that is given as such, or opened for the curve. */
+export async function withModel<T>(
+  workshop: Workshop,
+  source: Model | Parameters<Workshop['open']>[0],
+  use: (model: OpenedModel) => Promise<T>,
+): Promise<T> {
+  if (source instanceof OpenedModel) return use(source);
+  const model = (await workshop.open(source as Parameters<Workshop['open']>[0])) as OpenedModel;
+  try {
+    return await use(model);
+  } finally {
+    await model.close();
+  }
+}

@@ -1,0 +1,138 @@
+// Losses of schemes on the same samples: windows of text, feeds, or the weights themselves. A scheme is asked for samples [first, last).
+
+import { failure, QuantizationError } from '../api/errors.js';
+import type { CurveMetric, CurveOptions, EvaluateOptions, Evaluation, TextInput } from '../api/types.js';
+import { evaluateModel } from '../language_model/evaluate.js';
+import type { OpenedModel } from '../model/model.js';
+import { partOf, type TokenBatch } from '../model/tokens.js';
+import { forwardBatchOf } from '../plan/forward_plan.js';
+import type { Workshop } from '../pool/workshop.js';
+import { OutputErrors } from './outputs.js';
+import { meanDifference } from './shape.js';
+
+/** What was found of one model so far. */
+export interface Found {
+  /** By sample, added to at each round. */
+  samples: number[];
+  loss: number;
+  error?: number;
+}
+
+/** How losses are measured. */
+export interface Judge {
+  kind: CurveMetric['kind'];
+  name: string;
+  /** Ends of the rounds: more samples are measured until their order is safe. */
+  rounds: readonly number[];
+  /** Measures samples [first, last), and tells the loss of all so far. `original`: what was found of that. */
+  measure(
+    model: OpenedModel,
+    first: number,
+    last: number,
+    before: Found | null,
+    original: Found | null,
+  ): Promise<Found>;
+  /** Whether the original is measured, too; else its loss is 0. */
+  measuresOriginal: boolean;
+}
+
+/** Windows of text: by default more of them until the order is safe. */
+const usualRounds = [8, 16, 32];
+
+/** KLD has errors of its own, over tokens, and is not measured in rounds. */
+const usualKldWindows = 16;
+
+interface TextOptions
+  extends Pick<CurveOptions, 'text' | 'tokenizer' | 'tokens' | 'windows' | 'signal' | 'onProgress'> {}
+
+function inputOf({ text, tokenizer, tokens }: TextOptions): EvaluateOptions['tokens'] | null {
+  if (text !== undefined && tokens !== undefined)
+    throw failure('argument-invalid', 'tokens', 'and text: give one of the two');
+  if (text === undefined) return tokens ?? null;
+  return { text, tokenizer } as TextInput; // what is missing, tokensOfText says
+}
+
+function roundsOf(windows: number | undefined, most: number, usual: readonly number[]): number[] {
+  if (windows !== undefined) return [Math.min(windows, most)];
+  return [...usual.filter((end) => end < most), Math.min(most, usual.at(-1) ?? most)];
+}
+
+/** Judges predictions of text; null without text. Errors: those of `evaluate`. */
+async function textJudge(workshop: Workshop, model: OpenedModel, options: TextOptions): Promise<Judge | null> {
+  const input = inputOf(options);
+  if (!input) return null;
+  const { tokens } = await forwardBatchOf(workshop.instance, model, { tokens: input }, { runs: true });
+  const evaluate = (of: OpenedModel, first: number, last: number, against?: OpenedModel) =>
+    evaluateModel(workshop, of, of === model ? undefined : model, {
+      tokens: { rows: rowsOf(partOf(tokens, first, last)) },
+      ...(against && { against }),
+      ...(options.signal && { signal: options.signal }),
+      ...(options.onProgress && { onProgress: options.onProgress }),
+    });
+  const windows = tokens.lengths.length;
+  const { bytes } = await evaluate(model, 0, 1);
+  if (bytes === null) {
+    const measure: Judge['measure'] = async (of, first, last) => divergenceOf(await evaluate(of, first, last, model));
+    const rounds = [Math.min(windows, options.windows ?? usualKldWindows)];
+    return { kind: 'kld', name: 'KLD to the original', rounds, measure, measuresOriginal: false };
+  }
+  const bytesOf = new Map<number, number>(); // of windows [0, end)
+  const measure: Judge['measure'] = async (of, first, last, before, original) => {
+    const found = await evaluate(of, first, last);
+    bytesOf.set(last, (bytesOf.get(first) ?? 0) + (found.bytes ?? 0));
+    const bitsOf = (nats: number) => nats / Math.LN2 / (bytesOf.get(last) ?? Number.NaN);
+    const samples = [...(before?.samples ?? []), ...found.sequenceLosses];
+    const loss = bitsOf(samples.reduce((sum, each) => sum + each, 0));
+    if (!original || samples.length < 2) return { samples, loss };
+    return { samples, loss, error: bitsOf(meanDifference(samples, original.samples).error * samples.length) };
+  };
+  const rounds = roundsOf(options.windows, windows, usualRounds);
+  return { kind: 'bits-per-byte', name: 'bits per byte', rounds, measure, measuresOriginal: true };
+}
+
+function rowsOf({ ids, lengths }: TokenBatch): Int32Array[] {
+  let at = 0;
+  return lengths.map((length) => {
+    at += length;
+    return ids.subarray(at - length, at);
+  });
+}
+
+function divergenceOf({ divergence }: Evaluation): Found {
+  if (!divergence) throw new RangeError('an evaluation against a model has a divergence');
+  return { samples: [], loss: divergence.meanKld, error: divergence.meanKldError };
+}
+
+async function outputJudge(model: OpenedModel, options: CurveOptions): Promise<Judge> {
+  const errors = await OutputErrors.of(model, options);
+  const measure: Judge['measure'] = async (of) => {
+    const samples = await errors.measure(of, options.signal);
+    return { samples, loss: samples.reduce((sum, each) => sum + each, 0) / samples.length };
+  };
+  const rounds = [errors.feeds.length];
+  const name = `relative error of outputs${errors.areMadeUp ? ' for made-up inputs' : ''}`;
+  return { kind: 'output-error', name, rounds, measure, measuresOriginal: false };
+}
+
+const isNotOurs = (error: unknown) =>
+  error instanceof QuantizationError &&
+  ['not-implemented', 'config-invalid', 'format-unsupported'].includes(error.code);
+
+/** How the model can be judged with what was given; null: by its weights, and why. */
+export async function judgeFor(
+  workshop: Workshop,
+  model: OpenedModel,
+  options: CurveOptions,
+): Promise<{ judge: Judge | null; reason?: string }> {
+  try {
+    if (model.format === 'onnx') {
+      if (options.runtime) return { judge: await outputJudge(model, options) };
+      return { judge: null, reason: 'ONNX Runtime was not given, so the model was not run' };
+    }
+    const judge = await textJudge(workshop, model, options);
+    return judge ? { judge } : { judge };
+  } catch (error) {
+    if (!isNotOurs(error)) throw error;
+    return { judge: null, reason: error instanceof QuantizationError ? error.message : '' };
+  }
+}

@@ -1,0 +1,169 @@
+// How far the outputs of a quantized ONNX model are from the original's, in ONNX Runtime.
+
+import { failure, QuantizationError } from '../api/errors.js';
+import type { CurveOptions } from '../api/types.js';
+import { feedsOf } from '../model/array_feeds.js';
+import { OpenedModel } from '../model/model.js';
+import { inputsOf, layerValuesOf } from '../model/onnx_inputs.js';
+import {
+  createSession,
+  type Feed,
+  isRuntime,
+  type Runtime,
+  type RuntimeSession,
+  ran,
+  type TensorClass,
+} from '../model/onnx_session.js';
+import { generatedFeeds, openSizes } from './generated_feeds.js';
+
+type Values = Float32Array | Float64Array;
+
+/** What the original gives for one feed, by output. */
+type Outputs = Map<string, Values>;
+
+/** Feeds, and what the original gives for them. */
+interface Runs {
+  feeds: Feed[];
+  expected: Outputs[];
+}
+
+type WithTensors = Runtime & { Tensor: TensorClass };
+
+/** Feeds that are made up. */
+const generatedCount = 4;
+
+/** Values of float16 bits. */
+function fromHalf(bits: Uint16Array): Float32Array {
+  return Float32Array.from(bits, (half) => {
+    const [sign, exponent, fraction] = [half & 0x8000 ? -1 : 1, (half >> 10) & 31, half & 1023];
+    if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
+    return sign * (exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24);
+  });
+}
+
+function floatsOf(type: string, data: unknown): Values | null {
+  if (data instanceof Float32Array || data instanceof Float64Array) return data;
+  if (type === 'float16' && ArrayBuffer.isView(data))
+    return fromHalf(new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2));
+  return null;
+}
+
+async function outputsOf(session: RuntimeSession, feed: Feed, names: readonly string[], number: number) {
+  const found: Outputs = new Map();
+  for (const [name, tensor] of Object.entries(await ran(session, feed, names, number))) {
+    const values = floatsOf(tensor.type, tensor.getData ? await tensor.getData() : tensor.data);
+    if (values) found.set(name, values.slice());
+    tensor.dispose?.();
+  }
+  return found;
+}
+
+/** Root of squared errors over squared values of an output, mean over the outputs. Values that are not finite in both do not count. */
+function errorOf(expected: Outputs, found: Outputs): number {
+  let [sum, count] = [0, 0];
+  for (const [name, values] of expected) {
+    const others = found.get(name);
+    let [squares, errors] = [0, 0];
+    if (others?.length !== values.length) return 1; // a detector that finds another number of things
+    for (let i = 0; i < values.length; ++i) {
+      const [was, is] = [values[i] as number, others[i] as number];
+      if (Object.is(was, is) || (Number.isNaN(was) && Number.isNaN(is))) {
+        if (Number.isFinite(was)) squares += was * was;
+        continue;
+      }
+      squares += was * was;
+      errors += (was - is) ** 2;
+    }
+    if (squares === 0 && errors === 0) continue;
+    sum += Math.sqrt(errors / squares);
+    count += 1;
+  }
+  return count === 0 ? 0 : sum / count;
+}
+
+async function withSession<T>(
+  runtime: Runtime,
+  model: OpenedModel,
+  use: (session: RuntimeSession) => Promise<T>,
+): Promise<T> {
+  const session = await createSession(runtime, model, [], layerValuesOf(model).locations);
+  try {
+    return await use(session);
+  } finally {
+    await session.release();
+  }
+}
+
+/** The original's outputs, and the feeds that they are of. */
+export class OutputErrors {
+  private constructor(
+    readonly runtime: Runtime,
+    readonly feeds: readonly Feed[],
+    readonly expected: readonly Outputs[],
+    readonly names: readonly string[],
+    readonly areMadeUp: boolean,
+  ) {}
+
+  /** Errors: argument-invalid (no runtime, no feeds, or ones that the model does not take). */
+  static async of(model: OpenedModel, { runtime, feeds, windows, signal }: CurveOptions): Promise<OutputErrors> {
+    if (!isRuntime(runtime))
+      throw failure('argument-invalid', 'runtime', 'is not the module onnxruntime-web or onnxruntime-node');
+    const { outputs: names } = layerValuesOf(model);
+    return withSession(runtime, model, async (session) => {
+      const run = async (given: Iterable<Feed> | AsyncIterable<Feed>): Promise<Runs> => {
+        const done: Runs = { feeds: [], expected: [] };
+        for await (const feed of given) {
+          if (done.feeds.length === windows) break;
+          signal?.throwIfAborted();
+          done.expected.push(await outputsOf(session, feed, names, done.feeds.length));
+          done.feeds.push(feed);
+        }
+        return done;
+      };
+      const given = feeds instanceof OpenedModel ? feedsOf(runtime as WithTensors, model, feeds) : feeds;
+      const done = given
+        ? await run(typeof given === 'function' ? given() : (given as Iterable<Feed>))
+        : await runMade(runtime as WithTensors, model, windows ?? generatedCount, run);
+      if (done.feeds.length === 0) throw failure('argument-invalid', 'feeds', 'there is none');
+      if (done.expected.every(({ size }) => size === 0))
+        throw failure('format-unsupported', model.name, 'none of its outputs has floating-point values to compare');
+      return new OutputErrors(runtime, done.feeds, done.expected, names, !given);
+    });
+  }
+
+  /** The error of each feed. */
+  async measure(model: OpenedModel, signal: AbortSignal | undefined): Promise<number[]> {
+    return withSession(this.runtime, model, async (session) => {
+      const errors: number[] = [];
+      for (const [number, feed] of this.feeds.entries()) {
+        signal?.throwIfAborted();
+        const found = await outputsOf(session, feed, this.names, number);
+        errors.push(errorOf(this.expected[number] ?? new Map(), found));
+      }
+      return errors;
+    });
+  }
+}
+
+/** Runs feeds that are made up, with the first size of open dimensions that the model takes. Errors: that of the last. */
+async function runMade(
+  runtime: { Tensor: TensorClass },
+  model: OpenedModel,
+  count: number,
+  run: (feeds: readonly Feed[]) => Promise<Runs>,
+): Promise<Runs> {
+  const inputs = inputsOf(model);
+  let refusal: unknown = null;
+  for (const open of openSizes) {
+    const feeds = generatedFeeds(runtime.Tensor, model, inputs, count, open);
+    if (!feeds)
+      throw failure('dtype-unsupported', model.name, 'has an input whose values cannot be made up; give feeds');
+    try {
+      return await run(feeds);
+    } catch (error) {
+      if (!(error instanceof QuantizationError)) throw error;
+      refusal = error;
+    }
+  }
+  throw refusal;
+}

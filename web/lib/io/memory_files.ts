@@ -1,0 +1,28 @@
+// Outputs that are kept in memory, or where the browser keeps Blobs, to be opened again.
+
+import type { FileWriter } from '../api/types.js';
+
+export function memoryScratch() {
+  const files = new Map<string, Blob>();
+  const target: FileWriter = {
+    async write(name) {
+      const parts: BlobPart[] = [];
+      return new WritableStream<Uint8Array>({
+        write: (bytes) => {
+          parts.push(bytes.slice());
+        },
+        close: () => {
+          files.set(name, new Blob(parts));
+        },
+      });
+    },
+  };
+  const named = (path: string) => path.slice(path.lastIndexOf('/') + 1);
+  return {
+    target,
+    source: () => [...files].map(([path, blob]) => new File([blob], named(path))),
+    async remove() {
+      files.clear();
+    },
+  };
+}
