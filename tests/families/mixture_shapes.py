@@ -59,7 +59,8 @@ def main():
             line = shapes_of(model_type)
         except Exception as error:  # of a class whose defaults do not make a model
             line = {"type": model_type, "error": f"{type(error).__name__}: {error}".replace("\n", " ")[:200]}
-        print(json.dumps(line, default=str), file=answers, flush=True)
+        # Endless limits are no JSON.
+        print(json.dumps(line, default=str).replace("Infinity", "1e30"), file=answers, flush=True)
 
 
 if __name__ == "__main__":
