@@ -23,7 +23,7 @@ Result<std::shared_ptr<ForwardSession>> session_of(const std::string& config, co
   std::vector<uint32_t> lengths;
   for (const json::Value& length : options["lengths"].items())
     lengths.push_back(static_cast<uint32_t>(length.as_integer()));
-  TRY_VOID(session->pass().set_tokens(tokens, lengths));
+  TRY_VOID(session->pass().set_tokens(tokens, lengths, static_cast<size_t>(options["positions"].as_integer())));
   if (activations == "llama.cpp") session->multiply_as_llama_cpp();
   if (options["keepsStates"].as_bool()) session->pass().keep_states();
   if (options["scored"].as_string() == "second-half") session->pass().score_second_half();
@@ -62,6 +62,24 @@ std::string BoundForwardPass::load(uint32_t tile) {
 
 std::string BoundForwardPass::run(uint32_t portion) {
   return has_tensor_ ? reply((*session_)->run(portion)) : no_tensor();
+}
+
+std::string BoundForwardPass::needs(uint32_t tile) const {
+  return has_tensor_ ? ok((*session_)->needs(tile)) : no_tensor();
+}
+
+std::string BoundForwardPass::keep() {
+  if (!has_tensor_) return no_tensor();
+  (*session_)->keep();
+  return ok(nullptr);
+}
+
+std::string BoundForwardPass::run_kept(uint32_t step) {
+  return has_tensor_ ? reply((*session_)->run_kept(step)) : no_tensor();
+}
+
+std::string BoundForwardPass::extend(int32_t token) {
+  return session_ ? reply((*session_)->pass().extend(token)) : fail(session_.error());
 }
 
 std::string BoundForwardPass::losses() {
@@ -135,6 +153,10 @@ EMSCRIPTEN_BINDINGS(forward_pass) {
       .function("reads", &BoundForwardPass::reads)
       .function("load", &BoundForwardPass::load)
       .function("run", &BoundForwardPass::run)
+      .function("needs", &BoundForwardPass::needs)
+      .function("keep", &BoundForwardPass::keep)
+      .function("runKept", &BoundForwardPass::run_kept)
+      .function("extend", &BoundForwardPass::extend)
       .function("losses", &BoundForwardPass::losses)
       .function("nextToken", &BoundForwardPass::next_token);
   class_<BoundDivergence>("Divergence")

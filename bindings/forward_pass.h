@@ -14,7 +14,7 @@ namespace wasmquant::bindings {
 class BoundForwardPass : Counted {
  public:
   /// `options`: {"activations": "float32" | "int8" | "llama.cpp", "lengths": tokens of each sequence, "keepsStates"?, "scored"?: "all" |
-  /// "second-half"};
+  /// "second-half", "positions"?: of one sequence that is continued};
   /// `tokens`: int32 [count].
   BoundForwardPass(std::string config, std::string options, Address tokens, double count);
   std::string portions() const;
@@ -22,6 +22,10 @@ class BoundForwardPass : Counted {
   std::string reads(uint32_t tile);
   std::string load(uint32_t tile);
   std::string run(uint32_t portion);
+  std::string needs(uint32_t tile) const;
+  std::string keep();
+  std::string run_kept(uint32_t step);
+  std::string extend(int32_t token);
   std::string losses();
   int32_t next_token(uint32_t sequence) const;
 

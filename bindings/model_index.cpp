@@ -3,6 +3,8 @@
 #include <emscripten/bind.h>
 
 #include "core/list.h"
+#include "formats/gguf/gguf_metadata.h"
+#include "gguf_conversion/tokenizer/pretokenizer.h"
 #include "onnx_graph/onnx_outputs.h"
 #include "pipeline/model_index/onnx_values.h"
 
@@ -49,6 +51,28 @@ std::string BoundModelIndex::finish() {
   return status ? ok(index_.to_json()) : fail(status.error());
 }
 
+std::string BoundModelIndex::metadata_array(std::string key) const {
+  std::string out = "[";
+  const gguf::KeyValue* const entry = index_.format().carries_config ? index_.gguf_metadata().find(key) : nullptr;
+  if (entry != nullptr) {
+    gguf::ArrayView view(entry);
+    const bool is_text = view.element_type() == gguf::ValueType::text;
+    for (uint64_t i = 0; i < view.count(); ++i) {
+      if (i > 0) out += ',';
+      if (is_text)
+        json::append_quoted(out, view.next_text());
+      else
+        out += json::write(view.next_number());
+    }
+  }
+  out += ']';
+  return ok_text(std::move(out));
+}
+
+std::string BoundModelIndex::pretokenizer(std::string name) const {
+  return ok_text(conversion::pretokenizer_json(name));
+}
+
 std::string BoundModelIndex::layer_values() const {
   if (index_.format().has_graph) return ok(wasmquant::layer_values(index_.onnx()));
   return fail(error_at(ErrorCode::format_unsupported, "model", "is not ONNX"));
@@ -76,6 +100,8 @@ EMSCRIPTEN_BINDINGS(model_index) {
       .function("missingParts", &BoundModelIndex::missing_parts)
       .function("finish", &BoundModelIndex::finish)
       .function("tensors", &BoundModelIndex::tensors)
+      .function("metadataArray", &BoundModelIndex::metadata_array)
+      .function("pretokenizer", &BoundModelIndex::pretokenizer)
       .function("layerValues", &BoundModelIndex::layer_values)
       .function("addedOutputs", &BoundModelIndex::added_outputs)
       .function("setInlineBytes", &BoundModelIndex::set_inline_bytes)

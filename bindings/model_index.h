@@ -22,6 +22,8 @@ class BoundModelIndex : Counted {
   std::string set_inline_bytes(uint32_t tensor, Address bytes, uint32_t length) {
     return reply(index_.set_inline_bytes(tensor, std::string(pointer<const char>(bytes), length)));
   }
+  std::string metadata_array(std::string key) const;
+  std::string pretokenizer(std::string name) const;
   void strip_prefixes() { index_.strip_prefixes(); }
   void set_sibling_file(std::string name, Address bytes, uint32_t length) {
     index_.set_sibling_file(std::move(name), std::string(pointer<const char>(bytes), length));

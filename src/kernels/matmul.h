@@ -38,4 +38,18 @@ size_t matmul_workspace(size_t rows, size_t columns, size_t depth) noexcept;
 void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t columns, Update update, Region region,
             float* c, size_t c_stride, float* workspace) noexcept;
 
+/// Columns whose numbers lie next to each other in a packed factor.
+inline constexpr size_t kPackedColumns = 32;
+
+/// Floats of a factor [columns, depth] that is packed for products of single rows: strips of kPackedColumns columns, each [depth,
+/// kPackedColumns], zero padded.
+inline size_t packed_size(size_t columns, size_t depth) noexcept {
+  return (columns + kPackedColumns - 1) / kPackedColumns * kPackedColumns * depth;
+}
+void pack_columns(const Factor& b, size_t depth, size_t columns, float* packed) noexcept;
+
+/// c[j] = sum_p a[p] * b(j, p), to the bit as matmul() sets it. Nothing is packed meanwhile, which is most of the time that one row
+/// takes otherwise.
+void multiply_row(const float* a, const float* packed, size_t depth, size_t columns, float* c) noexcept;
+
 }  // namespace wasmquant::kernels

@@ -20,13 +20,13 @@ void reserve(std::vector<float>& memory, size_t count) {
 
 }  // namespace
 
-void attend(const Architecture& a, bool is_sliding, const float* q, const float* k, const float* v, size_t length,
-            AttentionMemory& memory, float* y) {
+void attend(const Architecture& a, bool is_sliding, const float* q, const float* k, const float* v, size_t past,
+            size_t length, AttentionMemory& memory, float* y) {
   const size_t dim = a.head_dim, group = a.heads / a.kv_heads, q_stride = a.query_columns(),
                kv_stride = a.key_columns();
   const size_t window = is_sliding ? a.window : length;
   const size_t step = std::max<size_t>(kRows / group, 1);
-  const size_t rows_at_most = std::min(step, length) * group;
+  const size_t rows_at_most = std::min(step, length - past) * group;
   const size_t keys_at_most = std::min(length, window + step);
   reserve(memory.queries, rows_at_most * dim);
   reserve(memory.output, rows_at_most * dim);
@@ -34,12 +34,14 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
   reserve(memory.product, std::max(kernels::matmul_workspace(rows_at_most, keys_at_most, dim),
                                    kernels::matmul_workspace(rows_at_most, dim, keys_at_most)));
   for (size_t head = 0; head < a.kv_heads; ++head) {
-    for (size_t first = 0; first < length; first += step) {
-      const size_t end = std::min(first + step, length), rows = (end - first) * group;
-      const size_t begin = first >= window ? first - window + 1 : 0, keys = end - begin;
+    for (size_t first = past; first < length;) {
+      // Steps and their first keys are those of the whole sequence: products add up terms from the first key on.
+      const size_t whole = first - first % step;
+      const size_t end = std::min(whole + step, length), rows = (end - first) * group;
+      const size_t begin = whole >= window ? whole - window + 1 : 0, keys = end - begin;
       float* const scores = memory.scores.data();
       for (size_t row = 0; row < rows; ++row) {
-        const float* from = q + (first + row / group) * q_stride + (head * group + row % group) * dim;
+        const float* from = q + (first - past + row / group) * q_stride + (head * group + row % group) * dim;
         for (size_t i = 0; i < dim; ++i) memory.queries[row * dim + i] = from[i] * a.attention_scale;
       }
       const size_t at = begin * kv_stride + head * dim;
@@ -59,7 +61,8 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
              dim, memory.product.data());
       for (size_t row = 0; row < rows; ++row)
         std::copy_n(memory.output.data() + row * dim, dim,
-                    y + (first + row / group) * q_stride + (head * group + row % group) * dim);
+                    y + (first - past + row / group) * q_stride + (head * group + row % group) * dim);
+      first = end;
     }
   }
 }

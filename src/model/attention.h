@@ -13,9 +13,9 @@ struct AttentionMemory {
   std::vector<float> queries, scores, output, product;
 };
 
-/// One sequence. q [length, heads * head_dim], k and v [length, kv_heads * head_dim], q and k with RoPE applied;
-/// y [length, heads * head_dim].
+/// The tokens of one sequence from `past` on. q [length - past, heads * head_dim], k and v [length, kv_heads * head_dim], q and k with
+/// RoPE applied; y [length - past, heads * head_dim]. Tokens do not depend on `past`, to the bit.
 void attend(const Architecture& architecture, bool is_sliding, const float* q, const float* k, const float* v,
-            size_t length, AttentionMemory& memory, float* y);
+            size_t past, size_t length, AttentionMemory& memory, float* y);
 
 }  // namespace wasmquant::model

@@ -28,6 +28,16 @@ Status BlockRunner::rotate_down_input(std::vector<float>& x) {
   return {};
 }
 
+namespace {
+
+/// To each row of y.
+void add_bias(const std::vector<float>& bias, std::vector<float>& y) noexcept {
+  if (bias.empty()) return;
+  for (size_t i = 0; i < y.size(); ++i) y[i] += bias[i % bias.size()];
+}
+
+}  // namespace
+
 void BlockRunner::linear(const std::vector<float>& x, const BlockValues& weights, Slot weight, Slot bias, size_t in,
                          size_t out, std::vector<float>& y) {
   const InputPrecision precision = weights.inputs[static_cast<size_t>(weight)];
@@ -38,12 +48,15 @@ void BlockRunner::linear(const std::vector<float>& x, const BlockValues& weights
     inputs = quantized_.data();
   }
   y.resize(tokens_ * out);
+  if (const std::vector<float>& packed = weights.packed[static_cast<size_t>(weight)]; !packed.empty()) {
+    for (size_t row = 0; row < tokens_; ++row)
+      kernels::multiply_row(inputs + row * in, packed.data(), in, out, y.data() + row * out);
+    return add_bias(weights[bias], y);
+  }
   product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens_, out, in)));
   kernels::matmul({inputs, in, 1}, {weights[weight].data(), in, 1}, in, tokens_, out, kernels::Update::set,
                   kernels::Region::all, y.data(), out, product_.data());
-  const std::vector<float>& added = weights[bias];
-  if (added.empty()) return;
-  for (size_t i = 0; i < y.size(); ++i) y[i] += added[i % out];
+  add_bias(weights[bias], y);
 }
 
 void BlockRunner::apply_rope(std::vector<float>& x, size_t heads, const std::vector<float>& norm,
@@ -52,8 +65,9 @@ void BlockRunner::apply_rope(std::vector<float>& x, size_t heads, const std::vec
   if (!norm.empty())
     normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, norm, x.data(), tokens_ * heads, x.data());
   float* head = x.data();
+  const size_t past = cached_ != nullptr ? cached_->past : 0;
   for (const uint32_t length : lengths)
-    for (size_t i = 0; i < length * heads; ++i, head += dim) table.apply(head, i / heads);
+    for (size_t i = 0; i < length * heads; ++i, head += dim) table.apply(head, past + i / heads);
 }
 
 // attended_ from normed_.
@@ -74,9 +88,17 @@ Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::
   apply_rope(k_, a.kv_heads, weights[Slot::k_norm], table, lengths);
   if (sink != nullptr) TRY_VOID(sink->accept_cached(layer, CachedValue::key, k_, keys));
   attended_.resize(q_.size());
+  if (cached_ != nullptr) {
+    std::vector<float>&all_keys = cached_->keys[layer], &all_values = cached_->values[layer];
+    all_keys.insert(all_keys.end(), k_.begin(), k_.begin() + static_cast<ptrdiff_t>(tokens_ * keys));
+    all_values.insert(all_values.end(), v_.begin(), v_.begin() + static_cast<ptrdiff_t>(tokens_ * keys));
+    attend(a, is_sliding, q_.data(), all_keys.data(), all_values.data(), cached_->past, cached_->past + tokens_,
+           attention_, attended_.data());
+    return {};
+  }
   size_t at = 0;
   for (const uint32_t length : lengths) {
-    attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * keys, length, attention_,
+    attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * keys, 0, length, attention_,
            attended_.data() + at * queries);
     at += length;
   }

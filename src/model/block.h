@@ -21,6 +21,12 @@ struct BlockState {
   std::vector<float> stream;  // the residual stream, which differs from x from feed_forward on
 };
 
+/// Keys, with RoPE applied, and values of the tokens of one sequence that blocks have run on.
+struct KeyValues {
+  size_t past = 0;                               // tokens
+  std::vector<std::vector<float>> keys, values;  // by layer, [tokens, kv_heads * head_dim]
+};
+
 /// Runs blocks of one architecture, with working memory.
 class BlockRunner {
  public:
@@ -32,6 +38,9 @@ class BlockRunner {
   /// where the run begins, behind the input that it holds, and where the sink ends it, or empty if it goes to the end.
   Status run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x,
              InputSink* sink, BlockState* state = nullptr);
+  /// From now on x are the tokens behind those in `cached`, whose keys and values are added to it; null: whole sequences. It outlives
+  /// the runs.
+  void set_cached(KeyValues* cached) noexcept { cached_ = cached; }
 
  private:
   Status attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
@@ -43,6 +52,7 @@ class BlockRunner {
 
   const Architecture& architecture_;
   size_t tokens_ = 0;
+  KeyValues* cached_ = nullptr;
   RotaryTable table_, sliding_table_;
   std::vector<float> normed_, q_, k_, v_, attended_, gate_, up_, quantized_, product_;
   AttentionMemory attention_;

@@ -34,6 +34,7 @@ enum class Slot : uint8_t {
   feed_forward_post_norm,
 };
 inline constexpr size_t kSlots = 20;
+inline constexpr size_t kBlockMatrices = 7;  // q to down
 
 /// Name and shape of one weight.
 struct BlockWeight {
@@ -46,8 +47,9 @@ struct BlockWeight {
 List<BlockWeight> block_weights(const Architecture& architecture);
 
 /// Values in C order; weights that the architecture lacks stay empty. `inputs`: the precision of the inputs of the
-/// layer that a weight belongs to.
+/// layer that a weight belongs to. `packed`: of linear layers, for one row at a time (kernels::pack_columns); `values` then lack them.
 struct BlockValues {
+  std::array<std::vector<float>, kBlockMatrices> packed;
   std::array<std::vector<float>, kSlots> values;
   std::array<InputPrecision, kSlots> inputs{};
   std::vector<float>& operator[](Slot slot) noexcept { return values[static_cast<size_t>(slot)]; }

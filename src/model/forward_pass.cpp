@@ -22,7 +22,7 @@ ForwardPass::ForwardPass(Architecture architecture, InputPrecision precision) : 
   block_.inputs.fill(precision);
 }
 
-Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const uint32_t> lengths) {
+Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const uint32_t> lengths, size_t positions) {
   size_t count = 0, longest = 0;
   for (const uint32_t length : lengths) {
     if (length == 0) return error_at(ErrorCode::argument_invalid, "tokens", "hold a sequence without tokens");
@@ -33,6 +33,7 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const 
     return error_at(ErrorCode::argument_invalid, "tokens",
                     "{} tokens in {} sequences of {} together; sequences of at least 2 tokens are needed",
                     tokens.size(), lengths.size(), count);
+  longest = std::max(longest, positions);
   if (longest > architecture_.max_positions)
     return error_at(ErrorCode::argument_invalid, "tokens",
                     "a sequence of {} tokens; the model has max_position_embeddings {}: cut it into shorter ones",
@@ -59,7 +60,84 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const 
   runner_ = std::make_unique<BlockRunner>(architecture_, longest);
   loss_.reset();
   next_.clear();
+  positions_ = lengths.size() == 1 ? positions : 0;
+  cached_ = {};
+  if (continues()) {
+    cached_.keys.resize(architecture_.layers);
+    cached_.values.resize(architecture_.layers);
+    kept_blocks_.resize(architecture_.layers);
+    runner_->set_cached(&cached_);
+  }
   return {};
+}
+
+Status ForwardPass::extend(int32_t token) {
+  const size_t past = cached_.past + tokens_.size();
+  if (past >= positions_)
+    return error_at(ErrorCode::state_invalid, "tokens", "{} of the {} positions of the sequence are taken", past,
+                    positions_);
+  if (token < 0 || static_cast<uint32_t>(token) >= architecture_.vocabulary)
+    return error_at(ErrorCode::argument_invalid, "tokens", "token {} is not one of the model's {}", token,
+                    architecture_.vocabulary);
+  cached_.past = past;
+  tokens_ = {token};
+  lengths_ = {1};
+  Portion& only = portions_.front();
+  only.end = 1;
+  next_.clear();
+  return {};
+}
+
+void ForwardPass::keep_embedding(std::span<const float> rows, uint32_t first) {
+  kept_embedding_.resize(size_t{architecture_.vocabulary} * architecture_.hidden);
+  std::copy(rows.begin(), rows.end(), kept_embedding_.begin() + static_cast<ptrdiff_t>(first * architecture_.hidden));
+}
+
+void ForwardPass::keep_block(uint32_t layer) {
+  BlockValues& kept = kept_blocks_[layer];
+  for (const BlockWeight& weight : block_weights(architecture_)) {
+    std::vector<float>& values = block_[weight.slot];
+    if (weight.rows == 0) {
+      kept[weight.slot] = values;
+      continue;
+    }
+    std::vector<float>& packed = kept.packed[static_cast<size_t>(weight.slot)];
+    packed.resize(kernels::packed_size(weight.rows, weight.columns));
+    kernels::pack_columns({values.data(), weight.columns, 1}, weight.columns, weight.rows, packed.data());
+  }
+  kept.inputs = block_.inputs;
+}
+
+void ForwardPass::keep_head(std::span<const float> rows, uint32_t first) {
+  const size_t hidden = architecture_.hidden, width = rows.size() / hidden;
+  HeadRows& kept = kept_head_.emplace_back();
+  kept.first = first;
+  kept.width = width;
+  kept.packed.resize(kernels::packed_size(width, hidden));
+  kernels::pack_columns({rows.data(), hidden, 1}, hidden, width, kept.packed.data());
+}
+
+void ForwardPass::run_kept_embedding() noexcept { run_embedding(0, kept_embedding_, 0); }
+
+Status ForwardPass::run_kept_block(uint32_t layer) {
+  return run(0, layer, kept_blocks_[layer], portions_.front().x, nullptr, true, nullptr);
+}
+
+void ForwardPass::run_kept_head() {
+  const size_t hidden = architecture_.hidden;
+  const float* const last = last_row();
+  for (const HeadRows& rows : kept_head_) {
+    scratch_.resize(rows.width);
+    kernels::multiply_row(last, rows.packed.data(), hidden, rows.width, scratch_.data());
+    if (architecture_.logit_cap > 0) kernels::soft_cap(scratch_, architecture_.logit_cap);
+    take_largest(scratch_, rows.width, 0, rows.first);
+  }
+}
+
+bool ForwardPass::has_token(size_t first, size_t end) const noexcept {
+  return std::any_of(tokens_.begin(), tokens_.end(), [&](int32_t token) {
+    return static_cast<size_t>(token) >= first && static_cast<size_t>(token) < end;
+  });
 }
 
 List<uint32_t> ForwardPass::sampled_portions(uint64_t tokens) const {
@@ -138,17 +216,25 @@ Status ForwardPass::begin_head(InputSink* sink) {
       TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, portion.x, architecture_.hidden));
     quantize_inputs(head_inputs_, portion.x, architecture_.hidden);
   }
-  loss_ = std::make_unique<TokenLoss>(targets());
+  loss_ = continues() ? nullptr : std::make_unique<TokenLoss>(targets());
   next_.assign(sequences(), {});
   return {};
 }
 
 std::span<float> ForwardPass::logits(size_t portion, std::span<const float> rows) {
-  const Portion& range = portions_[portion];
-  const size_t hidden = architecture_.hidden, tokens = range.tokens(), width = rows.size() / hidden;
+  return logits_of(portions_[portion].x.data(), portions_[portion].tokens(), rows);
+}
+
+const float* ForwardPass::last_row() const noexcept {
+  const Portion& last = portions_.back();
+  return last.x.data() + (last.tokens() - 1) * architecture_.hidden;
+}
+
+std::span<float> ForwardPass::logits_of(const float* x, size_t tokens, std::span<const float> rows) {
+  const size_t hidden = architecture_.hidden, width = rows.size() / hidden;
   scratch_.resize(tokens * width);
   product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens, width, hidden)));
-  kernels::matmul({range.x.data(), hidden, 1}, {rows.data(), hidden, 1}, hidden, tokens, width, kernels::Update::set,
+  kernels::matmul({x, hidden, 1}, {rows.data(), hidden, 1}, hidden, tokens, width, kernels::Update::set,
                   kernels::Region::all, scratch_.data(), width, product_.data());
   if (architecture_.logit_cap > 0) kernels::soft_cap(scratch_, architecture_.logit_cap);
   return scratch_;
@@ -165,6 +251,7 @@ void ForwardPass::take_largest(std::span<const float> logits, size_t width, size
 void ForwardPass::run_head(size_t portion, std::span<const float> rows, uint32_t first) {
   const size_t width = rows.size() / architecture_.hidden;
   const Portion& range = portions_[portion];
+  if (continues()) return take_largest(logits_of(last_row(), 1, rows), width, 0, first);
   const std::span<float> found = logits(portion, rows);
   for (size_t sequence = range.first; sequence < range.first + range.sequences; ++sequence) {
     const size_t last = begins_[sequence] + lengths_[sequence] - 1;
@@ -187,6 +274,14 @@ uint64_t ForwardPass::bytes_per_token(const Architecture& a) noexcept {
 
 uint64_t ForwardPass::state_bytes(const Architecture& a) noexcept {
   return sizeof(float) * std::max(uint64_t{a.query_columns()}, uint64_t{a.hidden} + std::max(a.hidden, a.intermediate));
+}
+
+uint64_t ForwardPass::kept_bytes(size_t rows, size_t columns) noexcept {
+  return kernels::packed_size(rows, columns) * sizeof(float);
+}
+
+uint64_t ForwardPass::cache_bytes(const Architecture& a) noexcept {
+  return uint64_t{a.layers} * 2 * a.key_columns() * sizeof(float);
 }
 
 uint64_t ForwardPass::working_bytes(const Architecture& a, size_t longest) noexcept {

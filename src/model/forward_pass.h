@@ -35,7 +35,23 @@ class ForwardPass {
 
   /// Sequences one after another, of these lengths. Errors: argument-invalid (no sequences, one without tokens, all of
   /// one token, more than max_positions, a token outside the vocabulary; the message names it).
-  Status set_tokens(std::span<const int32_t> tokens, std::span<const uint32_t> lengths);
+  /// `positions`: if not 0, of a single sequence that is continued to at most so many tokens, whose keys and values are kept.
+  Status set_tokens(std::span<const int32_t> tokens, std::span<const uint32_t> lengths, size_t positions = 0);
+
+  /// The next token of a sequence that is continued: the batch is that token, behind those before. Every step has run on these. Errors:
+  /// state-invalid (no such sequence, or all its positions are taken), argument-invalid (outside the vocabulary).
+  Status extend(int32_t token);
+  /// Keeps weights of a sequence that is continued: rows of the embedding or head, or the block in block(). Kept ones, all rows of them,
+  /// run without being loaded again.
+  void keep_embedding(std::span<const float> rows, uint32_t first);
+  void keep_block(uint32_t layer);
+  void keep_head(std::span<const float> rows, uint32_t first);
+  Status run_kept_block(uint32_t layer);
+  void run_kept_embedding() noexcept;
+  void run_kept_head();
+
+  /// Whether one of the batch is in [first, end).
+  bool has_token(size_t first, size_t end) const noexcept;
 
   /// From now on only the second half of a sequence is scored, as llama-perplexity does: of L tokens, those from
   /// L / 2 + 1 on, rounded down.
@@ -97,6 +113,10 @@ class ForwardPass {
   /// Bytes of activations per token of the batch, and of working memory for sequences of at most `longest` tokens.
   static uint64_t bytes_per_token(const Architecture& architecture) noexcept;
   static uint64_t state_bytes(const Architecture& architecture) noexcept;
+  /// Of a kept matrix.
+  static uint64_t kept_bytes(size_t rows, size_t columns) noexcept;
+  /// Of keys and values, per token of a sequence that is continued.
+  static uint64_t cache_bytes(const Architecture& architecture) noexcept;
   static uint64_t working_bytes(const Architecture& architecture, size_t longest) noexcept;
 
  private:
@@ -111,6 +131,16 @@ class ForwardPass {
     int32_t token = -1;
     float logit = -std::numeric_limits<float>::infinity();
   };
+  /// Rows of the head, packed.
+  struct HeadRows {
+    uint32_t first = 0;
+    size_t width = 0;
+    std::vector<float> packed;
+  };
+  /// Of the batch's last token.
+  const float* last_row() const noexcept;
+  std::span<float> logits_of(const float* x, size_t tokens, std::span<const float> rows);
+  bool continues() const noexcept { return positions_ > 0; }
   void take_largest(std::span<const float> logits, size_t width, size_t sequence, uint32_t first) noexcept;
   Status run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x, InputSink* sink,
              bool keep, BlockState* state);
@@ -128,6 +158,11 @@ class ForwardPass {
   InputPrecision head_inputs_ = InputPrecision::float32;
   std::unique_ptr<TokenLoss> loss_;
   std::vector<NextToken> next_;  // by sequence
+  size_t positions_ = 0;
+  KeyValues cached_;
+  std::vector<float> kept_embedding_;     // [vocabulary, hidden]
+  std::vector<BlockValues> kept_blocks_;  // by layer
+  std::vector<HeadRows> kept_head_;
 };
 
 }  // namespace wasmquant::model

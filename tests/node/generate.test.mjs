@@ -1,10 +1,11 @@
 // Greedy continuations by the built-in forward pass.
 import assert from 'node:assert/strict';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Tokenizer } from '@huggingface/tokenizers';
-import { readTensors } from '../interop/safetensors_file.mjs';
+import { readTensors, writeFloats } from '../interop/safetensors_file.mjs';
+import { noise } from './onnx_model.mjs';
 import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
 
 const reference = join(files, 'tiny-llama-reference');
@@ -118,4 +119,59 @@ test('prompts that cannot be continued', async (t) => {
     .languageModel(model)
     .generate({ tokens: [1, 2], count: 200, signal: controller.signal, onProgress });
   await assert.rejects(stopped, (error) => error === reason);
+});
+
+test('keys and values are kept: each token is the one that a pass over all tokens before it finds, in every family', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 1 });
+  for (const family of readdirSync(join(files, 'forward'))) {
+    const language = quantizer.languageModel(await modelFor(t, quantizer, join(files, 'forward', family)));
+    const prompt = [3, 1, 4, 1, 5, 9];
+    const { tokens } = await language.generate({ tokens: prompt, count: 14 });
+    for (const [place, token] of tokens.entries()) {
+      const known = [...prompt, ...tokens.slice(0, place)];
+      assert.deepEqual((await language.generate({ tokens: known, count: 1 })).tokens, [token], `${family}, ${place}`);
+    }
+  }
+});
+
+test('weights that do not fit memory are read again for each token: the same tokens', async (t) => {
+  const folder = scratchFolder(t);
+  const config = JSON.parse(readFileSync(join(files, 'forward/llama/config.json'), 'utf8'));
+  const sizes = { vocab_size: 40_000, hidden_size: 256, intermediate_size: 64, num_hidden_layers: 1, head_dim: 32 };
+  const heads = {
+    attention_bias: false,
+    mlp_bias: false,
+    num_attention_heads: 2,
+    num_key_value_heads: 2,
+    tie_word_embeddings: true,
+    eos_token_id: null,
+  };
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, ...sizes, ...heads }));
+  const block = 'model.layers.0';
+  const shapes = {
+    'model.embed_tokens.weight': [40_000, 256],
+    'model.norm.weight': [256],
+    [`${block}.input_layernorm.weight`]: [256],
+    [`${block}.post_attention_layernorm.weight`]: [256],
+    ...Object.fromEntries(['q', 'k', 'v'].map((name) => [`${block}.self_attn.${name}_proj.weight`, [64, 256]])),
+    [`${block}.self_attn.o_proj.weight`]: [256, 64],
+    ...Object.fromEntries(['gate', 'up'].map((name) => [`${block}.mlp.${name}_proj.weight`, [64, 256]])),
+    [`${block}.mlp.down_proj.weight`]: [256, 64],
+  };
+  const tensors = Object.entries(shapes).map(([name, shape], i) => {
+    const data = noise(
+      shape.reduce((product, size) => product * size, 1),
+      i + 1,
+    );
+    return [name, { shape, data }];
+  });
+  writeFloats(join(folder, 'model.safetensors'), new Map(tensors));
+  const found = [];
+  for (const memoryBudgetBytes of [2 ** 26, 2 ** 29]) {
+    const quantizer = await quantizerFor(t, { threads: 1, memoryBudgetBytes });
+    const language = quantizer.languageModel(await modelFor(t, quantizer, folder));
+    found.push((await language.generate({ tokens: [7, 39_999, 12], count: 8 })).tokens);
+  }
+  assert.deepEqual(found[0], found[1]);
+  assert.equal(found[0].length, 8);
 });

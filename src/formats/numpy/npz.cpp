@@ -137,7 +137,7 @@ Status Reader::read_end(std::span<const uint8_t> bytes) {
 }
 
 Status Reader::read_directory(std::span<const uint8_t> bytes) {
-  List<Entry> entries;
+  List<NpzMember> entries;
   uint64_t at = 0, inflated = 0;
   for (uint64_t e = 0; e < entry_count_; ++e) {
     if (bytes.size() - at < kCentralBytes || u32(bytes, at) != kCentral)
@@ -145,7 +145,7 @@ Status Reader::read_directory(std::span<const uint8_t> bytes) {
     const uint64_t name = u16(bytes, at + 28), extra = u16(bytes, at + 30), comment = u16(bytes, at + 32);
     if (name + extra + comment > bytes.size() - at - kCentralBytes)
       return invalid(text_of("byte {}", directory_begin_ + at), "an entry goes over the end of the directory");
-    Entry& entry = entries.emplace_back();
+    NpzMember& entry = entries.emplace_back();
     entry.name = text(bytes, at + kCentralBytes, name);
     TRY_VOID(check_name(entry.name));
     entry.flags = u16(bytes, at + 8);
@@ -182,7 +182,7 @@ Status Reader::read_directory(std::span<const uint8_t> bytes) {
   stage_ = Stage::entries;
   for (size_t e = 0; e < entries_.size(); ++e) {
     const uint64_t end = e + 1 < entries_.size() ? entries_[e + 1].begin : directory_begin_;
-    const Entry& entry = entries_[e];
+    const NpzMember& entry = entries_[e];
     if (entry.begin > end || end - entry.begin < kLocalBytes || end - entry.begin - kLocalBytes < entry.packed)
       return invalid(entry.name, "its bytes go over those of the next entry, or of the directory");
   }
@@ -195,12 +195,12 @@ void Reader::ask_for_entry() {
     need_ = {};
     return;
   }
-  const Entry& entry = entries_[next_];
+  const NpzMember& entry = entries_[next_];
   need_ = {entry.begin, std::min(directory_begin_ - entry.begin, kEntryGuess)};
 }
 
 Status Reader::read_entry(std::span<const uint8_t> bytes) {
-  const Entry& entry = entries_[next_];
+  const NpzMember& entry = entries_[next_];
   if (bytes.size() < kLocalBytes || u32(bytes, 0) != kLocal) return invalid(entry.name, "has no local header");
   const uint64_t name = u16(bytes, 26), extra = u16(bytes, 28), begin = kLocalBytes + name + extra;
   const uint64_t limit = (next_ + 1 < entries_.size() ? entries_[next_ + 1].begin : directory_begin_) - entry.begin;

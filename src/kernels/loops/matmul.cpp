@@ -128,6 +128,31 @@ struct Matmul {
   }
 };
 
+struct MultiplyRow {
+  template <class Arch>
+  void operator()(Arch, const float* a, const float* packed, size_t depth, size_t columns, float* c) const noexcept {
+    using F = simd::F<Arch>;
+    constexpr size_t kLanes = simd::lanes<Arch>, kRegisters = kPackedColumns / kLanes;
+    for (size_t j = 0; j < columns; j += kPackedColumns) {
+      std::array<F, kRegisters> total;
+      total.fill(F(0.0f));
+      for (size_t p0 = 0; p0 < depth; p0 += kProductDepth) {
+        std::array<F, kRegisters> sum;
+        sum.fill(F(0.0f));
+        const size_t end = std::min(depth, p0 + kProductDepth);
+        for (size_t p = p0; p < end; ++p, packed += kPackedColumns) {
+          const F factor(a[p]);
+          for (size_t k = 0; k < kRegisters; ++k) sum[k] = sum[k] + factor * simd::load<Arch>(packed + k * kLanes);
+        }
+        for (size_t k = 0; k < kRegisters; ++k) total[k] = p0 == 0 ? sum[k] : total[k] + sum[k];
+      }
+      std::array<float, kPackedColumns> out;
+      for (size_t k = 0; k < kRegisters; ++k) total[k].store_unaligned(out.data() + k * kLanes);
+      std::copy_n(out.data(), std::min(kPackedColumns, columns - j), c + j);
+    }
+  }
+};
+
 }  // namespace wasmquant::kernels
 
 namespace WASMQUANT_ENTRY_NAMESPACE {
@@ -143,6 +168,20 @@ void matmul(const Factor& a, const Factor& b, size_t depth, size_t rows, size_t 
     for (size_t i = 0; i < rows; ++i)
       for (size_t j = region == Region::upper ? i : 0; j < columns; ++j) c[i * c_stride + j] = 0;
   kernels::run<Matmul>(a, b, depth, rows, columns, update, region, c, c_stride, workspace);
+}
+
+void pack_columns(const Factor& b, size_t depth, size_t columns, float* packed) noexcept {
+  for (size_t j = 0; j < columns; j += kPackedColumns) {
+    const size_t width = std::min(kPackedColumns, columns - j);
+    for (size_t p = 0; p < depth; ++p, packed += kPackedColumns) {
+      for (size_t i = 0; i < width; ++i) packed[i] = b.data[(j + i) * b.step + p * b.depth_step];
+      std::fill(packed + width, packed + kPackedColumns, 0.0f);
+    }
+  }
+}
+
+void multiply_row(const float* a, const float* packed, size_t depth, size_t columns, float* c) noexcept {
+  kernels::run<MultiplyRow>(a, packed, depth, columns, c);
 }
 
 }  // namespace WASMQUANT_ENTRY_NAMESPACE

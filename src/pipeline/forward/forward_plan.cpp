@@ -115,6 +115,7 @@ class Planner {
     tensor.slot = slot;
     tensor.is_streamed = is_streamed;
     for (const Component& component : task.layout->components) tensor.bytes += component.bytes;
+    step.kept_bytes += model::ForwardPass::kept_bytes(task.layout->rows, task.layout->columns);
     if (!is_streamed) step.float_bytes += task.layout->rows * task.layout->columns * sizeof(float);
     tensor.task = std::move(task);
     return {};
@@ -229,6 +230,7 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t longest) {
     json::Value row;
     row.set("name", step.name);
     row.set("floatBytes", step.float_bytes);
+    row.set("keptBytes", step.kept_bytes);
     row.set("tensors", std::move(tensors));
     steps.push_back(std::move(row));
   }
@@ -239,6 +241,7 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t longest) {
   out.set("vocabulary", static_cast<int64_t>(a.vocabulary));
   out.set("maxPositions", static_cast<int64_t>(a.max_positions));
   out.set("tokenBytes", model::ForwardPass::bytes_per_token(a));
+  out.set("cacheBytes", model::ForwardPass::cache_bytes(a));
   out.set("stateBytes", model::ForwardPass::state_bytes(a));
   out.set("calibrationBytes", BlockCalibration::working_bytes(a));
   out.set("workingBytes", model::ForwardPass::working_bytes(a, longest));

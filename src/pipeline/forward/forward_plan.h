@@ -27,6 +27,7 @@ struct ForwardStep {
   std::string name;
   List<ForwardTensor> tensors;
   uint64_t float_bytes = 0;  // kept in memory
+  uint64_t kept_bytes = 0;   // where it is kept for the tokens of a sequence that is continued
 };
 
 /// What a pass reads, and the architecture that it computes.

@@ -1,3 +1,4 @@
+// Tiles are decoded into the block, the final norm or rows of a table; steps that were kept run without.
 #include "pipeline/forward/forward_session.h"
 
 #include <algorithm>
@@ -88,6 +89,35 @@ Status ForwardSession::run(uint32_t portion, bool keep) {
     return pass_.run_block(portion, step_ - 1, sink_, keep);
   }
   return {};
+}
+
+void ForwardSession::keep() {
+  if (slot_ == kEmbeddingSlot) return pass_.keep_embedding(rows_, first_row_);
+  if (slot_ == kHeadSlot) return pass_.keep_head(rows_, first_row_);
+  if (step_ >= 1 && step_ <= pass_.architecture().layers) pass_.keep_block(step_ - 1);
+}
+
+Status ForwardSession::run_kept(uint32_t step) {
+  const uint32_t layers = pass_.architecture().layers;
+  if (step > layers + 1) return error_at(ErrorCode::argument_invalid, "step", "does not exist");
+  if (step == 0) {
+    pass_.run_kept_embedding();
+  } else if (step <= layers) {
+    return pass_.run_kept_block(step - 1);
+  } else {
+    TRY_VOID(pass_.begin_head(nullptr));
+    pass_.run_kept_head();
+  }
+  return {};
+}
+
+bool ForwardSession::needs(uint64_t tile) const noexcept {
+  if (slot_ != kEmbeddingSlot || !is_streamed_) return true;
+  const TensorTask& task = decoder_->task();
+  const TileRange range = tile_range(task, tile);
+  const size_t columns = task.layout->columns, hidden = std::max<size_t>(pass_.architecture().hidden, 1);
+  return pass_.has_token(range.begin * columns / hidden,
+                         ((range.begin + range.count()) * columns + hidden - 1) / hidden);
 }
 
 }  // namespace wasmquant

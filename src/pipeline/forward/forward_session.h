@@ -47,6 +47,13 @@ class ForwardSession {
     replaced_ = std::move(values);
     rows_ = replaced_;
   }
+  /// Of a sequence that is continued: keeps what was run last, so that its step runs again without being loaded.
+  void keep();
+  /// Errors: argument-invalid for a step that does not exist.
+  Status run_kept(uint32_t step);
+  /// Whether a token of the batch is in the rows of a tile: of embeddings, others need not be read.
+  bool needs(uint64_t tile) const noexcept;
+
   /// Rows of the embedding or head loaded last, and the number of the first.
   std::span<const float> rows() const noexcept { return rows_; }
   uint32_t first_row() const noexcept { return first_row_; }

@@ -56,6 +56,27 @@ TEST_CASE("products equal their oracle to the bit: any shape, layout and update"
   });
 }
 
+TEST_CASE("a row times a packed factor has the bits of a product") {
+  for_each_arch([] {
+    for (const size_t columns : {1, 31, 32, 33, 100})
+      for (const size_t depth : {0, 1, 127, 128, 129, 300})
+        for (const bool transposed : {false, true}) {
+          INFO(columns << " columns, depth " << depth);
+          const std::vector<float> a = numbers(depth + 1, 1), b = numbers(columns * depth + 1, 2);
+          const Factor factor = transposed ? Factor{b.data(), 1, columns} : Factor{b.data(), depth, 1};
+          std::vector<float> packed(packed_size(columns, depth) + 1, -77.0f);
+          pack_columns(factor, depth, columns, packed.data());
+          REQUIRE(packed.back() == -77.0f);
+          check_same<float>(
+              columns, 1, [&](float* c) { multiply_row(a.data(), packed.data(), depth, columns, c); },
+              [&](float* c) {
+                reference::matmul({a.data(), depth, 1}, factor, depth, 1, columns, Update::set, Region::all, c,
+                                  columns);
+              });
+        }
+  });
+}
+
 TEST_CASE("rows may be computed in any portions") {
   constexpr size_t kRows = 45, kColumns = 50, kDepth = 200;
   const std::vector<float> a = numbers(kRows * kDepth, 4), b = numbers(kColumns * kDepth, 5);

@@ -127,7 +127,10 @@ export function addEvaluate(program: Command, run: Run): void {
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)
-    .option('--source <folder>', 'for a GGUF file: the folder it was made from, with tokenizer.json and config.json')
+    .option(
+      '--source <folder>',
+      'for a GGUF file whose tokenizer or RoPE scaling cannot be read: the folder it was made from',
+    )
     .option(
       '--against <model>',
       'the model it was made from: KLD, same top token and ln(PPL ratio) as llama-perplexity has them',

@@ -41,13 +41,14 @@ async function generate({ signal, terminal }: Context, path: string, options: Ge
 export function addGenerate(program: Command, run: Run): void {
   const command = program
     .command('generate')
-    .description(
-      'continue a prompt with a Llama-architecture model, quantized or not (greedy decoding, to spot-check quality)',
-    )
+    .description('continue a prompt with a Llama-architecture model, quantized or not (greedy decoding)')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .requiredOption('--prompt <text>', "start of the text, tokenized with the model's tokenizer.json")
-    .option('--source <folder>', 'for a GGUF file: the folder it was made from, with tokenizer.json and config.json')
+    .option(
+      '--source <folder>',
+      'for a GGUF file whose tokenizer or RoPE scaling cannot be read: the folder it was made from',
+    )
     .option('--count <n>', 'maximum number of tokens to generate', parseCount, 32);
   addOutputOptions(addResourceOptions(command)).action((model: string, options: GenerateCommand) =>
     run(options, (context) => generate(context, model, options)),

@@ -210,11 +210,11 @@ export interface GenerateOptions {
   text?: string;
   /** The model's tokenizer. With `decode`, the result includes text. */
   tokenizer?: Tokenizer;
-  /** Maximum number of tokens to add; default 32. Each one reads the whole model. */
+  /** Maximum number of tokens to add; default 32. */
   count?: number;
   /** Cancels. */
   signal?: AbortSignal;
-  /** Every token reads all tensors; `count` and `bytesTotal` cover all tokens. */
+  /** Every token uses all tensors; `count` and `bytesTotal` cover all tokens. */
   onProgress?: (progress: Progress) => void;
 }
 

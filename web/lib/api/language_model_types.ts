@@ -22,7 +22,7 @@ export interface LanguageModel {
    */
   evaluate(options: EvaluateOptions): Promise<Evaluation>;
   /**
-   * Continues a prompt. Decodes greedily without a KV cache: use it to spot-check quality, not for speed. The thread
+   * Continues a prompt. Decodes greedily, in one worker, and keeps keys, values and the weights that fit the memory budget. The thread
    * count does not change the tokens. @throws QuantizationError as `evaluate`
    */
   generate(options: GenerateOptions): Promise<Generation>;

@@ -52,7 +52,8 @@ export interface Model extends AsyncDisposable {
   config: Record<string, unknown> | null;
   /** Remarks on the files, such as tensors missing in the index. */
   diagnostics: Diagnostic[];
-  /** A small file next to the weights, such as `tokenizer.json`, or null. Errors: file-too-large (over 64 MiB). */
+  /** A small file next to the weights, such as `tokenizer.json`, or null. Of a GGUF file `tokenizer.json` and `tokenizer_config.json`
+   * are made from its metadata, where it has a tokenizer of the kinds gpt2, llama or bert. Errors: file-too-large (over 64 MiB). */
   siblingFile(name: string): Promise<Uint8Array | null>;
   /** Releases the files; the model cannot be used afterwards. */
   close(): Promise<void>;

@@ -14,6 +14,14 @@ export interface BoundForwardPass {
   load(tile: number): string;
   /** Runs a portion: for streamed tensors after each load, else once the step is loaded. JSON null. */
   run(portion: number): string;
+  /** JSON boolean: whether a token of the batch is in the rows of a tile; of embeddings, other tiles need not be loaded. */
+  needs(tile: number): string;
+  /** Of one sequence that is continued (`positions`): keeps what was run last, so that its step runs without being loaded. JSON null. */
+  keep(): string;
+  /** Runs a step all of which was kept. JSON null. */
+  runKept(step: number): string;
+  /** The batch is now this token, behind those before; every step has run on these. JSON null. */
+  extend(token: number): string;
   /** After the last step. JSON `{pointer, count}`: float64 loss per sequence, in nats. */
   losses(): string;
   /** After the last step: the most probable token after a sequence; -1 if a logit is not finite. */
@@ -116,7 +124,7 @@ export interface BoundSensitivityProbe {
 }
 
 export interface ForwardModule {
-  /** `config`: config.json. `options`: JSON `{activations, lengths, keepsStates?, scored?}`. `tokens`: int32, sequences of `lengths`. */
+  /** `config`: config.json. `options`: JSON `{activations, lengths, keepsStates?, scored?, positions?}`. `tokens`: int32, sequences of `lengths`. */
   ForwardPass: new (
     config: string,
     options: string,

@@ -65,6 +65,10 @@ export interface BoundModelIndex {
   tensors(first: number, last: number): string;
   /** Sets the bytes of one of `inlineTensors`. JSON null. */
   setInlineBytes(tensor: number, pointer: number, bytes: number): string;
+  /** Of a GGUF file: JSON list of a metadata array's texts or numbers; empty if it is none. */
+  metadataArray(key: string): string;
+  /** JSON: the pre_tokenizer of tokenizer.json for tokenizer.ggml.pre, or null. */
+  pretokenizer(name: string): string;
   /** For ONNX models: JSON `LayerValues` (onnx_inputs.ts). */
   layerValues(): string;
   /** JSON `{pointer, bytes}`: appended to an ONNX file, they make values graph outputs. `names`: JSON list. */

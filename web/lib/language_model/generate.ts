@@ -1,4 +1,4 @@
-// Greedy continuation of a prompt, in one worker, so that the result does not depend on the number of workers.
+// Greedy continuation of a prompt with a cache of keys and values, in one worker, so that the result does not depend on the number of workers.
 
 import { check, shown } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
@@ -8,9 +8,9 @@ import type { Instance } from '../engine/instance.js';
 import type { OpenedModel } from '../model/model.js';
 import { readConfig } from '../model/model_config.js';
 import { promptOf } from '../model/text_tokens.js';
-import { forwardPlanOf } from '../plan/forward_plan.js';
+import { type ForwardPlanJson, forwardOverheadBytes, forwardPlanOf } from '../plan/forward_plan.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { runOne, type Workshop } from '../pool/workshop.js';
+import { type RunResources, runOne } from '../pool/run_resources.js';
 import type { ForwardStep } from '../worker/jobs.js';
 import { batchesOf } from './evaluate.js';
 
@@ -51,15 +51,29 @@ function textOfTokens(tokenizer: Tokenizer | undefined, prompt: Int32Array, adde
   return whole.startsWith(before) ? whole.slice(before.length) : decoded(added);
 }
 
+/** The steps whose weights stay in memory: blocks, which are read whole for each token, then the head, then the embedding. */
+function keptSteps(memoryBytes: number, plan: ForwardPlanJson, length: number): boolean[] {
+  const { steps, tokenBytes, cacheBytes, workingBytes } = plan;
+  const largest = Math.max(...steps.map(({ floatBytes }) => floatBytes));
+  let left = memoryBytes - largest - workingBytes - forwardOverheadBytes - length * (tokenBytes + cacheBytes);
+  const kept = steps.map(() => false);
+  for (const number of [...steps.keys()].slice(1).concat(0)) {
+    left -= steps[number]?.keptBytes ?? 0;
+    if (left < 0) break;
+    kept[number] = true;
+  }
+  return kept;
+}
+
 export async function continueText(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   source: OpenedModel | undefined,
   options: GenerateOptions,
 ): Promise<Generation> {
   check(options, generateOptions, 'options');
   const started = performance.now();
-  const { instance, memory } = workshop;
+  const { instance, memory } = resources;
   const { signal, tokenizer, count: wanted = usualCount } = options;
   signal?.throwIfAborted();
   if (!Number.isInteger(wanted) || wanted < 1) throw invalid('count', `${wanted} is not a positive integer`);
@@ -75,15 +89,17 @@ export async function continueText(
     );
   const length = tokens.length + count - 1;
   const plan = forwardPlanOf(instance, model, length, use);
-  batchesOf(memory, plan, [length]);
+  const { cacheBytes } = plan;
+  batchesOf(memory, { ...plan, tokenBytes: plan.tokenBytes + cacheBytes }, [length]);
+  const kept = keptSteps(memory.shareBytes, plan, length);
   const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
   const tensors = steps.flatMap((step) => step.tensors);
   const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   const ends = endsOf(instance, plan.config);
   const progress = new ProgressMeter(options.onProgress, tensors.length * count, bytes * count);
-  const part = { kind: 'continue' as const, config: plan.config, steps, reads: 0, tokens, count, ends };
+  const part = { kind: 'continue' as const, config: plan.config, steps, reads: 0, tokens, count, ends, kept };
   const added = await runOne(
-    workshop,
+    resources,
     { models: [model], work: [plan.work] },
     { label: 'the prompt', bytes, part },
     signal,

@@ -3,6 +3,7 @@
 import { check } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import { formats, weightFilePattern } from '../api/formats.js';
+import { loaded } from '../api/loaded.js';
 import { Shapes } from '../api/plan_json.js';
 import type { Diagnostic, InputFormat, Model, OpenOptions, TensorInfo } from '../api/types.js';
 import { defineDisposeSymbols } from '../engine/disposable.js';
@@ -80,6 +81,7 @@ export class OpenedModel implements Model {
   readonly #index: BoundModelIndex;
   readonly #files: ModelFiles;
   readonly #weights: FileSource[];
+  #tokenizer: Record<string, string> | null | undefined;
   readonly #inlineTensors: InlineTensor[];
   #closed = false;
 
@@ -222,6 +224,8 @@ export class OpenedModel implements Model {
 
   async siblingFile(name: string): Promise<Uint8Array | null> {
     check(name, 'string', 'name');
+    const own = await this.#ownTokenizerFile(name);
+    if (own) return own;
     let found: Uint8Array | null = null;
     for (const file of await this.siblingFiles()) {
       try {
@@ -234,6 +238,21 @@ export class OpenedModel implements Model {
       }
     }
     return found;
+  }
+
+  /** Of a file that describes itself: its tokenizer, in the words of the file of that name; null if it has none. */
+  async #ownTokenizerFile(name: string): Promise<Uint8Array | null> {
+    if (!formats.inputs[this.format].carriesConfig || !/^tokenizer(_config)?\.json$/.test(name)) return null;
+    const index = this.indexFor();
+    const { tokenizerFilesOf } = await loaded(import('./gguf_tokenizer.js'));
+    if (this.#tokenizer === undefined)
+      this.#tokenizer = tokenizerFilesOf({
+        metadata: this.metadata,
+        array: (key) => this.#instance.call<unknown[]>(() => index.metadataArray(key)),
+        pretokenizer: (pre) => this.#instance.call<object | null>(() => index.pretokenizer(pre)),
+      });
+    const text = this.#tokenizer?.[name];
+    return text === undefined ? null : new TextEncoder().encode(text);
   }
 
   async close(): Promise<void> {

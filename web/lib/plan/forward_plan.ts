@@ -18,6 +18,8 @@ export interface ForwardPlanJson {
   /** Memory per token of a batch, and fixed memory, in bytes. */
   tokenBytes: number;
   workingBytes: number;
+  /** Memory per token for keys and values of a sequence that is continued, in bytes. */
+  cacheBytes: number;
   /** Memory per token that saves calibration from running a block's beginning again, in bytes. */
   stateBytes: number;
   /** Additional fixed memory for calibrating a block, in bytes. */
@@ -25,6 +27,8 @@ export interface ForwardPlanJson {
   steps: {
     name: string;
     floatBytes: number;
+    /** Memory that a continued sequence saves reading the step again with. */
+    keptBytes: number;
     tensors: (ForwardStep['tensors'][number] & { name: string })[];
   }[];
   work: Uint8Array;

@@ -1,5 +1,5 @@
 // Runs a batch of sequences through a whole model in a worker, step by step, each tensor read and decoded tile by tile.
-// A continuation runs one sequence repeatedly, each time with the token found last.
+// A continuation runs a prompt, then one token after another behind it; steps that fit memory are read only once.
 
 import { failure } from '../api/errors.js';
 import type { BoundWork } from '../engine/bound_work.js';
@@ -27,12 +27,13 @@ export function withPass<T>(
     activations = 'float32',
     keepsStates = false,
     scored = 'all',
+    positions = 0,
     model = 0,
   }: Omit<ForwardWork, 'steps' | 'activations'> & Partial<ForwardWork>,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
   const { instance, team } = host;
-  const options = JSON.stringify({ activations, lengths, keepsStates, scored });
+  const options = JSON.stringify({ activations, lengths, keepsStates, scored, positions });
   return instance.withObject(
     (module) =>
       instance.withBytes(tokens, (pointer) => new module.ForwardPass(config, options, pointer, tokens.length)),
@@ -59,53 +60,79 @@ export function runForward(host: JobHost, work: ForwardWork): Promise<Float64Arr
 }
 
 /** The most probable next tokens after `tokens`: at most `count`, ending with one of `ends`. */
-export async function runContinuation(host: JobHost, work: ContinuationWork): Promise<number[]> {
-  const known = [...work.tokens];
-  while (known.length < work.tokens.length + work.count) {
-    const tokens = Int32Array.from(known);
-    const next = await withPass(host, { ...work, tokens, lengths: [tokens.length] }, async (pass) => {
-      await runSteps(host, pass, work.steps);
-      return host.instance.run(() => pass.bound.nextToken(0));
-    });
-    if (next < 0)
-      throw failure('value-not-finite', 'logits', 'are NaN or infinite; the weights hold such values, or overflow');
-    known.push(next);
-    if (work.ends.includes(next)) break;
-  }
-  return known.slice(work.tokens.length);
+export function runContinuation(host: JobHost, work: ContinuationWork): Promise<number[]> {
+  const { tokens, count, ends, steps, kept } = work;
+  const { instance } = host;
+  const positions = tokens.length + count - 1;
+  return withPass(host, { ...work, lengths: [tokens.length], positions }, async (pass) => {
+    const added: number[] = [];
+    for (;;) {
+      for (const [number, step] of steps.entries()) {
+        if (added.length === 0 || !kept[number]) await runStep(host, pass, number, step, kept[number] === true);
+        else await runKeptStep(host, pass, number, step);
+      }
+      const next = instance.run(() => pass.bound.nextToken(0));
+      if (next < 0)
+        throw failure('value-not-finite', 'logits', 'are NaN or infinite; the weights hold such values, or overflow');
+      added.push(next);
+      if (added.length === count || ends.includes(next)) return added;
+      instance.call<null>(() => pass.bound.extend(next));
+    }
+  });
+}
+
+async function runKeptStep(host: JobHost, { bound }: Pass, number: number, { name, tensors }: ForwardStep) {
+  await host.pause();
+  host.instance.call<null>(() => bound.runKept(number));
+  host.progress({ name, bytes: tensors.reduce((sum, { bytes }) => sum + bytes, 0), tensors: tensors.length });
 }
 
 async function runSteps(host: JobHost, pass: Pass, steps: ForwardStep[]): Promise<void> {
   for (const [number, step] of steps.entries()) await runStep(host, pass, number, step);
 }
 
-export async function runStep(host: JobHost, pass: Pass, number: number, step: ForwardStep): Promise<void> {
+/** `keeps`: so that it need not be loaded again. */
+export async function runStep(
+  host: JobHost,
+  pass: Pass,
+  number: number,
+  step: ForwardStep,
+  keeps = false,
+): Promise<void> {
   const { name } = step;
   const isStreamed = step.tensors.some((tensor) => tensor.streamed);
-  await loadStep(host, pass, number, step, (bytes, tensors) => {
+  const done = (bytes: number, tensors: number) => {
     if (isStreamed) host.progress({ name, bytes, tensors });
-  });
+  };
+  await loadStep(host, pass, number, step, done, keeps);
   if (isStreamed) return;
   // The products take the time, not reading.
   const bytes = step.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0) / pass.portions.length;
   await runPortions(host, pass, () => host.progress({ name, bytes, tensors: 0 }));
+  if (keeps) keep(host, pass);
   host.progress({ name, bytes: 0, tensors: step.tensors.length });
 }
 
-/** Reads and decodes the tensors of a step; runs streamed ones. Calls `done` after each tile. */
+const keep = ({ instance }: JobHost, { bound }: Pass) => instance.call<null>(() => bound.keep());
+
+/** Reads and decodes the tensors of a step; runs streamed ones, and keeps them if it `keeps`. Calls `done` after each tile. */
 export async function loadStep(
   host: JobHost,
   pass: Pass,
   number: number,
   step: ForwardStep,
   done: (bytes: number, tensors: number) => void = () => {},
+  keeps = false,
 ): Promise<void> {
   const { instance } = host;
   for (const tensor of step.tensors) {
     instance.call<null>(() => pass.bound.begin(number, tensor.slot, pass.work, tensor.task));
     for (let tile = 0; tile < tensor.tiles; ++tile) {
-      await loadTile(host, pass, tile);
-      if (tensor.streamed) await runPortions(host, pass);
+      if (keeps || !tensor.streamed || instance.call<boolean>(() => pass.bound.needs(tile))) {
+        await loadTile(host, pass, tile);
+        if (tensor.streamed) await runPortions(host, pass);
+        if (tensor.streamed && keeps) keep(host, pass);
+      }
       done(tensor.bytes / tensor.tiles, tile + 1 === tensor.tiles ? 1 : 0);
     }
   }

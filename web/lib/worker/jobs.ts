@@ -121,6 +121,8 @@ export interface ForwardWork {
   keepsStates?: boolean;
   /** Positions whose losses count: all, or of each sequence the second half. Default: all. */
   scored?: 'all' | 'second-half';
+  /** Of one sequence that is continued: its tokens at most. Their keys and values are kept. */
+  positions?: number;
   /** Index of the files in `ContextFiles.inputs`; default 0. */
   model?: number;
 }
@@ -139,6 +141,8 @@ export interface ForwardStep {
 export interface ContinuationWork extends Pick<ForwardWork, 'config' | 'steps' | 'reads' | 'tokens'> {
   count: number;
   ends: number[];
+  /** By step: whether its weights stay in memory from token to token. */
+  kept: boolean[];
 }
 
 /** A batch of sequences, and a plan's requests for their layer inputs. */
