@@ -165,5 +165,9 @@ async function runMade(
       refusal = error.detail;
     }
   }
-  throw failure('format-unsupported', model.name, `does not run on made-up inputs; give feeds (${refusal.slice(0, 200)})`);
+  throw failure(
+    'format-unsupported',
+    model.name,
+    `does not run on made-up inputs; give feeds (${refusal.slice(0, 200)})`,
+  );
 }
