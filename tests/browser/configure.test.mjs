@@ -19,7 +19,7 @@ const browser = await browserOfTests();
 
 const json = async (page) => JSON.parse(await configText(page));
 
-test('every preset shows what it would make of the model', async () => {
+test('every preset shows the result it would have for the model', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   const texts = () => page.locator('#preset option').allTextContents();

@@ -97,7 +97,7 @@ test('GPTQ in the page has the bytes and the bits per byte that Node gives, in l
   await close();
 });
 
-test('a GGUF output is measured beside the model, and goes on with a text', async () => {
+test('a GGUF output is measured and compared with the model, and continues a text', async () => {
   const { page, complaints, close } = await openWithTexts();
   await page.locator('#preset').selectOption('q4_k_m');
   await page.getByRole('button', { name: 'Quantize', exact: true }).click();
@@ -165,7 +165,7 @@ test('a text is asked for by every algorithm that needs one, and by no other', a
   await close();
 });
 
-test('calibration asks for a text, takes one from a file, and is cancelled', async () => {
+test('calibration asks for a text, reads one from a file, and can be cancelled', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await page.getByRole('tab', { name: 'Calibrate and measure' }).click();
@@ -201,7 +201,7 @@ test('calibration asks for a text, takes one from a file, and is cancelled', asy
   await close();
 });
 
-test('a model without its tokenizer is told what is missing', async () => {
+test('for a model without its tokenizer the page says what is missing', async () => {
   const { page, complaints, close } = await browser.open();
   await page
     .locator('#files')

@@ -199,7 +199,7 @@ test('a merge that was cut short goes on, and leftovers of killed attempts go', 
   assert.deepEqual(contents(out), contents(whole));
 });
 
-test('what cannot be done in parts', async (t) => {
+test('calls that cannot be done in parts are refused', async (t) => {
   const folder = scratch(t);
   const fails = async (args, code, message) => {
     const { document } = await cliJson(['quantize', ...args, '--shards', '1/2']);
