@@ -150,7 +150,7 @@ test('parts that are missing, twice there, or of another plan', async (t) => {
   await failsWith('source-invalid', /runs in 2 and in 4 parts/);
   rmSync(join(out, 'wasmquant-parts/3-of-4.json'));
   assert.equal((await quantize(out, '-p', 'int8', '--shards', '2/2', '--force')).code, 0);
-  await failsWith('file-invalid', /part 2 followed another plan than part 1/);
+  await failsWith('file-invalid', /part 2 followed a different plan than part 1/);
   assert.equal((await part(out, 2, 2, '--force')).code, 0);
   assert.equal((await cli(['merge-index', out])).code, 0);
   await failsWith('source-invalid', /merged already/);
