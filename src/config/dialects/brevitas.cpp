@@ -111,8 +111,8 @@ class BrevitasParser {
     if (const json::Value& backend = source_["backend"]; backend.as_string() != "layerwise")
       out_.error_in("value-invalid", config_.where, "backend", "leave the key out",
                     "Brevitas has {}, Quark's extension offers only layerwise", backend.as_string());
-    algorithms(source_.members()[3].second, at("pre_quant_opt_config"), true);
-    algorithms(source_.members()[4].second, at("algo_config"), false);
+    algorithms(source_.member("pre_quant_opt_config"), at("pre_quant_opt_config"), true);
+    algorithms(source_.member("algo_config"), at("algo_config"), false);
     const json::Array& excluded = source_["exclude"].items();
     for (size_t i = 0; i < excluded.size(); ++i) {
       config_.exclude.push_back(excluded[i].as_string());
