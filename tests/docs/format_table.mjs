@@ -10,7 +10,7 @@ import { main, root } from '../setup/command.mjs';
 const page = join(root, 'web/docs/formats.md');
 const marks = [
   '<!-- of presets, formats and tests/peers/results.json: node tests/docs/format_table.mjs -->',
-  '<!-- end -->',
+  '<!-- end of the table -->',
 ];
 const formats = ['compressed-tensors', 'quark', 'gptq', 'awq', 'onnx'];
 const runtimes = {
