@@ -57,7 +57,9 @@ function metricText({ metric, points: found }: ShownCurve): string {
         ? `on ${metric.windows} inputs`
         : `on ${metric.windows} windows of text`;
   const estimates = found.some(({ measured, loss }) => !measured && loss !== null);
-  return [on, estimates && 'dashed points are estimates', metric.reason].filter(Boolean).join(' · ');
+  const graph = opened.value && formats.inputs[opened.value.model.format].hasGraph;
+  const reason = graph ? metric.kind === 'weight-error' && 'the model was not run' : metric.reason;
+  return [on, estimates && 'dashed points are estimates', reason].filter(Boolean).join(' · ');
 }
 
 /** Low screens show the button, too. */
