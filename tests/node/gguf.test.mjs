@@ -95,7 +95,7 @@ test('requantizing is warned of, and copies every key', async (t) => {
   assert.deepEqual(others, rest);
 });
 
-test('what GGUF cannot be made of, or hold, is refused before any work', async (t) => {
+test('models and configs that GGUF cannot hold are refused before any work', async (t) => {
   const quantizer = await quantizerFor(t);
   const bare = safetensors({ 'a.weight': { dtype: 'F32', shape: [32, 32], data: noise(1024, 3) } });
   const refused = async (source, config, options, expected) => {
