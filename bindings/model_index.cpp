@@ -53,7 +53,7 @@ std::string BoundModelIndex::finish() {
 
 std::string BoundModelIndex::metadata_array(std::string key) const {
   std::string out = "[";
-  const gguf::Entry* const entry = index_.format().carries_config ? index_.gguf_metadata().find(key) : nullptr;
+  const gguf::KeyValue* const entry = index_.format().carries_config ? index_.gguf_metadata().find(key) : nullptr;
   if (entry != nullptr) {
     gguf::ArrayView view(entry);
     const bool is_text = view.element_type() == gguf::ValueType::text;

@@ -91,6 +91,11 @@ Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect,
   return finish(value ? parse(*value, dialect, list) : std::nullopt, list, problems);
 }
 
+Result<ParsedConfig> parse_value(const json::Value& value, std::string_view dialect) {
+  DiagnosticList list;
+  return finish(parse(value, dialect, list), list, nullptr);
+}
+
 Result<ParsedConfig> parse_for_format(std::string_view text, bool prefers_recipe, List<Diagnostic>* problems) {
   DiagnosticList list;
   const auto value = value_of(text, list);
@@ -119,6 +124,13 @@ Result<QuantizationSpec> parse_spec_text(std::string_view text, List<Diagnostic>
   std::optional<QuantizationSpec> spec;
   if (const auto value = parse_json(text, list)) spec = parse_spec(*value, "", TensorSlot::weight, list);
   if (problems != nullptr) *problems = list.items();
+  if (!spec) return summary(ErrorCode::spec_invalid, list);
+  return *spec;
+}
+
+Result<QuantizationSpec> parse_spec_value(const json::Value& value) {
+  DiagnosticList list;
+  const auto spec = parse_spec(value, "", TensorSlot::weight, list);
   if (!spec) return summary(ErrorCode::spec_invalid, list);
   return *spec;
 }

@@ -5,6 +5,7 @@
 #include "config/dialects/convert.h"
 #include "config/spec/spec.h"
 #include "core/diagnostic.h"
+#include "core/json.h"
 #include "core/list.h"
 #include "core/result.h"
 
@@ -23,6 +24,9 @@ List<Diagnostic> check(std::string_view text, std::string_view dialect = "auto")
 Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect = "auto",
                                 List<Diagnostic>* problems = nullptr);
 
+/// Like parse_text, of a value that is in memory already.
+Result<ParsedConfig> parse_value(const json::Value& value, std::string_view dialect);
+
 /// Like parse_text; if `prefers_recipe`, a name shared by a preset and a recipe (mxfp4) means the recipe.
 Result<ParsedConfig> parse_for_format(std::string_view text, bool prefers_recipe, List<Diagnostic>* problems = nullptr);
 
@@ -32,5 +36,6 @@ Result<Converted> convert_text(std::string_view text, std::string_view to, List<
 
 /// One weight spec from its JSON text, or spec-invalid. Errors and `problems` as above.
 Result<QuantizationSpec> parse_spec_text(std::string_view text, List<Diagnostic>* problems = nullptr);
+Result<QuantizationSpec> parse_spec_value(const json::Value& value);
 
 }  // namespace wasmquant::config

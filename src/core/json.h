@@ -86,6 +86,8 @@ class Value {
   const Value* find(std::string_view key) const noexcept;
   /// The member with this name; a null value if absent.
   const Value& operator[](const char* key) const noexcept;
+  /// The member with this name, to be changed; added as a null value if absent. Turns a null value into an object.
+  Value& member(std::string_view key);
   /// Appends or replaces a member; turns a null value into an object.
   void set(const char* key, Value&& value);
   void set(const std::string& key, Value&& value);
@@ -106,8 +108,6 @@ class Value {
   friend bool operator==(const Value& a, const Value& b);
 
  private:
-  Value& member(std::string_view key);
-
   Kind kind_ = Kind::null;
   int64_t integer_ = 0;
   double real_ = 0;

@@ -1,5 +1,7 @@
 #include "families/expert_weights.h"
 
+#include <utility>
+
 #include "families/conversions.h"
 #include "families/module_path.h"
 #include "families/word_list.h"
@@ -20,7 +22,12 @@ constexpr FusedName kFusedNames[] = {
     {"gate_up_proj", true, "gate_proj", "up_proj", ""}, {"down_proj", false, "down_proj", "", ""},
     {"gate_proj", false, "gate_proj", "", ""},          {"up_proj", false, "up_proj", "", ""},
     {"input_linear", true, "w1", "w3", "experts"},      {"output_linear", false, "w2", "", "experts"},
+    {"fc1", true, "gate_proj", "up_proj", ""},          {"fc2", false, "down_proj", "", ""},
 };
+
+// Names of the two tensors where they are not gate_up_proj and down_proj: Granite's, Aria's.
+constexpr std::pair<std::string_view, std::string_view> kOtherPairs[] = {{"input_linear", "output_linear"},
+                                                                         {"fc1", "fc2"}};
 
 std::string_view module_of(std::string_view name) {
   return name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : name;
@@ -55,9 +62,10 @@ ExpertSiblings expert_siblings(std::string_view name) {
   const std::string_view module = module_of(name), part = last_component(module);
   const std::string parent(module.substr(0, module.size() - part.size()));
   const std::string ending(name.substr(module.size()));
-  const bool is_granite = part == "input_linear" || part == "output_linear";
-  return {parent + (is_granite ? "input_linear" : "gate_up_proj") + ending,
-          parent + (is_granite ? "output_linear" : "down_proj") + ending};
+  for (const auto& [gate_up, down] : kOtherPairs)
+    if (part == gate_up || part == down)
+      return {parent + std::string(gate_up) + ending, parent + std::string(down) + ending};
+  return {parent + "gate_up_proj" + ending, parent + "down_proj" + ending};
 }
 
 std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vector<uint64_t>& shape,

@@ -1,7 +1,7 @@
 // Expert weights that a checkpoint stores in one tensor: how the matrices are arranged, and their names if stored
 // separately.
 //   [E, out, in]   rows are outputs, as in nn.Linear: transformers' fused classes (Qwen3.5-MoE, Gemma 4, ...)
-//   [E, in, out]   rows are inputs: Llama 4, gpt-oss
+//   [E, in, out]   rows are inputs: Llama 4, gpt-oss, Aria (fc1, fc2)
 // A fused gate_up tensor has the gate's outputs in its first half and those of up in its second. In gpt-oss they
 // alternate, and every reader keeps them so: there it is one matrix.
 // The names of single matrices are those of the family's row in conversions.def, else those of most models.

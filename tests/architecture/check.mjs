@@ -55,6 +55,11 @@ function checkCpp(file) {
     if (inSource && !isKernel && /\bxsimd::/.test(line)) breaches.push(`${where}: xsimd:: belongs to src/kernels`);
     if (top !== 'bindings' && /\bemscripten::/.test(line)) breaches.push(`${where}: emscripten:: belongs to bindings`);
 
+    if (top !== 'tests' && /\bparse\w*\(\s*json::write\(/.test(line))
+      breaches.push(`${where}: a value is written in order to be parsed: use the function that takes a json::Value`);
+    if (top !== 'tests' && room !== 'core' && /\bmembers\(\)(\[\w+\]|\.(front|back)\(\))/.test(line))
+      breaches.push(`${where}: a member is read by its position: read it by its name`);
+
     if (include?.[1] !== '"' || !inSource) return;
     const target = dirname(vendor);
     if (vendor.startsWith('.')) breaches.push(`${where}: "${vendor}": includes are relative to src`);

@@ -52,7 +52,7 @@ export async function startBrowser() {
         if (!local) complaints.push(`request to ${href}`);
       });
       await page.goto(server.url);
-      await page.locator('#preset option').first().waitFor({ state: 'attached' });
+      await ready(page);
       return { page, complaints, close: () => context.close() };
     },
     async close() {
@@ -70,9 +70,52 @@ export async function browserOfTests() {
   return browser;
 }
 
+/** Waits until a model can be opened. */
+export async function ready(page) {
+  await page.waitForFunction(() => document.querySelector('#files')?.disabled === false);
+}
+
+/** Where the scheme is chosen: the result of a run lies over it. */
+export async function toChoice(page) {
+  const back = page.getByRole('button', { name: 'Try another size' });
+  if (await back.isVisible()) await back.click();
+}
+
+async function openPanel(page, name) {
+  await toChoice(page);
+  const button = page.getByRole('button', { name });
+  if ((await button.getAttribute('aria-expanded')) !== 'true') await button.click();
+}
+
+/** Takes a preset from the list of all schemes. */
+export async function chooseScheme(page, name) {
+  await openPanel(page, /^All \d+ schemes/);
+  await page.getByRole('searchbox', { name: 'Search schemes' }).fill(name);
+  const row = page.locator('.scheme').filter({ has: page.locator('code').getByText(name, { exact: true }) });
+  await row.click();
+  await page.locator('.scheme[aria-pressed=true]').waitFor();
+  await page.getByRole('button', { name: /^All \d+ schemes/ }).click();
+}
+
+/** The names of the chosen scheme and format. */
+export function chosen(page) {
+  return page.evaluate(() => document.querySelector('.run')?.dataset.choice);
+}
+
+export async function chooseRuntime(page, title) {
+  await toChoice(page);
+  await page.getByRole('radio', { name: title }).check();
+}
+
+/** Shows one of the views below the state. */
+export async function show(page, name) {
+  const tab = page.getByRole('tab', { name });
+  if ((await tab.getAttribute('aria-selected')) !== 'true') await tab.click();
+}
+
 /** Opens the config and waits for its editor. */
 export async function openConfig(page) {
-  await page.locator('.config-text summary').click();
+  await openPanel(page, 'Edit the config');
   await page.locator('.code-field .cm-content').waitFor();
 }
 
@@ -109,20 +152,36 @@ export function picture(page, name) {
   return page.screenshot({ path: join(pictures, `${name}.png`) });
 }
 
-export async function openSample(page) {
-  await page.getByRole('button', { name: /sample$/ }).click();
-  await page.getByRole('heading', { name: 'Tensors' }).waitFor();
+/** Opens the sample, as `npm start` quantizes it unless another scheme is named. */
+export async function openSample(page, scheme = 'int4_wo_128') {
+  const change = page.getByRole('button', { name: 'change', exact: true });
+  await toChoice(page);
+  if (await change.isVisible()) await change.click();
+  await page.getByRole('button', { name: 'Try the sample' }).click();
+  await page.getByText('Where will it run?').waitFor();
+  await chooseScheme(page, scheme);
 }
 
+/** Opens files, and shows their tensors. */
+export async function openFile(page, files, title) {
+  await page.locator('#files').setInputFiles(files);
+  await page.locator('.model-title').getByText(title, { exact: true }).waitFor();
+}
+
+export const quantizeButton = (page) => page.getByRole('button', { name: /^Quantize/ });
+
 export async function quantize(page) {
-  await page.getByRole('button', { name: /^Quantize/ }).click();
-  await page.getByRole('heading', { name: 'Ready to save' }).waitFor({ timeout: 60_000 });
+  await toChoice(page);
+  await quantizeButton(page).click();
+  await page.locator('.result-head').waitFor({ timeout: 60_000 });
 }
 
 /** Clicks a download link and returns the path of what was saved. */
 export async function download(page, name) {
+  const files = page.locator('.saved-files');
+  if (!(await files.evaluate((details) => details.open))) await files.locator('summary').click();
   const started = page.waitForEvent('download');
-  await page.locator(`a[download="${name}"]`).click();
+  await page.locator(`.saved a[download="${name}"]`).click();
   return await (await started).path();
 }
 

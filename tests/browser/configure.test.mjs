@@ -5,11 +5,16 @@ import { test } from 'node:test';
 import { createQuantizer } from 'wasmquant';
 import {
   browserOfTests,
+  chooseRuntime,
+  chooseScheme,
+  chosen,
   configText,
   openConfig,
+  openFile,
   openSample,
   picture,
   sampleFolder,
+  show,
   someWeights,
   writeConfig,
   writeSafetensors,
@@ -19,24 +24,41 @@ const browser = await browserOfTests();
 
 const json = async (page) => JSON.parse(await configText(page));
 
-test('every preset shows what it would make of the model', async () => {
+test('the list has every preset with the size of its file, and what it is good for', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
-  const texts = () => page.locator('#preset option').allTextContents();
-  await page.waitForFunction(() => {
-    const options = [...document.querySelectorAll('#preset option')];
-    return options.filter(({ textContent }) => textContent.includes(' · ')).length > options.length / 2;
-  });
+  await page.getByRole('button', { name: /^All \d+ schemes/ }).click();
   const quantizer = await createQuantizer({ threads: 0 });
+  assert.equal(await page.locator('.scheme').count(), quantizer.presets().length);
   const model = await quantizer.open(sampleFolder);
-  for (const name of ['int8', 'mxfp4', 'fp8']) {
-    const { totals } = quantizer.plan(model, name);
-    const { title } = quantizer.presets().find((preset) => preset.name === name);
-    const wanted = `${title} · ${(totals.bytesAfter / 1e6).toFixed(2)} MB, ${totals.bitsPerWeight.toFixed(2)} bits`;
-    assert.ok((await texts()).includes(wanted), wanted);
+  for (const name of ['int8', 'mxfp4', 'fp8', 'mxfp6_e2m3', 'q4_k_m']) {
+    const format = name === 'mxfp6_e2m3' ? 'quark' : undefined;
+    const { totals } = quantizer.plan(model, name, format && { format });
+    const row = page.locator('.scheme').filter({ has: page.locator('code').getByText(name, { exact: true }) });
+    await row.getByText(`${(totals.bytesAfter / 1e6).toFixed(2)} MB`).waitFor();
   }
+  await picture(page, 'light-schemes');
+  await page.getByRole('searchbox', { name: 'Search schemes' }).fill('usual choice');
+  const names = await page.locator('.scheme code').allTextContents();
+  assert.ok(names.includes('q4_k_m') && names.includes('int4_wo_128'), `${names}`);
   await model.close();
   await quantizer[Symbol.asyncDispose]();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('a scheme that the runtime does not read takes the runtime that does', async () => {
+  const { page, complaints, close } = await browser.open();
+  await openSample(page);
+  await chooseScheme(page, 'mxfp6_e2m3');
+  assert.equal(await chosen(page), 'mxfp6_e2m3 quark');
+  assert.ok(await page.getByRole('radio', { name: /^AMD Quark/ }).isChecked());
+  await chooseScheme(page, 'q6_k');
+  assert.equal(await chosen(page), 'q6_k gguf');
+  await chooseRuntime(page, /^gptqmodel/);
+  await page.waitForFunction(() => / (gptq|awq)$/.test(document.querySelector('.run').dataset.choice));
+  await chooseScheme(page, 'uint4_wo_128');
+  assert.equal(await page.getByRole('alert').count(), 0);
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -115,11 +137,12 @@ test('the editor completes by schema and marks problems where they are', async (
 test('a config is converted, and what was lost is said', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
+  await show(page, 'Tensors');
   await openConfig(page);
   await page.getByLabel('Written for').selectOption('brevitas');
   await page.getByText('Brevitas has no groups here').first().waitFor();
   assert.equal((await json(page)).dialect, 'brevitas');
-  await page.getByText('Edited: the config below is used.').waitFor();
+  await page.getByText('custom (from int4_wo_128)').waitFor();
   await picture(page, 'light-convert');
   assert.equal(await page.locator('.spec-form').count(), 0);
   await page.getByLabel('Written for').selectOption('quark');
@@ -132,6 +155,7 @@ test('a config is converted, and what was lost is said', async () => {
 test('marked rows get another scheme, are excluded, and become like the rest again', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
+  await show(page, 'Tensors');
   await page.getByRole('searchbox').fill('down_proj');
   await page.getByRole('checkbox', { name: 'Select all rows of the table' }).check();
   await page.getByText('4 selected').waitFor();
@@ -146,7 +170,7 @@ test('marked rows get another scheme, are excluded, and become like the rest aga
   await page.getByRole('button', { name: 'Clear' }).click();
   assert.equal(await page.locator('.selection-bar').count(), 0);
 
-  await page.getByLabel('Output format').selectOption('gguf');
+  await chooseRuntime(page, /^llama\.cpp/);
   await page.getByRole('checkbox', { name: 'Select model.layers.0.mlp.down_proj.weight' }).check();
   await page.getByLabel('Scheme of the selected layers').selectOption('q8_0');
   await page.locator('.badge', { hasText: 'q8_0' }).first().waitFor();
@@ -158,7 +182,9 @@ test('a pattern that a preset brings along is not mentioned where nothing matche
   const path = join(browser.folder, 'headless.safetensors');
   await writeSafetensors(path, [{ name: 'proj.weight', shape: [64, 128], data: someWeights(64 * 128) }]);
   const { page, complaints, close } = await browser.open();
-  await page.locator('#files').setInputFiles(path);
+  await openFile(page, path, 'headless.safetensors');
+  await chooseScheme(page, 'int4_wo_128');
+  await show(page, 'Tensors');
   await page.getByText('proj.weight').first().waitFor();
   assert.equal(await page.locator('.diagnostic-warning').count(), 0);
   assert.equal(await page.getByText('matches no layer').count(), 0);
@@ -169,7 +195,7 @@ test('a pattern that a preset brings along is not mentioned where nothing matche
   await close();
 });
 
-test('a result that is larger than the model is said above the summary, before the run', async () => {
+test('a result that is larger than the model is said before the run, with the scheme to take instead', async () => {
   const path = join(browser.folder, 'small.gguf');
   const quantizer = await createQuantizer({ threads: 0 });
   const model = await quantizer.open(sampleFolder);
@@ -177,15 +203,16 @@ test('a result that is larger than the model is said above the summary, before t
   await model.close();
   await quantizer[Symbol.asyncDispose]();
   const { page, complaints, close } = await browser.open();
-  await page.locator('#files').setInputFiles(path);
-  await page.getByRole('heading', { name: 'Tensors' }).waitFor();
-  await page.getByLabel('Preset').selectOption('q8_0');
-  const summary = page.getByRole('region', { name: 'Summary' });
-  const said = summary.getByText(/^the result is [\d.]+ % larger than the model: .*; use \w+, which makes [\d.]+ MB/);
+  await openFile(page, path, 'small.gguf');
+  await chooseScheme(page, 'q8_0');
+  const said = page.getByText(/^The result is [\d.]+ % larger than the model: .*; use \w+, which makes [\d.]+ MB/);
   await said.waitFor();
   await picture(page, 'larger');
-  await page.getByLabel('Preset').selectOption('q2_k');
+  const button = page.getByRole('button', { name: /^Take \w+/ });
+  const [, instead] = /^Take (\w+)/.exec(await button.textContent());
+  await button.click();
   await said.waitFor({ state: 'detached' });
+  assert.equal(await chosen(page), `${instead} gguf`);
   assert.deepEqual(complaints, []);
   await close();
 });

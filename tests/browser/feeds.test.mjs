@@ -10,7 +10,19 @@ import { npyFile } from '../node/npy_file.mjs';
 import { graph, model as modelBytes, node, noise, tensor } from '../node/onnx_model.mjs';
 import { safetensors } from '../node/written_model.mjs';
 import { npmPeers } from '../setup/npm_peers.mjs';
-import { browserOfTests, download, openConfig, picture, storedRuns, textsShown, writeConfig } from './browser.mjs';
+import {
+  browserOfTests,
+  download,
+  openConfig,
+  openFile,
+  picture,
+  quantizeButton,
+  show,
+  storedRuns,
+  textsShown,
+  toChoice,
+  writeConfig,
+} from './browser.mjs';
 
 const browser = await browserOfTests();
 
@@ -55,12 +67,9 @@ async function inNode(path) {
 }
 
 async function openModel(page, file) {
-  await page.locator('#files').setInputFiles(file);
-  await page.getByText(typeof file === 'string' ? basename(file) : file.name, { exact: true }).waitFor();
-  await page.getByRole('tab', { name: 'Calibrate and measure' }).click();
+  await openFile(page, file, typeof file === 'string' ? basename(file) : file.name);
+  await show(page, 'Calibrate and measure');
 }
-
-const quantizeButton = (page) => page.getByRole('button', { name: 'Quantize', exact: true });
 
 test('a text detector gets static uint8 inputs in the page: the bytes that Node makes', async () => {
   const path = detector();
@@ -86,15 +95,15 @@ test('a text detector gets static uint8 inputs in the page: the bytes that Node 
   await page.waitForTimeout(600); // the editor's pause
   const shown = await textsShown(page, 'Running the model on sample');
   await quantizeButton(page).click();
-  await page.getByRole('heading', { name: 'Ready to save' }).waitFor({ timeout: 120_000 });
+  await page.getByText(/^Ready to save/).waitFor({ timeout: 120_000 });
   assert.match((await shown()).join('\n'), /Running the model on sample \d of 3/);
   assert.ok(loaded.length >= 2, 'its script and its module');
   await picture(page, 'light-static');
   const saved = readFileSync(await download(page, 'ch_PP-OCRv4_det_infer_int8.onnx'));
   assert.ok(saved.equals(await inNode(path)), 'the same bytes');
 
-  await page.getByRole('tab', { name: 'Report and code' }).click();
-  const code = await page.getByRole('region', { name: 'JavaScript' }).textContent();
+  await show(page, 'Report and code');
+  const code = await page.getByRole('region', { name: 'JavaScript', exact: true }).textContent();
   assert.match(code, /feedsOf\(ort, model, await quantizer\.open\(\["pages\.safetensors"\]\)\)/);
   assert.deepEqual(complaints, []);
   await close();
@@ -120,7 +129,7 @@ const file = (name, buffer) => ({ name, mimeType: '', buffer: Buffer.from(buffer
 const x = npyFile('<f4', [5, 64], noise(320, 3));
 const ids = npyFile('<i8', [2], BigInt64Array.of(1n, 2n));
 
-test('feeds that do not fit are told by name; single arrays go together; without feeds nothing is invented', async () => {
+test('feeds that do not fit are named; single arrays are combined; without feeds nothing is invented', async () => {
   const { page, complaints, close } = await browser.open();
   await openModel(page, file('network.onnx', network));
   await page.getByRole('radio', { name: /^Static int8/ }).check();
@@ -143,22 +152,23 @@ test('feeds that do not fit are told by name; single arrays go together; without
   await page.getByText('1 sample from 2 files').waitFor();
   assert.equal(await page.getByRole('alert').count(), 0);
   await quantizeButton(page).click();
-  await page.getByRole('heading', { name: 'Ready to save' }).waitFor({ timeout: 60_000 });
-  await page.getByRole('tab', { name: 'Tensors' }).click();
+  await page.getByText(/^Ready to save/).waitFor({ timeout: 60_000 });
+  await show(page, 'Tensors');
   await page
     .getByText(/inputs static int8/)
     .first()
     .waitFor({ state: 'attached' });
-  await page.getByRole('tab', { name: 'Calibrate and measure' }).click();
+  await show(page, 'Calibrate and measure');
   await page.getByRole('button', { name: 'Forget them' }).click();
   await page.getByText('No feeds yet.').waitFor();
   await page.getByRole('radio', { name: /^As they are/ }).check();
-  assert.ok(await page.getByRole('button', { name: /^Quantize/ }).isEnabled());
+  await toChoice(page);
+  assert.ok(await quantizeButton(page).isEnabled());
   assert.deepEqual(complaints, []);
   await close();
 });
 
-test('what the runtime refuses is told, and calibration is cancelled in the middle', async () => {
+test('the refusal of the runtime is shown, and calibration can be cancelled in the middle', async () => {
   const { page, complaints, close } = await browser.open();
   const unknown = modelBytes(
     graph({
@@ -178,6 +188,7 @@ test('what the runtime refuses is told, and calibration is cancelled in the midd
     .waitFor({ timeout: 60_000 });
 
   await openModel(page, detector());
+  await page.getByRole('radio', { name: /^Static uint8/ }).check();
   const many = join(browser.folder, 'many.safetensors');
   const sample = { dtype: 'F32', shape, data: pages[0] };
   writeFileSync(many, safetensors(Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`x.${i}`, sample]))));

@@ -6,12 +6,19 @@ import { test } from 'node:test';
 import { twoLayers } from '../node/onnx_model.mjs';
 import {
   browserOfTests,
+  chooseRuntime,
+  chooseScheme,
+  chosen,
   configText,
+  download,
   openConfig,
+  openFile,
   openSample,
   picture,
   quantize,
+  quantizeButton,
   sampleFolder,
+  show,
   someWeights,
   storedRuns,
   writeConfig,
@@ -49,28 +56,29 @@ test('a file dropped anywhere on the page is opened', async () => {
   await page.getByText('Let go to open').waitFor();
   await page.dispatchEvent('.page-header', 'drop', { dataTransfer: transfer });
   await page.getByText('dropped.safetensors', { exact: true }).waitFor();
+  await show(page, 'Tensors');
   assert.equal(await page.locator('tbody tr').count(), 1);
   assert.deepEqual(complaints, []);
   await close();
 });
 
-test('a recipe makes a GGUF file, which opens and is requantized', async () => {
+test('a GGUF file of the sample opens, and only schemes that make it smaller are on its cards', async () => {
   const { page, complaints, close } = await browser.open();
-  await openSample(page);
-  await page.getByLabel('Output format').selectOption('gguf');
-  assert.equal(await page.getByLabel('Preset').inputValue(), 'q4_k_m');
+  await openSample(page, 'q4_k_m');
+  assert.equal(await chosen(page), 'q4_k_m gguf');
+  await show(page, 'Tensors');
   await page.getByText('q4_k_m gives this tensor q6_k').first().waitFor();
   await quantize(page);
-  const link = page.getByRole('link', { name: /Q4_K_M\.gguf/ });
-  const [download] = await Promise.all([page.waitForEvent('download'), link.click()]);
-  const path = join(browser.folder, 'made.gguf');
-  await download.saveAs(path);
+  const path = await download(page, 'model-Q4_K_M.gguf');
+  const file = { name: 'made.gguf', mimeType: '', buffer: readFileSync(path) };
   await picture(page, 'light-gguf');
-  await page.locator('#files').setInputFiles(path);
-  await page.getByText('made.gguf', { exact: true }).waitFor();
-  assert.equal(await page.getByLabel('Output format').inputValue(), 'gguf');
-  await page.getByLabel('Preset').selectOption('q4_0');
-  await page.getByText(/were quantized already/).waitFor();
+  await openFile(page, file, 'made.gguf');
+  assert.match(await chosen(page), / gguf$/);
+  const sizes = await page.locator('.cards-size').allTextContents();
+  assert.ok(sizes.length > 0 && sizes.every((text) => Number.parseFloat(text) < file.buffer.length / 1e6), `${sizes}`);
+  assert.ok(await page.getByRole('radio', { name: /transformers, vLLM needs the original/ }).isDisabled());
+  await chooseScheme(page, 'q4_0');
+  await page.getByText(/were quantized already/).waitFor({ state: 'attached' });
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -80,24 +88,20 @@ test('an ONNX model stays one, and opens again', async () => {
   writeFileSync(path, twoLayers().bytes);
   const { page, complaints, close } = await browser.open();
   await openSample(page);
-  assert.equal(await page.getByLabel('Output format').locator('option[value=onnx]').count(), 0);
-  await page.getByLabel('Output format').selectOption('gguf');
-  await page.locator('#files').setInputFiles(path);
-  await page.getByText('layers.onnx', { exact: true }).waitFor();
-  assert.equal(await page.getByLabel('Output format').inputValue(), 'onnx');
-  assert.deepEqual(await page.getByLabel('Output format').locator('option').allTextContents(), ['ONNX']);
-  await page.getByLabel('Preset').selectOption('int4_wo_32');
+  assert.ok(await page.getByRole('radio', { name: /ONNX Runtime, transformers.js needs ONNX/ }).isDisabled());
+  await chooseRuntime(page, /^llama\.cpp/);
+  await openFile(page, path, 'layers.onnx');
+  assert.match(await chosen(page), / onnx$/);
+  const closed = await page.locator('.where-closed .where-title').allTextContents();
+  assert.ok(closed.includes('llama.cpp, Ollama, LM Studio') && closed.includes('transformers, vLLM'));
+  await chooseScheme(page, 'int4_wo_32');
   await quantize(page);
   await picture(page, 'light-onnx');
-  const link = page.getByRole('link', { name: /\.onnx/ });
-  const [download] = await Promise.all([page.waitForEvent('download'), link.click()]);
-  const made = join(browser.folder, 'made.onnx');
-  await download.saveAs(made);
-  await page.locator('#files').setInputFiles(made);
-  await page.getByText('made.onnx', { exact: true }).waitFor();
+  const name = await page.locator('.saved a').getAttribute('download');
+  const made = { name: 'made.onnx', mimeType: '', buffer: readFileSync(await download(page, name)) };
+  await openFile(page, made, 'made.onnx');
   await openSample(page);
-  await page.getByLabel('Output format').locator('option[value=quark]').waitFor({ state: 'attached' });
-  assert.equal(await page.getByLabel('Output format').inputValue(), 'compressed-tensors');
+  assert.equal(await chosen(page), 'int4_wo_128 compressed-tensors');
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -119,12 +123,12 @@ test('a weight that is not a number stops the run, names the tensor and leaves n
   await writeSafetensors(path, [{ name: 'broken.weight', shape: [128, 128], data }]);
   const { page, complaints, close } = await browser.open();
   await page.locator('#files').setInputFiles(path);
-  await page.getByRole('button', { name: 'Quantize' }).click();
+  await quantizeButton(page).click();
   const alert = page.getByRole('alert');
   await alert.waitFor();
   assert.match(await alert.textContent(), /The run failed.*value-not-finite.*broken\.weight/s);
   assert.deepEqual(await storedRuns(page), []);
-  assert.ok(await page.getByRole('button', { name: 'Quantize' }).isEnabled());
+  assert.ok(await quantizeButton(page).isEnabled());
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -137,26 +141,40 @@ test('names out of files are shown as text', async () => {
   writeFileSync(config, JSON.stringify({ architectures: ['<i>Model</i>'] }));
   const { page, complaints, close } = await browser.open();
   await page.locator('#files').setInputFiles([path, config]);
+  await show(page, 'Tensors');
   await page.getByRole('button', { name, exact: true }).click();
   assert.ok((await page.locator('.model-facts').textContent()).includes('<i>Model</i>'));
-  assert.equal(await page.locator('img, #app b, #app i').count(), 0);
+  assert.equal(await page.locator('img, #app .model-title b, #app i').count(), 0);
   assert.deepEqual(complaints, []);
   await close();
 });
 
-test('an edited config takes effect, and its mistakes are shown', async () => {
+test('an edited config takes effect, its rules are counted, and its mistakes are shown with what mends them', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
+  await show(page, 'Tensors');
   await openConfig(page);
   const config = JSON.parse(await configText(page));
-  await writeConfig(page, { ...config, exclude: ['*'] });
-  await page.getByText('of 39').waitFor();
+  await writeConfig(page, { ...config, exclude: [...config.exclude, '*'] });
   await page.waitForFunction(() => !document.querySelector('.badge-quantize'));
+  await page.getByText('custom (from int4_wo_128), 1 layer rule').waitFor();
   await writeConfig(page, { ...config, exclud: [] });
   await page.getByRole('alert').getByText('exclud').first().waitFor();
-  assert.ok(await page.getByRole('button', { name: 'Quantize' }).isDisabled());
-  await page.getByRole('button', { name: 'Back to the preset' }).click();
-  assert.ok((await page.locator('.badge-quantize').count()) > 0);
+  assert.ok(await quantizeButton(page).isDisabled());
+  assert.ok((await page.locator('tbody tr').count()) > 30, 'the table stays');
+  await page.getByRole('button', { name: 'Back to int4_wo_128' }).click();
+  await page.locator('.badge-quantize').first().waitFor();
+  // What compressed-tensors has no codes for, another format holds.
+  await writeConfig(page, {
+    ...config,
+    global_quant_config: { weight: { ...config.global_quant_config.weight, dtype: 'int3' } },
+  });
+  await page.getByRole('button', { name: 'Write Quark instead' }).click();
+  await page.getByRole('alert').waitFor({ state: 'detached' });
+  assert.equal(await chosen(page), 'int4_wo_128 quark');
+  assert.ok(await quantizeButton(page).isEnabled());
+  await page.getByRole('button', { name: 'reset' }).click();
+  assert.equal(await page.getByText('custom (from').count(), 0);
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -165,6 +183,7 @@ test('search, sorting and details', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await quantize(page);
+  await show(page, 'Tensors');
   const numbers = async (cell) => {
     const cells = await page.locator(cell).allInnerTexts();
     return cells.map((text) => Number.parseFloat(text)).filter((value) => !Number.isNaN(value));
@@ -183,9 +202,10 @@ test('search, sorting and details', async () => {
     ascending,
     [...ascending].sort((left, right) => left - right),
   );
-  assert.match(await page.locator('tbody tr').first().textContent(), /lowest/);
+  const rows = page.locator('.tensors tbody tr');
+  assert.match(await rows.first().textContent(), /lowest/);
   await page.getByRole('searchbox').fill('down_proj linear');
-  assert.equal(await page.locator('tbody tr').count(), 4);
+  assert.equal(await rows.count(), 4);
   await page.locator('.cell-name button').first().click();
   assert.match(await page.locator('.row-detail').textContent(), /Why.*Written.*weight_packed.*Cosine/s);
   await page.getByRole('searchbox').fill('no such tensor');
@@ -208,15 +228,15 @@ test('everything works from the keyboard', async () => {
   assert.equal(await page.evaluate(() => document.activeElement.id), 'files');
   await tabTo(/^Try the sample$/);
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Tensors' }).waitFor();
-  await tabTo(/^Quantize$/);
+  await page.waitForFunction(() => document.activeElement?.textContent === 'tiny-llama (sample)');
+  await tabTo(/^All \d+ schemes/);
+  await tabTo(/^Quantize to /);
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Ready to save' }).waitFor();
-  await page.waitForFunction(() => document.activeElement?.textContent === 'Ready to save');
+  await page.waitForFunction(() => /smaller/.test(document.activeElement?.textContent ?? ''));
   const started = page.waitForEvent('download');
-  await tabTo(/model\.safetensors/);
+  await tabTo(/^Save /);
   await page.keyboard.press('Enter');
-  assert.equal((await started).suggestedFilename(), 'model.safetensors');
+  assert.match((await started).suggestedFilename(), /^model-Q\d_\w+\.gguf$/);
   assert.match(await page.locator('[aria-live]').textContent(), /Run finished/);
   assert.deepEqual(complaints, []);
   await close();
@@ -232,7 +252,7 @@ for (const [name, options] of [
     await openSample(page);
     await quantize(page);
     await picture(page, `${name}-3-after`);
-    await page.locator('.tensors').scrollIntoViewIfNeeded();
+    await show(page, 'Tensors');
     await page.locator('.tensors-head').evaluate((head) => head.scrollIntoView());
     await picture(page, `${name}-4-tensors`);
     const [needed, given] = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);

@@ -10,9 +10,13 @@ import {
   browserOfTests,
   download,
   openConfig,
+  openFile,
   openSample,
   picture,
+  quantize,
+  quantizeButton,
   sampleFolder,
+  show,
   storedRuns,
   writeConfig,
 } from './browser.mjs';
@@ -34,12 +38,12 @@ async function inNode(use) {
   }
 }
 
-async function openWithTexts() {
+async function openWithTexts(scheme) {
   const opened = await browser.open();
   const { page } = opened;
-  await openSample(page);
-  await page.getByRole('tab', { name: 'Calibrate and measure' }).click();
-  await page.getByRole('button', { name: "Take the sample's texts" }).click();
+  await openSample(page, scheme);
+  await show(page, 'Calibrate and measure');
+  await page.getByRole('button', { name: 'Show the built-in texts' }).click();
   await page.waitForFunction(() => document.querySelector('#text-measure').value.length > 30_000);
   return opened;
 }
@@ -48,15 +52,14 @@ test('GPTQ in the page has the bytes and the bits per byte that Node gives, in l
   const { page, complaints, close } = await openWithTexts();
   await page.getByRole('checkbox', { name: /^GPTQ/ }).check();
   const started = Date.now();
-  await page.getByRole('button', { name: 'Quantize', exact: true }).click();
-  await page.getByRole('heading', { name: 'Ready to save' }).waitFor({ timeout: 60_000 });
+  await quantize(page);
   const seconds = (Date.now() - started) / 1000;
   process.stdout.write(`# GPTQ int4 g128, 32 x 256 tokens, in the tab: ${seconds.toFixed(1)} s\n`);
   assert.ok(seconds < 20, `${seconds} s`);
   await page.getByRole('button', { name: 'Measure the model and run 1' }).click();
   const row = page.getByRole('row', { name: /^Run 1/ });
   await row.waitFor({ timeout: 60_000 });
-  await page.getByRole('button', { name: 'Let the model and run 1 write' }).click();
+  await page.getByRole('button', { name: 'Let both write' }).click();
   const written = page.locator('.continuation blockquote');
   await written.nth(1).waitFor({ timeout: 60_000 });
   await picture(page, 'light-quality');
@@ -90,22 +93,20 @@ test('GPTQ in the page has the bytes and the bits per byte that Node gives, in l
   const first = page.getByRole('row', { name: /^As opened/ });
   assert.ok((await first.textContent()).includes(expected.before.bitsPerByte.toFixed(4)));
 
-  await page.getByRole('tab', { name: 'Report and code' }).click();
-  const line = await page.getByRole('region', { name: 'Command line' }).textContent();
+  await show(page, 'Report and code');
+  const line = await page.getByRole('region', { name: 'Command line', exact: true }).textContent();
   assert.match(line, /--config config\.json .*--calibration-text text\.txt/s);
   assert.deepEqual(complaints, []);
   await close();
 });
 
-test('a GGUF output is measured beside the model, and goes on with a text', async () => {
-  const { page, complaints, close } = await openWithTexts();
-  await page.locator('#preset').selectOption('q4_k_m');
-  await page.getByRole('button', { name: 'Quantize', exact: true }).click();
-  await page.getByRole('heading', { name: 'Ready to save' }).waitFor({ timeout: 60_000 });
+test('a GGUF output is measured and compared with the model, and continues a text', async () => {
+  const { page, complaints, close } = await openWithTexts('q4_k_m');
+  await quantize(page);
   await page.getByRole('button', { name: 'Measure the model and run 1' }).click();
   const row = page.getByRole('row', { name: /^Run 1/ });
   await row.waitFor({ timeout: 60_000 });
-  await page.getByRole('button', { name: 'Let the model and run 1 write' }).click();
+  await page.getByRole('button', { name: 'Let both write' }).click();
   await page.locator('.continuation blockquote').nth(1).waitFor({ timeout: 60_000 });
   await row.scrollIntoViewIfNeeded();
   await picture(page, 'light-quality-gguf');
@@ -136,7 +137,7 @@ test('a budget becomes a config and the table that led to it', async () => {
   assert.ok((await summary.textContent()).startsWith(`${expected.totals.bitsPerWeight.toFixed(2)} bits per weight`));
   assert.equal(await page.locator('.auto-table tbody tr').count(), expected.layers.length);
   assert.equal(await page.locator('.auto-chosen').count(), expected.layers.length);
-  await page.getByRole('tab', { name: 'Report and code' }).click();
+  await show(page, 'Report and code');
   const [saved] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Save config.json' }).click(),
@@ -146,11 +147,12 @@ test('a budget becomes a config and the table that led to it', async () => {
   await close();
 });
 
-test('a text is asked for by every algorithm that needs one, and by no other', async () => {
+test('the built-in text is said to be used by every algorithm that needs one, and by no other', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await openConfig(page);
-  const asked = page.getByText('need a text to calibrate with');
+  const said = page.getByText('Calibrates with the built-in text');
+  const note = page.locator('#run-note').filter({ has: said }).or(page.locator('#run-note').and(said));
   const weight = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
   for (const [name, needsText] of [
     ['gptaq', true],
@@ -158,27 +160,52 @@ test('a text is asked for by every algorithm that needs one, and by no other', a
     ['autosmoothquant', true],
   ]) {
     await writeConfig(page, { global_quant_config: { weight }, exclude: ['lm_head'], algo_config: [{ name }] });
-    await asked.waitFor({ state: needsText ? 'visible' : 'detached' });
-    assert.equal(await page.getByRole('button', { name: 'Quantize', exact: true }).isDisabled(), needsText, name);
+    await note.waitFor({ state: needsText ? 'visible' : 'detached' });
+    assert.ok(await quantizeButton(page).isEnabled(), name);
   }
   assert.deepEqual(complaints, []);
   await close();
 });
 
-test('calibration asks for a text, takes one from a file, and is cancelled', async () => {
+test('"Make it better" calibrates with the built-in text, and says how much of the loss that recovers', async () => {
+  for (const [scheme, made] of [
+    ['int4_wo_128', /^5\.4× smaller, [\d.]+ % more loss$/],
+    ['q3_k_m', /^7\.6× smaller, [\d.]+ % more loss$/],
+  ]) {
+    const { page, complaints, close } = await browser.open();
+    await openSample(page, scheme);
+    await page.getByRole('button', { name: 'Make it better' }).click();
+    await page.getByText(/\d+ % of the loss of plain rounding recovered/).waitFor({ timeout: 120_000 });
+    assert.match(await page.locator('.result-head h1').textContent(), made);
+    const details = await page.locator('.result-head p').first().textContent();
+    assert.match(details, /bits per byte 1\.\d{4} → 1\.\d{4} on \d+ windows of text/);
+    await picture(page, `better-${scheme}`);
+    // Numbers of layers are those of outputs, and nothing of plain rounding stands beside them.
+    if (scheme === 'int4_wo_128') {
+      await page.getByRole('columnheader', { name: 'output error' }).waitFor();
+      assert.equal(await page.locator('.worst .link').count(), 0);
+    }
+    await page.getByRole('button', { name: 'Try another size' }).click();
+    await page.locator('.curve-calibrated.curve-chosen').waitFor({ timeout: 60_000 });
+    assert.deepEqual(complaints, []);
+    await close();
+  }
+});
+
+test('calibration takes a text from a file, and is cancelled', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
-  await page.getByRole('tab', { name: 'Calibrate and measure' }).click();
+  await show(page, 'Calibrate and measure');
   await page.getByRole('checkbox', { name: /^AWQ/ }).check();
   await page.getByRole('checkbox', { name: /^GPTQ/ }).check();
-  const button = page.getByRole('button', { name: 'Quantize', exact: true });
-  assert.ok(await button.isDisabled());
-  await page.getByText('need a text to calibrate with').waitFor();
+  const button = quantizeButton(page);
+  await page.locator('#run-note').getByText('the built-in text').waitFor();
   const file = join(browser.folder, 'text.txt');
   writeFileSync(file, text('calibrate'));
   await page.locator('#text-file-calibrate').setInputFiles(file);
+  await page.locator('#run-note').getByText('your text').waitFor();
   await button.click();
-  await page.waitForFunction(() => (document.querySelector('progress')?.value ?? 0) > 0);
+  await page.waitForFunction(() => (document.querySelector('.run-progress progress')?.value ?? 0) > 0);
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByText('Cancelled. Nothing was saved.', { exact: true }).first().waitFor();
   assert.deepEqual(await storedRuns(page), []);
@@ -201,13 +228,11 @@ test('calibration asks for a text, takes one from a file, and is cancelled', asy
   await close();
 });
 
-test('a model without its tokenizer is told what is missing', async () => {
+test('for a model without its tokenizer the page says what is missing', async () => {
   const { page, complaints, close } = await browser.open();
-  await page
-    .locator('#files')
-    .setInputFiles(['model.safetensors', 'config.json'].map((name) => join(sampleFolder, name)));
-  await page.getByRole('heading', { name: 'Tensors' }).waitFor();
-  await page.getByRole('tab', { name: 'Calibrate and measure' }).click();
+  const files = ['model.safetensors', 'config.json'].map((name) => join(sampleFolder, name));
+  await openFile(page, files, 'model.safetensors');
+  await show(page, 'Calibrate and measure');
   await page.getByLabel('Text to measure on', { exact: true }).fill(text('measure'));
   await page.getByRole('button', { name: 'Measure the model' }).click();
   await page.getByRole('alert').getByText('The model has no tokenizer.json').waitFor();

@@ -7,11 +7,17 @@ import { test } from 'node:test';
 import { createQuantizer } from 'wasmquant';
 import {
   browserOfTests,
+  chooseScheme,
+  chosen,
   download,
+  openFile,
   openSample,
   picture,
   quantize,
+  quantizeButton,
+  ready,
   sampleFolder,
+  show,
   someWeights,
   storedRuns,
   writeSafetensors,
@@ -40,7 +46,7 @@ test('the sample, quantized in the page, has the bytes and the errors that Node 
   const { page, complaints, close } = await browser.open();
   await picture(page, 'light-1-before');
   await openSample(page);
-  assert.equal(await page.locator('#preset').inputValue(), 'int4_wo_128');
+  assert.equal(await chosen(page), 'int4_wo_128 compressed-tensors');
   await quantize(page);
   await picture(page, 'light-3-after');
 
@@ -53,25 +59,27 @@ test('the sample, quantized in the page, has the bytes and the errors that Node 
 
   const measured = expected.report.tensors.filter(({ error }) => error !== null);
   assert.ok(measured.length > 0);
+  await show(page, 'Tensors');
   for (const { name, error } of measured) {
-    const row = page.locator('tbody tr').filter({ has: page.getByRole('button', { name, exact: true }) });
+    const row = page.locator('.tensors tbody tr').filter({ has: page.getByRole('button', { name, exact: true }) });
     assert.match(await row.locator('.cell-sqnr').textContent(), new RegExp(`^${error.sqnrDb.toFixed(1)} dB`), name);
   }
   assert.deepEqual(complaints, []);
   await close();
 });
 
-for (const [preset, format] of [
-  ['int8', 'quark'],
-  ['fp8', 'compressed-tensors'],
-  ['uint4_wo_64', 'fake-quantized'],
+for (const [preset, format, runtime] of [
+  ['int8', 'quark', /^AMD Quark/],
+  ['fp8', 'compressed-tensors', /^transformers, vLLM/],
+  ['uint4_wo_64', 'fake-quantized', /^Only to know the cost/],
 ]) {
   test(`${preset} as ${format} has the bytes that Node gives`, async () => {
     const expected = await quantizedInNode(preset, format);
     const { page, complaints, close } = await browser.open();
     await openSample(page);
-    await page.locator('#preset').selectOption(preset);
-    await page.locator('#format').selectOption(format);
+    await page.getByRole('radio', { name: runtime }).check();
+    await chooseScheme(page, preset);
+    assert.equal(await chosen(page), `${preset} ${format}`);
     await quantize(page);
     const saved = readFileSync(await download(page, 'model.safetensors'));
     assert.equal(Buffer.compare(saved, expected.bytes), 0);
@@ -93,7 +101,7 @@ test('a folder is written directly when it is empty, refused when it is not, and
   });
   await openSample(page);
   await page.getByRole('radio', { name: 'Straight into a folder' }).check();
-  const button = page.getByRole('button', { name: /^Quantize/ });
+  const button = quantizeButton(page);
   await button.click();
   await page.waitForFunction(() => window.answers.length === 2);
   assert.ok(await button.isEnabled());
@@ -117,6 +125,7 @@ test('a folder is written directly when it is empty, refused when it is not, and
   assert.equal(sizes['model.safetensors'], bytes.length);
   assert.deepEqual(await storedRuns(page), []);
 
+  await page.getByRole('button', { name: 'Try another size' }).click();
   await button.click();
   await page.getByRole('alert').getByText('The folder picked contains').waitFor();
   assert.deepEqual(complaints, []);
@@ -135,10 +144,9 @@ test('a GGUF is written straight into a file; declining leaves nothing behind', 
       return await (await navigator.storage.getDirectory()).getFileHandle(answer, { create: true });
     };
   });
-  await openSample(page);
-  await page.getByLabel('Output format').selectOption('gguf');
+  await openSample(page, 'q4_k_m');
   await page.getByRole('radio', { name: 'Straight into a file' }).check();
-  const button = page.getByRole('button', { name: /^Quantize/ });
+  const button = quantizeButton(page);
   await button.click();
   await page.waitForFunction(() => window.answers.length === 1);
   assert.ok(await button.isEnabled());
@@ -154,9 +162,10 @@ test('a GGUF is written straight into a file; declining leaves nothing behind', 
   });
   assert.deepEqual(await storedRuns(page), []);
   await picture(page, 'light-file');
+  await page.getByRole('button', { name: 'Try another size' }).click();
   await page.getByRole('radio', { name: 'As downloads' }).check();
   await button.click();
-  await page.getByRole('heading', { name: 'Ready to save' }).waitFor();
+  await page.getByText(/^Ready to save/).waitFor();
   const saved = readFileSync(await download(page, await page.evaluate(() => window.suggested)));
   assert.equal(digest, createHash('sha256').update(saved).digest('hex'));
   assert.deepEqual(complaints, []);
@@ -176,8 +185,9 @@ test('shards chosen together with index and config give the files that Node give
   const shards = files.filter((name) => name.endsWith('.safetensors'));
   assert.ok(shards.length > 1);
   const { page, complaints, close } = await browser.open();
-  await page.locator('#files').setInputFiles(files);
-  await page.getByText(`${shards.length} shards`, { exact: true }).waitFor();
+  await openFile(page, files, `${shards.length} shards`);
+  assert.match(await chosen(page), / compressed-tensors$/); // shards are for servers
+  await chooseScheme(page, 'int4_wo_128');
   await quantize(page);
   const names = readdirSync(expected);
   assert.equal(await page.locator('.saved a').count(), names.length);
@@ -196,14 +206,16 @@ test('a file without config.json runs, and another preset shows its plan again',
     { name: 'first.bias', shape: [256], data: someWeights(256) },
   ]);
   const { page, complaints, close } = await browser.open();
-  await page.locator('#files').setInputFiles(path);
-  await page.getByText('one.safetensors', { exact: true }).waitFor();
+  await openFile(page, path, 'one.safetensors');
+  await chooseScheme(page, 'int4_wo_128');
   await quantize(page);
+  await show(page, 'Tensors');
   const sqnr = page.locator('.cell-sqnr').first();
   assert.match(await sqnr.textContent(), /^\d+\.\d dB/);
   const config = JSON.parse(readFileSync(await download(page, 'config.json'), 'utf8'));
   assert.deepEqual(Object.keys(config), ['quantization_config']);
-  await page.locator('#preset').selectOption('int8');
+  await chooseScheme(page, 'int8');
+  await show(page, 'Tensors');
   assert.equal(await sqnr.textContent(), '–');
   assert.deepEqual(complaints, []);
   await close();
@@ -217,12 +229,11 @@ test('cancel in the middle leaves the page ready and no files behind', async () 
   });
   await writeSafetensors(path, tensors);
   const { page, complaints, close } = await browser.open();
-  await page.locator('#files').setInputFiles(path);
-  await page.getByRole('heading', { name: 'Tensors' }).waitFor();
+  await openFile(page, path, 'large.safetensors');
   // Clicked from inside the page, as soon as the first bytes are done: a click from here could come after the end.
   const cancelledAt = page.evaluate(async () => {
     for (;;) {
-      const progress = document.querySelector('progress');
+      const progress = document.querySelector('.run-progress progress');
       if (progress && progress.value > 0) {
         [...document.querySelectorAll('button')].find((button) => button.textContent === 'Cancel').click();
         return progress.value / progress.max;
@@ -230,7 +241,7 @@ test('cancel in the middle leaves the page ready and no files behind', async () 
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
   });
-  await page.getByRole('button', { name: 'Quantize' }).click();
+  await quantizeButton(page).click();
   assert.ok((await cancelledAt) < 1);
   await page.getByText('Cancelled. Nothing was saved.', { exact: true }).first().waitFor();
   assert.deepEqual(await storedRuns(page), []);
@@ -253,11 +264,11 @@ test('files of an earlier visit are removed at the start, those of another open 
   const [run] = await storedRuns(page);
   const other = await page.context().newPage();
   await other.goto(page.url());
-  await other.locator('#preset option').first().waitFor({ state: 'attached' });
+  await ready(other);
   assert.deepEqual(await storedRuns(other), [run]);
   await page.close();
   await other.reload();
-  await other.locator('#preset option').first().waitFor({ state: 'attached' });
+  await ready(other);
   await other.waitForFunction(async () => {
     const runs = await (await navigator.storage.getDirectory()).getDirectoryHandle('wasmquant-runs');
     return (await runs.keys().next()).done;

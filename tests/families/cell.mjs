@@ -77,31 +77,37 @@ function verdictOfRefusal({ code, stderr }) {
   return { verdict: code === 1 && isLoadersLimit(stderr) ? 'refused' : 'failed', text };
 }
 
-/** Both formats and the printed lines of one family and preset: `{ compressed, fake, lines }`, each `{ verdict, text }`. */
-export async function runCase(loader, families, work, { family, preset, args: own = [], more }) {
+/** Of what is written, the key in a case of load_family.py. */
+const keys = { 'compressed-tensors': 'compressed', 'fake-quantized': 'fake' };
+export const formats = Object.keys(keys);
+
+/** The formats `written` and the printed lines of one family and preset: `{ compressed, fake, lines }`, each `{ verdict, text }`. */
+export async function runCase(loader, families, work, { family, preset, args: own = [], more, written }) {
   const args = [...own, ...more];
   const source = join(families, family);
-  const [compressed, fake] = await Promise.all([
-    quantize(source, join(work, 'compressed'), ['--preset', preset, ...args]),
-    quantize(source, join(work, 'fake'), ['--preset', preset, '--format', 'fake-quantized', ...args]),
-  ]);
-  const lines = loadLines(compressed.stdout);
+  const runs = await Promise.all(
+    written.map(async (format) => {
+      if (!(format in keys)) throw new Error(`no format is called ${format} here; there are ${formats.join(', ')}`);
+      const folder = join(work, keys[format]);
+      const run = await quantize(source, folder, ['--preset', preset, '--format', format, ...args]);
+      return { ...run, key: keys[format], folder };
+    }),
+  );
+  const valid = runs.filter(({ ok }) => ok);
+  const lines = valid.flatMap(({ key, stdout }) => (key === keys['compressed-tensors'] ? loadLines(stdout) : []));
   const outcome = await loader.ask({
     name: family,
     preset: args.some((arg) => arg.startsWith('-l') || arg === '--layer') ? null : preset,
     source,
     inputs: `${source}.inputs.safetensors`,
-    quantized: {
-      ...(compressed.ok && { compressed: quantizedNames(compressed.report) }),
-      ...(fake.ok && { fake: quantizedNames(fake.report) }),
-    },
-    ...(compressed.ok && { compressed: join(work, 'compressed') }),
-    ...(fake.ok && { fake: join(work, 'fake') }),
-    ...(compressed.ok && lines.length > 0 && { lines }),
+    quantized: Object.fromEntries(valid.map(({ key, report }) => [key, quantizedNames(report)])),
+    ...Object.fromEntries(valid.map(({ key, folder }) => [key, folder])),
+    ...(lines.length > 0 && { lines }),
   });
   return {
-    compressed: compressed.ok ? verdictOf(compressed, outcome.compressed) : verdictOfRefusal(compressed),
-    fake: fake.ok ? verdictOf(fake, outcome.fake) : verdictOfRefusal(fake),
+    ...Object.fromEntries(
+      runs.map((run) => [run.key, run.ok ? verdictOf(run, outcome[run.key]) : verdictOfRefusal(run)]),
+    ),
     ...(outcome.lines && { lines: judge(outcome.lines) ?? { verdict: 'right', text: '' } }),
   };
 }

@@ -10,6 +10,9 @@
 //   --family NAME (repeatable; those of rare_families.py, too, and any-TYPE for any other model type: any_type.py;
 //     with -bf16 or -f16 behind the name, weights of 16 bits)   --preset NAME (repeatable)
 //   --third 0|1|2|date: every third family   --keep: leave the checkpoints, say where
+//   --unknown: 45 model types that no table here makes (unknown_types.mjs)   --dtype bf16|f16: weights of 16 bits, in every family
+//   --mixtures: instead, the share that is quantized of every mixture of experts at the size of its configuration (mixture_shapes.py)
+//   --format compressed-tensors|fake-quantized: one of the two folders
 //   --loader pinned|debian: the releases of transformers and compressed-tensors that tests/peers/transformers pins (default), or Debian's
 //   --release VERSION|newest: another release of transformers   --args=TEXT: more arguments for `wasmquant quantize`
 import { once } from 'node:events';
@@ -21,16 +24,21 @@ import { parseArgs } from 'node:util';
 import { buildAll } from '../setup/build.mjs';
 import { main } from '../setup/command.mjs';
 import { leastShare, presets, presetsOf, rules } from './cases.mjs';
-import { runCase } from './cell.mjs';
+import { formats, runCase } from './cell.mjs';
 import { conversionDifferences } from './conversions.mjs';
-import { checkCoverage } from './coverage.mjs';
+import { checkCoverage, checkMixtures } from './coverage.mjs';
 import { FamilyLoader, pythonOf } from './family_loader.mjs';
 import { Table } from './table.mjs';
+import { unknownTypes } from './unknown_types.mjs';
 
 const options = {
   family: { type: 'string', multiple: true },
   preset: { type: 'string', multiple: true },
   third: { type: 'string' },
+  unknown: { type: 'boolean' },
+  mixtures: { type: 'boolean' },
+  dtype: { type: 'string' },
+  format: { type: 'string' },
   keep: { type: 'boolean' },
   loader: { type: 'string', default: 'pinned' },
   release: { type: 'string' },
@@ -51,11 +59,30 @@ async function makeFamilies(python, ...args) {
   return lines;
 }
 
-/** The families of a run: named, or every third of them, or all. */
-async function choose(python, { family, third }) {
+const any = 'any-';
+
+/** Names of the families of a run, with the dtype of their weights behind each. */
+async function choose(python, { dtype, ...wanted }) {
+  const names = await chooseFamilies(python, wanted);
+  if (dtype === undefined) return names;
+  if (!['bf16', 'f16'].includes(dtype)) throw new Error(`no dtype is called ${dtype}; there are bf16 and f16`);
+  return [...new Set(names.map((name) => (/-b?f16$/.test(name) ? name : `${name}-${dtype}`)))];
+}
+
+/** What mixture_shapes.py prints, a line at a time. */
+async function* shapesOfMixtures(python, types) {
+  const child = python.run('mixture_shapes.py', types, ['ignore', 'pipe', 'inherit']);
+  const closed = once(child, 'close');
+  for await (const line of createInterface({ input: child.stdout })) yield JSON.parse(line);
+  const [code] = await closed;
+  if (code !== 0) throw new Error(`mixture_shapes.py ended with exit code ${code}`);
+}
+
+/** The families of a run: named, of unknown types, every third of them, or all. */
+async function chooseFamilies(python, { family, third, unknown: areUnknown }) {
+  if (areUnknown) return unknownTypes.map((type) => any + type);
   const known = await makeFamilies(python, '--list', ...(family ? ['--rare'] : []));
-  const isKnown = (name) =>
-    known.includes(name) || name.startsWith('any-') || known.includes(name.replace(/-b?f16$/, ''));
+  const isKnown = (name) => known.includes(name) || name.startsWith(any) || known.includes(name.replace(/-b?f16$/, ''));
   const unknown = (family ?? []).filter((name) => !isKnown(name));
   if (unknown.length > 0) throw new Error(`no family is called ${unknown.join(', ')}; there are ${known.join(', ')}`);
   if (family) return family;
@@ -89,12 +116,12 @@ async function runAll(python, cases, families, work, done) {
 }
 
 /** The table of `families`, printed as it grows. */
-async function tabulate(python, names, chosen, more, families, work) {
+async function tabulate(python, names, { chosen, more, written }, families, work) {
   const table = new Table();
   const cases = [
     ...names.flatMap((family) => presetsOf(family, chosen).map((preset) => ({ family, preset }))),
     ...rules.filter(({ family, preset }) => names.includes(family) && chosen.includes(preset)),
-  ].map((item) => ({ ...item, more }));
+  ].map((item) => ({ ...item, more, written }));
   process.stdout.write(`${names.length} families × ${chosen.join(', ')}, then with rules\n`);
   let row = [];
   await runAll(python, cases, families, work, (item, outcome) => {
@@ -115,15 +142,18 @@ main(async (args) => {
   const python = pythonOf(values.loader, values);
   try {
     process.stdout.write(`loader: ${python.title}\n`);
-    const uncovered = values.family ? 0 : checkCoverage(work);
-    const converted = values.family || values.loader !== 'pinned' ? [] : await conversionDifferences(python);
+    if (values.mixtures) return (await checkMixtures(work, shapesOfMixtures(python, values.family ?? []))) > 0 ? 1 : 0;
+    const isPart = values.family !== undefined || values.unknown;
+    const uncovered = isPart ? 0 : checkCoverage(work);
+    const converted = isPart || values.loader !== 'pinned' ? [] : await conversionDifferences(python);
     process.stdout.write(converted.map((line) => `${line}\n`).join(''));
     const names = await choose(python, values);
     const families = join(work, 'families');
     await makeFamilies(python, families, ...names);
     const more = values.args.split(' ').filter(Boolean);
-    const table = await tabulate(python, names, values.preset ?? presets, more, families, work);
-    const isLow = !values.family && table.share < leastShare;
+    const written = values.format === undefined ? formats : [values.format];
+    const table = await tabulate(python, names, { chosen: values.preset ?? presets, more, written }, families, work);
+    const isLow = !isPart && table.share < leastShare;
     if (isLow) process.stdout.write(`fewer than ${100 * leastShare} % of the cells are right\n`);
     process.stdout.write(String(table));
     return uncovered + converted.length + table.problems > 0 || isLow ? 1 : 0;

@@ -19,8 +19,8 @@ def inputs_of(kind):
     def ones(*shape):
         return torch.ones(shape, dtype=torch.long)
 
-    def text_around():
-        return {"input_ids": torch.cat([ids[:1, :4], torch.full((1, int(count)), IMAGE_TOKEN), ids[:1, 4:12]], 1)}
+    def text_around(token=IMAGE_TOKEN):
+        return {"input_ids": torch.cat([ids[:1, :4], torch.full((1, int(count)), token), ids[:1, 4:12]], 1)}
 
     if kind == "text":
         return {"input_ids": ids}
@@ -55,6 +55,9 @@ def inputs_of(kind):
         return {"input_features": normal(1, 32, 128)}
     if kind == "spectrogram-values":
         return {"input_values": normal(1, 64, 32)}
+    if name == "robot":  # of any_type.py, where 250 is the image
+        cameras = {"pixel_values": normal(1, 1, 3, 32, 32), "pixel_attention_mask": ones(1, 1).bool()}
+        return {**text_around(250), **cameras, "state": normal(1, 32), "noise": normal(1, 50, 32), "timestep": ones(1) * 0.5}
     if name == "features":
         return {"input_features": normal(1, 64, int(count))}
     if name == "speech-features":

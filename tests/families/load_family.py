@@ -40,6 +40,8 @@ INPUT_MAJOR = {
     "gpt_oss": r"\.experts\.(gate_up|down)_proj$",
     "llama4": r"\.experts\.(gate_up|down)_proj$",
     "llama4_text": r"\.experts\.(gate_up|down)_proj$",
+    "aria": r"\.experts\.fc[12]\.weight$",
+    "aria_text": r"\.experts\.fc[12]\.weight$",
     "dbrx": r"\.experts\.mlp\.w2$",
 }
 KINDS = ("missing_keys", "unexpected_keys", "mismatched_keys")

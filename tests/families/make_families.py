@@ -39,6 +39,8 @@ def scale_of(name, parameter):
     is_large = parameter.dim() == 2 and parameter.std() > 2 * fan_in**-0.5 and parameter.std() > 0.5  # A_log of Mamba
     if is_large and "emb" not in name:
         return None
+    if "bbox_embed" in name:  # differences to a box, of which a class may take the exponential
+        return 0.2 * fan_in**-0.5
     return 0.5 if "embed" in name or ".wte." in name or name.startswith("shared") else fan_in**-0.5
 
 

@@ -17,7 +17,7 @@ export class Table {
       const key = `${verdict}: ${text}`;
       this.#texts.set(key, [...(this.#texts.get(key) ?? []), format === 'compressed' ? name : `${name} (${format})`]);
     }
-    return `${marks[outcome.compressed.verdict]}${marks[outcome.fake.verdict]}`;
+    return ['compressed', 'fake'].map((format) => (format in outcome ? marks[outcome[format].verdict] : '')).join('');
   }
 
   /** Each text with the cells that it is of, what is wrong last. */

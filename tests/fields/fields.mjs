@@ -1,12 +1,13 @@
-// npm run fields [-- --dialect NAME] [--field TEXT] [--json] [--write]: what becomes of every field of every dialect's
-// configs, found by trying. `--write` makes web/docs/fields.md.
+// npm run fields [-- --dialect NAME] [--field TEXT] [--json] [--write] [--dropped]: what becomes of every field of every dialect's configs, found by
+// trying. `--write` makes web/docs/fields.md. `--dropped` counts and names those that are read and not applied; exit code 1 if one
+// is without a word.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from '../setup/command.mjs';
-import { probeAll } from './probe.mjs';
+import { isDropped, isNotApplied, probeAll } from './probe.mjs';
 import { dialects } from './schema_fields.mjs';
-import { guideOf } from './table.mjs';
+import { guideOf, labels } from './table.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -14,13 +15,25 @@ const { values } = parseArgs({
     field: { type: 'string' },
     json: { type: 'boolean' },
     write: { type: 'boolean' },
+    dropped: { type: 'boolean' },
   },
 });
 
 const textOf = ({ value, code }) => [JSON.stringify(value), code].filter(Boolean).join(' ');
 
 const table = await probeAll(values.dialect ? [values.dialect] : dialects, values.field);
-if (values.write) writeFileSync(join(root, 'web/docs/fields.md'), guideOf(table));
+if (values.dropped)
+  for (const [dialect, rows] of Object.entries(table)) {
+    const dropped = rows.filter((row) => isDropped(row) && !labels.includes(row.path));
+    const warned = rows.filter(isNotApplied);
+    process.stdout.write(
+      `${dialect}: ${rows.length} fields; read and dropped: ${dropped.length}; not applied, with a warning: ${warned.length}\n`,
+    );
+    for (const { path, silent } of dropped) process.stdout.write(`    ${path}: ${silent.map(textOf).join(', ')}\n`);
+    for (const { path, remark } of warned) process.stdout.write(`    ${path}: ${remark.map(textOf).join(', ')}\n`);
+    if (dropped.length > 0) process.exitCode = 1;
+  }
+else if (values.write) writeFileSync(join(root, 'web/docs/fields.md'), guideOf(table));
 else if (values.json) process.stdout.write(`${JSON.stringify(table, null, 1)}\n`);
 else
   for (const [dialect, rows] of Object.entries(table))

@@ -18,7 +18,7 @@ using namespace wasmquant;
 bool is_same(const gguf::Metadata& a, const gguf::Metadata& b) {
   if (a.entries().size() != b.entries().size()) return false;
   for (size_t i = 0; i < a.entries().size(); ++i) {
-    const gguf::Entry &left = a.entries()[i], &right = b.entries()[i];
+    const gguf::KeyValue &left = a.entries()[i], &right = b.entries()[i];
     if (left.key != right.key || left.type != right.type || left.bytes != right.bytes) return false;
   }
   return true;
@@ -48,7 +48,7 @@ Result<gguf::Index> read_in_pieces(std::span<const uint8_t> file, size_t cut) {
 
 // Every value through every access.
 void touch(const gguf::Metadata& metadata) {
-  for (const gguf::Entry& entry : metadata.entries()) {
+  for (const gguf::KeyValue& entry : metadata.entries()) {
     (void)metadata.find_count(entry.key);
     (void)metadata.find_number(entry.key);
     (void)metadata.find_text(entry.key);

@@ -20,7 +20,7 @@ struct TensorInfo {
 
 struct Parts {
   uint32_t version = 3;
-  std::vector<gguf::Entry> keys;  // type and bytes may be at odds
+  std::vector<gguf::KeyValue> keys;  // type and bytes may be at odds
   std::vector<TensorInfo> tensors;
   std::string data;
 };
@@ -79,7 +79,7 @@ bool take_apart(const uint8_t* data, size_t size, Parts& parts) {
   if (!in.bytes(magic, 4) || magic != "GGUF" || !in.number(parts.version) || !in.number(tensors) || !in.number(keys))
     return false;
   for (uint64_t i = 0; i < keys; ++i) {
-    gguf::Entry entry;
+    gguf::KeyValue entry;
     uint32_t type = 0;
     if (!in.text(entry.key) || !in.number(type)) return true;
     entry.type = static_cast<gguf::ValueType>(type);
@@ -110,7 +110,7 @@ uint64_t bytes_of(const TensorInfo& tensor) {
 /// `mends`: offsets and data follow from the tensors.
 std::string put_together(Parts& parts, bool mends) {
   uint32_t alignment = gguf::kDefaultAlignment;
-  for (const gguf::Entry& entry : parts.keys)
+  for (const gguf::KeyValue& entry : parts.keys)
     if (entry.key == gguf::kAlignmentKey && entry.bytes.size() == 4) std::memcpy(&alignment, entry.bytes.data(), 4);
   if (alignment == 0 || alignment > 4096 || (alignment & (alignment - 1)) != 0) alignment = gguf::kDefaultAlignment;
   uint64_t end = 0;
@@ -122,7 +122,7 @@ std::string put_together(Parts& parts, bool mends) {
   gguf::append_u32(out, parts.version);
   gguf::append_u64(out, parts.tensors.size());
   gguf::append_u64(out, parts.keys.size());
-  for (const gguf::Entry& entry : parts.keys) {
+  for (const gguf::KeyValue& entry : parts.keys) {
     gguf::append_text(out, entry.key);
     gguf::append_u32(out, static_cast<uint32_t>(entry.type));
     out += entry.bytes;
@@ -145,7 +145,7 @@ uint64_t odd_number(std::minstd_rand& random) {
   return random() % 2 == 0 ? kValues[random() % std::size(kValues)] : random() % 512;
 }
 
-void change_key(gguf::Entry& entry, std::minstd_rand& random) {
+void change_key(gguf::KeyValue& entry, std::minstd_rand& random) {
   constexpr const char* kKeys[] = {"general.alignment", "general.architecture", "split.count",
                                    "split.no",          "split.tensors.count",  "general.quantization_version",
                                    "general.file_type"};

@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   require(!matrix->entries.empty());
   bool has_experts = false;
-  for (const imatrix::Entry& entry : matrix->entries) {
+  for (const imatrix::WeightImportance& entry : matrix->entries) {
     require(!entry.counts.empty() && entry.sums.size() % entry.counts.size() == 0);
     require(matrix->find(entry.name) != nullptr);
     for (const float mean : entry.means()) require(std::isfinite(mean) && mean >= 0);

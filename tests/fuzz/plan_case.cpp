@@ -76,7 +76,7 @@ bool open(Choices& choose, ModelIndex& index) {
     return index.feed(file, {reinterpret_cast<const uint8_t*>(header->bytes.data()), header->bytes.size()}) &&
            index.finish();
   }
-  List<safetensors::Entry> entries;
+  List<safetensors::TensorHeader> entries;
   constexpr StorageDtype kUsual[] = {StorageDtype::F32, StorageDtype::F16, StorageDtype::BF16, StorageDtype::I32};
   for (uint32_t i = 0; i < count; ++i) {
     const StorageDtype dtype = choose.below(4) != 0 ? kUsual[choose.below(std::size(kUsual))]

@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   require(is_same(*index, *pieces));
 
-  List<safetensors::Entry> entries;
+  List<safetensors::TensorHeader> entries;
   uint64_t end = index->tensors.empty() ? size : index->tensors.front().begin;
   for (const StoredTensor& tensor : index->tensors) {
     require(tensor.begin == end && tensor.end >= tensor.begin);

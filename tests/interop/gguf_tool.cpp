@@ -68,7 +68,7 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
 void dump(const std::string& path) {
   const std::string file = read_file(path);
   const gguf::Index index = read_index(file);
-  for (const gguf::Entry& entry : index.metadata.entries()) {
+  for (const gguf::KeyValue& entry : index.metadata.entries()) {
     std::printf("key %s %s ", entry.key.c_str(), std::string(name_of(entry.type)).c_str());
     if (entry.type == gguf::ValueType::text) {
       std::printf("%s\n", std::string(*index.metadata.find_text(entry.key)).c_str());

@@ -77,7 +77,16 @@ function sectionOf({ peer, what, note, cases, explained, random }, versions) {
   const title = [`## ${peer}: ${what}`, '', ...wrapped(origin)];
   if (!cases)
     return [...title, ...(explained.length > 0 ? ['', ...explained.flatMap((text) => item(cell(text)))] : []), ''];
-  const headers = ['format', 'preset', 'outcome', 'difference', 'bound', 'tokens'];
+  const hasProducts = cases.some(({ product }) => product !== undefined);
+  const headers = [
+    'format',
+    'preset',
+    'outcome',
+    'difference',
+    'bound',
+    ...(hasProducts ? ['products'] : []),
+    'tokens',
+  ];
   const texts = [...new Set(cases.map(({ text }) => text).filter(Boolean))];
   const notes = texts.flatMap((text, i) => wrapped(cell(text), `${i + 1}. `));
   const lineOf = (one) => [
@@ -86,6 +95,7 @@ function sectionOf({ peer, what, note, cases, explained, random }, versions) {
     one.outcome + (one.text ? ` (${texts.indexOf(one.text) + 1})` : ''),
     shareText(one.share),
     shareText(one.share === null ? null : one.bound),
+    ...(hasProducts ? [shareText(one.product)] : []),
     tokensText(one.tokens),
   ];
   const models = grouped(cases, ({ model, dtype, date }) => `${model} in ${dtype}, ${date}`);
@@ -120,7 +130,8 @@ export function peersOf({ rows }) {
       ),
       '',
     ]),
-    'Below, `difference` and `bound` are shares of the largest logit.',
+    'Below, `difference` and `bound` are shares of the largest logit. `products` is the largest difference of a product of one layer with a single 1,',
+    'as a share of that product: it shows a wrong scale where kernels that round inputs move the logits by more.',
     '',
     ...rows.flatMap((row, i) => sectionOf(row, summaries[i].versions)),
   ]

@@ -19,7 +19,7 @@ function outcomeOf({ isFailure, problem, error }) {
 /** Two digits are enough to see a change. */
 const shareOf = (number) => (Number.isFinite(number) ? Number(number.toPrecision(2)) : null);
 
-/** A case of a runtime. `share` and `bound` are of the largest logit; `text` is the runtime's, or what is wrong. */
+/** A case of a runtime. `share` and `bound` are of the largest logit, `product` of a product of one layer; `text` is the runtime's, or what is wrong. */
 function caseOf(cell, stamp) {
   const { name, format, preset, label, dtype, how, algorithm, refusal, problem, tokens, areTokensEqual } = cell;
   return {
@@ -33,6 +33,7 @@ function caseOf(cell, stamp) {
     text: problem && (cell.isFailure ? problem.slice(0, 200) : refusal),
     share: shareOf(cell.share),
     bound: shareOf(cell.bound),
+    product: Number.isFinite(cell.product) ? shareOf(cell.product) : undefined,
     tokens: tokens ? areTokensEqual : undefined,
     ...stamp,
   };

@@ -1,7 +1,7 @@
 /** Diagnostics of the library, one block each: severity, pointer, message, hint. */
 import type { Diagnostic } from '../lib/node.js';
+import { collapse, type Group, single } from '../present/collapse.js';
 import { plural } from '../present/units.js';
-import { collapse, type Group, single } from './collapse.js';
 import type { Colors, Paint } from './terminal.js';
 import { printable } from './terminal.js';
 

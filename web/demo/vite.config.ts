@@ -5,6 +5,20 @@ import { createReadStream, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { defineConfig, type Plugin } from 'vite';
 
+interface Package {
+  homepage?: string;
+  repository?: { url: string };
+}
+
+/** Links of the header, as far as package.json has them. */
+function linksOf({ homepage, repository }: Package): { title: string; address: string }[] {
+  const source = repository?.url.replace(/^git\+/, '').replace(/\.git$/, '');
+  return [
+    ...(homepage ? [{ title: 'Guides', address: homepage }] : []),
+    ...(source ? [{ title: 'Source', address: source }] : []),
+  ];
+}
+
 const root = import.meta.dirname;
 const repository = resolve(root, '../..');
 const sampleFolder = join(repository, 'tests/files/tiny-llama');
@@ -97,6 +111,9 @@ function offlineWorker(): Plugin {
 export default defineConfig({
   root,
   base: './',
+  define: {
+    __LINKS__: JSON.stringify(linksOf(JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as Package)),
+  },
   appType: 'mpa', // an address that is not there is not the page
   plugins: [contentSecurity(), sampleModel(), offlineWorker()],
   resolve: {

@@ -1,6 +1,7 @@
 // The Quantizer: checks arguments and delegates.
 
 import { check, jsonText } from './api/arguments.js';
+import { editedPreset } from './api/config_builders.js';
 import { failure, QuantizationError, textOf } from './api/errors.js';
 import { loaded } from './api/loaded.js';
 import { openOptions, planOptions, quantizerOptions, runOptions, watched } from './api/option_kinds.js';
@@ -18,6 +19,7 @@ import type {
   Plan,
   PlanOptions,
   Preset,
+  PresetEdits,
   Progress,
   QuantConfig,
   QuantizationSpec,
@@ -41,8 +43,8 @@ import { OpenedModel } from './model/model.js';
 import { withPlan } from './plan/plan.js';
 import type { LocalPort } from './pool/local_port.js';
 import { Pool } from './pool/pool.js';
+import type { RunResources } from './pool/run_resources.js';
 import { Runs } from './pool/runs.js';
-import type { Workshop } from './pool/workshop.js';
 
 /** More workers gain nothing: files are read from and written to one disk. */
 const maxDefaultThreads = 8;
@@ -100,6 +102,10 @@ export class EngineQuantizer implements Quantizer {
 
   presets(): Preset[] {
     return this.#open().call((module) => module.presets());
+  }
+
+  presetConfig(name: string, edits: PresetEdits = {}): Record<string, unknown> {
+    return editedPreset(this.presets(), name, edits);
   }
 
   checkConfig(config: string | object, options: { dialect?: Dialect | 'auto' } = {}): Diagnostic[] {
@@ -167,9 +173,9 @@ export class EngineQuantizer implements Quantizer {
     const { reuse, shards, resume } = options;
     if (shards && resume)
       throw failure('argument-invalid', 'resume', 'a part of a run is not resumed; run the part again with overwrite');
-    return this.#run(options.signal, async (workshop, signal) => {
+    return this.#run(options.signal, async (resources, signal) => {
       const source = opened(model);
-      source.indexFor(workshop.instance);
+      source.indexFor(resources.instance);
       const text = textOfConfig(config);
       const former = reuse && textOfConfig(reuse.config);
       const read = reuse ? [...source.weights, ...opened(reuse.output, 'reuse.output').weights] : source.weights;
@@ -178,7 +184,7 @@ export class EngineQuantizer implements Quantizer {
       const use = { resumes: resume ?? false, isShared: shards !== undefined };
       const target = await this.#host.openTarget(options.target, options.overwrite ?? false, inputs, use);
       const given = { ...options, signal, library: this.version.library };
-      return quantizeInto(workshop, source, text, target, given, former);
+      return quantizeInto(resources, source, text, target, given, former);
     });
   }
 
@@ -194,9 +200,9 @@ export class EngineQuantizer implements Quantizer {
     options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void } = {},
   ): Promise<Report> {
     check(options, watched, 'options');
-    return this.#run(options.signal, async (workshop, signal) => {
+    return this.#run(options.signal, async (resources, signal) => {
       const { compareModels } = await loaded(import('./run/compare.js'));
-      return compareModels(workshop, opened(reference, 'reference'), opened(quantized, 'quantized'), {
+      return compareModels(resources, opened(reference, 'reference'), opened(quantized, 'quantized'), {
         ...options,
         signal,
       });
@@ -211,10 +217,10 @@ export class EngineQuantizer implements Quantizer {
   ): Promise<Distribution> {
     check(tensor, 'string', 'tensor');
     check(options, { bins: 'number', signal: 'signal' }, 'options');
-    return this.#run(options.signal, async (workshop, signal) => {
+    return this.#run(options.signal, async (resources, signal) => {
       const { distributionOf } = await loaded(import('./run/weight_histogram.js'));
       const models = [opened(reference, 'reference'), opened(quantized, 'quantized')] as const;
-      return distributionOf(workshop, ...models, tensor, { ...options, signal });
+      return distributionOf(resources, ...models, tensor, { ...options, signal });
     });
   }
 
@@ -226,18 +232,18 @@ export class EngineQuantizer implements Quantizer {
   ): Promise<TensorReport[]> {
     check(tensors, 'strings', 'tensors');
     check(options, { ...planOptions, signal: 'signal' }, 'options');
-    return this.#run(options.signal, async (workshop, signal) => {
+    return this.#run(options.signal, async (resources, signal) => {
       const text = textOfConfig(config);
-      const { tryTensors } = await loaded(import('./run/preview.js'));
-      return tryTensors(workshop, opened(model), text, tensors, { ...options, signal });
+      const { previewTensors } = await loaded(import('./run/preview.js'));
+      return previewTensors(resources, opened(model), text, tensors, { ...options, signal });
     });
   }
 
   async curve(model: Model | Source | Source[], options: CurveOptions = {}): Promise<Curve> {
-    return this.#run(options?.signal, async (workshop, signal) => {
+    return this.#run(options?.signal, async (resources, signal) => {
       const { curveOf, withModel } = await loaded(import('./curve/curve.js'));
-      const means = { workshop, host: this.#host, library: this.version.library };
-      return withModel(workshop, model, (each) => curveOf(means, each, { ...options, signal }));
+      const means = { resources, host: this.#host, library: this.version.library };
+      return withModel(resources, model, (each) => curveOf(means, each, { ...options, signal }));
     });
   }
 
@@ -258,10 +264,10 @@ export class EngineQuantizer implements Quantizer {
 
   async #run<T>(
     signal: AbortSignal | undefined,
-    use: (workshop: Workshop, signal: AbortSignal) => Promise<T>,
+    use: (resources: RunResources, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const workshop = { instance: this.#open(), pool: this.#pool, memory: this.#memory, open: this.open.bind(this) };
-    return this.#runs.during(signal, (either) => use(workshop, either));
+    const resources = { instance: this.#open(), pool: this.#pool, memory: this.#memory, open: this.open.bind(this) };
+    return this.#runs.during(signal, (either) => use(resources, either));
   }
 
   #open(): Instance {

@@ -102,10 +102,10 @@ class AihwkitParser {
   }
 
   Config parse() {
-    const LayerConfig standard = layer(source_.members()[1].second, at("default_qconfig"));
-    modules("module_qconfig_map", source_.members()[2].second, config_.layer_type);
-    modules("instance_qconfig_map", source_.members()[3].second, config_.layer);
-    for (auto& [name, value] : source_.members()[4].second.members()) {
+    const LayerConfig standard = layer(source_.member("default_qconfig"), at("default_qconfig"));
+    modules("module_qconfig_map", source_.member("module_qconfig_map"), config_.layer_type);
+    modules("instance_qconfig_map", source_.member("instance_qconfig_map"), config_.layer);
+    for (auto& [name, value] : source_.member("input_activation_qconfig_map").members()) {
       const std::string where = pointer_to(at("input_activation_qconfig_map"), name);
       if (name.empty())
         out_.error_in("value-invalid", where, nullptr, "name a module", "the model as a whole cannot be wrapped");
@@ -151,7 +151,7 @@ class AihwkitParser {
         check_class(plain, where);
       const std::string_view replaced = quantized_module(value, plain, by_class, where);
       is_convolution_ = (by_class ? std::string_view(plain) : replaced) == "Conv2d";
-      LayerConfig layer = this->layer(value.members()[1].second, pointer_to(where, "module_qconfig"));
+      LayerConfig layer = this->layer(value.member("module_qconfig"), pointer_to(where, "module_qconfig"));
       if (!by_class) layer.of_class = replaced;
       // Upstream's embedding never quantizes its output.
       if (replaced == "Embedding") layer.output_tensors.clear();
@@ -175,7 +175,7 @@ class AihwkitParser {
   // module gets Quant<class>.
   std::string_view quantized_module(json::Value& entry, std::string_view type, bool by_class,
                                     const std::string& where) {
-    json::Value& module = entry.members()[0].second;
+    json::Value& module = entry.member("quantized_module");
     if (module.is_null() && by_class) module = json::Value(text_of("Quant{}", type));
     if (module.is_null()) return {};
     const std::string_view name = python_name(module.as_string());
@@ -196,8 +196,8 @@ class AihwkitParser {
 
   LayerConfig layer(json::Value& value, const std::string& where) {
     LayerConfig layer;
-    layer.output_tensors = tensor(value.members()[0].second, pointer_to(where, "activation_quant"), false);
-    layer.weight = tensor(value.members()[1].second, pointer_to(where, "weight_quant"), true);
+    layer.output_tensors = tensor(value.member("activation_quant"), pointer_to(where, "activation_quant"), false);
+    layer.weight = tensor(value.member("weight_quant"), pointer_to(where, "weight_quant"), true);
     layer.where = where;
     if (where != at("default_qconfig")) {
       weights_ |= !layer.weight.empty();
@@ -225,7 +225,7 @@ class AihwkitParser {
     QuantizationSpec spec;
     const auto row = static_cast<size_t>(index_in(value["range_estimator"].as_string(), kRangeEstimators));
     const auto estimator = static_cast<RangeEstimator>(row);
-    json::Value& parameters = value.members().back().second;
+    json::Value& parameters = value.member("range_estimator_params");
     const std::string at = pointer_to(where, "range_estimator_params");
     if (estimator == RangeEstimator::allminmax) {
       if (!parameters.is_null())

@@ -111,8 +111,8 @@ class BrevitasParser {
     if (const json::Value& backend = source_["backend"]; backend.as_string() != "layerwise")
       out_.error_in("value-invalid", config_.where, "backend", "leave the key out",
                     "Brevitas has {}, Quark's extension offers only layerwise", backend.as_string());
-    algorithms(source_.members()[3].second, at("pre_quant_opt_config"), true);
-    algorithms(source_.members()[4].second, at("algo_config"), false);
+    algorithms(source_.member("pre_quant_opt_config"), at("pre_quant_opt_config"), true);
+    algorithms(source_.member("algo_config"), at("algo_config"), false);
     const json::Array& excluded = source_["exclude"].items();
     for (size_t i = 0; i < excluded.size(); ++i) {
       config_.exclude.push_back(excluded[i].as_string());
@@ -152,7 +152,7 @@ class BrevitasParser {
       unsupported(where, "symmetric", "float_quant is always symmetric", "leave the key out");
     if (!spec.symmetric && choice.pof2 && (choice.is_weight || choice.mse))
       unsupported(where, "symmetric",
-                  text_of("asymmetric {} with pof2 scales{} do not exist", choice.is_weight ? "weights" : "activations",
+                  text_of("there is no asymmetric {} with pof2 scales{}", choice.is_weight ? "weights" : "activations",
                           choice.is_weight ? "" : " and param_type mse"),
                   "set symmetric to true, or scale_type to float");
     bool per_channel = qscheme == "per_channel";

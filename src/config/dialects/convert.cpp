@@ -184,7 +184,8 @@ class QuarkWriter {
 
 Conversion::Conversion(const Config& config, Dialect to) : config_(config), to_(to) {
   const bool fall_through = config.resolution == Resolution::field;
-  const auto add = [&](Entry::Kind kind, const std::string& name, const LayerConfig& layer, const std::string& where) {
+  const auto add = [&](LayerRule::Kind kind, const std::string& name, const LayerConfig& layer,
+                       const std::string& where) {
     entries_.push_back({kind, name, layer, where});
     if (fall_through && name != "Embedding") fill_from(entries_.back().layer, config.global);
   };
@@ -192,13 +193,13 @@ Conversion::Conversion(const Config& config, Dialect to) : config_(config), to_(
     return !layer.where.empty() ? layer.where : pointer_to(text_of("{}/{}", config.where, map), name);
   };
   for (const auto& [name, layer] : config.layer)
-    add(!config.exact_names && is_glob(name) ? Entry::Kind::pattern : Entry::Kind::name, name, layer,
+    add(!config.exact_names && is_glob(name) ? LayerRule::Kind::pattern : LayerRule::Kind::name, name, layer,
         place("layer_quant_config", name, layer));
   for (const auto& [name, layer] : config.layer_type)
-    add(Entry::Kind::type, name, layer, place("layer_type_quant_config", name, layer));
+    add(LayerRule::Kind::type, name, layer, place("layer_type_quant_config", name, layer));
   if (!(config.global == LayerConfig()))
     entries_.push_back(
-        {Entry::Kind::global, "", config.global,
+        {LayerRule::Kind::global, "", config.global,
          config.dialect == Dialect::quark ? text_of("{}/global_quant_config", config.where) : config.global.where});
 }
 
@@ -206,7 +207,7 @@ std::string Conversion::exclude_where(size_t entry) const {
   return entry < config_.exclude_where.size() ? config_.exclude_where[entry]
                                               : text_of("{}/exclude/{}", config_.where, entry);
 }
-std::string Conversion::weight_where(const Entry& entry) const {
+std::string Conversion::weight_where(const LayerRule& entry) const {
   return text_of("{}/{}", entry.where, config_.weight_key);
 }
 
@@ -314,13 +315,13 @@ void Conversion::report_lost_options(std::string_view understood) {
 }
 
 void Conversion::lose_norms() {
-  for (const Entry& entry : entries_)
+  for (const LayerRule& entry : entries_)
     if (!entry.layer.weight.empty() &&
-        (entry.kind == Entry::Kind::type ? entry.name : entry.layer.of_class) == "LayerNorm")
+        (entry.kind == LayerRule::Kind::type ? entry.name : entry.layer.of_class) == "LayerNorm")
       lose(entry.where, "{} leaves norms as they are", name_of(to_));
 }
 
-void Conversion::lose_activations(const Entry& entry) {
+void Conversion::lose_activations(const LayerRule& entry) {
   const std::string_view to = name_of(to_);
   if (!entry.layer.input_tensors.empty()) lose(entry.where, "{} says nothing about inputs", to);
   if (!entry.layer.output_tensors.empty()) lose(entry.where, "{} says nothing about outputs", to);

@@ -21,7 +21,7 @@ struct Converted {
 Converted convert(const Config& config, Dialect to);
 
 /// The complete config of some layers: with `resolution: field`, including the fields that fall through.
-struct Entry {
+struct LayerRule {
   enum class Kind : uint8_t { global, type, name, pattern };
   Kind kind;
   std::string name;  // a class, an exact name or a pattern
@@ -36,10 +36,10 @@ class Conversion {
 
   const Config& config() const noexcept { return config_; }
   /// Global last, others in the config's order.
-  const List<Entry>& entries() const noexcept { return entries_; }
+  const List<LayerRule>& entries() const noexcept { return entries_; }
   /// JSON pointer of an exclude entry, as in diagnostics.
   std::string exclude_where(size_t entry) const;
-  std::string weight_where(const Entry& entry) const;
+  std::string weight_where(const LayerRule& entry) const;
 
   /// Reports a loss at `where` once; the message has placeholders (core/message.h).
   template <class... T>
@@ -55,7 +55,7 @@ class Conversion {
   void report_lost_choices(const QuantizationSpec& spec, const std::string& where);
   /// Losses for algorithms, the kv cache and everything else outside the entries; `understood` is not lost.
   void report_lost_options(std::string_view understood);
-  void lose_activations(const Entry& entry);
+  void lose_activations(const LayerRule& entry);
   /// Losses for entries of norms, whose weights only aihwkit quantizes.
   void lose_norms();
 
@@ -66,7 +66,7 @@ class Conversion {
 
   const Config& config_;
   Dialect to_;
-  List<Entry> entries_;
+  List<LayerRule> entries_;
   DiagnosticList losses_{false};  // each at its place
 };
 

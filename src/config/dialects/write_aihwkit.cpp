@@ -17,22 +17,22 @@ class AihwkitWriter {
     const Config& config = conversion_.config();
     json::Value modules{json::Object{}}, instances{json::Object{}};
     inputs_ = json::Object{};
-    for (const Entry& entry : conversion_.entries()) {
+    for (const LayerRule& entry : conversion_.entries()) {
       switch (entry.kind) {
-        case Entry::Kind::pattern:
+        case LayerRule::Kind::pattern:
           conversion_.lose(entry.where, "aihwkit has names, not patterns: name the layers one by one");
           break;
-        case Entry::Kind::name:
+        case LayerRule::Kind::name:
           instances.set(entry.name, module(entry, "Linear"));
           break;
-        case Entry::Kind::type:
+        case LayerRule::Kind::type:
           if (!is_aihwkit_class(entry.name)) {
             conversion_.lose(entry.where, "aihwkit quantizes no layers of class {}", entry.name);
             break;
           }
           modules.set(entry.name, module(entry, entry.name));
           break;
-        case Entry::Kind::global:
+        case LayerRule::Kind::global:
           for (const char* type : {"Linear", "Conv2d"})
             if (modules.find(type) == nullptr) modules.set(type, module(entry, type));
       }
@@ -55,15 +55,15 @@ class AihwkitWriter {
   }
 
  private:
-  json::Value module(const Entry& entry, std::string_view type) {
+  json::Value module(const LayerRule& entry, std::string_view type) {
     json::Value quantization;
     quantization.set("activation_quant", tensor(entry.layer.output_tensors, entry.where, false));
     quantization.set("weight_quant", tensor(entry.layer.weight, conversion_.weight_where(entry), true));
     if (!entry.layer.bias.empty()) conversion_.lose(entry.where, "aihwkit never quantizes biases");
     if (!entry.layer.input_tensors.empty()) {
-      if (entry.kind == Entry::Kind::name)
+      if (entry.kind == LayerRule::Kind::name)
         inputs_.set(entry.name, tensor(entry.layer.input_tensors, entry.where, false));
-      else if (type != "Conv2d" || entry.kind == Entry::Kind::type)
+      else if (type != "Conv2d" || entry.kind == LayerRule::Kind::type)
         conversion_.lose(entry.where, "aihwkit quantizes inputs of modules that are named, not of classes");
     }
     json::Value out;

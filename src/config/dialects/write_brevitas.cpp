@@ -13,12 +13,12 @@ class BrevitasWriter {
   json::Value write() {
     const Config& config = conversion_.config();
     json::Value layer;
-    const Entry* global = nullptr;
-    for (const Entry& entry : conversion_.entries()) {
+    const LayerRule* global = nullptr;
+    for (const LayerRule& entry : conversion_.entries()) {
       // A config that names only Linear, as in model files, counts as a global one.
-      if (entry.kind == Entry::Kind::global || (global == nullptr && entry.name == "Linear")) global = &entry;
+      if (entry.kind == LayerRule::Kind::global || (global == nullptr && entry.name == "Linear")) global = &entry;
     }
-    for (const Entry& entry : conversion_.entries())
+    for (const LayerRule& entry : conversion_.entries())
       if (&entry != global) conversion_.lose(entry.where, "the Brevitas extension has one config for all layers");
     if (global == nullptr) return nullptr;
     {

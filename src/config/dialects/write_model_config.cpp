@@ -29,14 +29,14 @@ class GroupWriter {
   json::Value write() {
     const Config& config = conversion_.config();
     bool linear = false;
-    for (const Entry& entry : conversion_.entries()) {
-      linear |= entry.kind == Entry::Kind::type && entry.name == "Linear";
-      if (entry.kind == Entry::Kind::global) {
+    for (const LayerRule& entry : conversion_.entries()) {
+      linear |= entry.kind == LayerRule::Kind::type && entry.name == "Linear";
+      if (entry.kind == LayerRule::Kind::global) {
         if (!linear) add(entry, "Linear");
         conversion_.losses().add({Severity::note, "option-lost", entry.where,
                                   "of the classes that a global config covers, only Linear is written", ""});
       } else {
-        add(entry, entry.kind == Entry::Kind::pattern ? text_of("re:{}", regex_of(entry.name)) : entry.name);
+        add(entry, entry.kind == LayerRule::Kind::pattern ? text_of("re:{}", regex_of(entry.name)) : entry.name);
       }
     }
     for (const std::string& name : config.exclude) {
@@ -69,14 +69,14 @@ class GroupWriter {
     json::Value weights, inputs, outputs;
   };
 
-  void add(const Entry& entry, std::string target) {
+  void add(const LayerRule& entry, std::string target) {
     Group group;
     group.weights = arguments(entry.layer.weight, conversion_.weight_where(entry), false);
     group.inputs = arguments(entry.layer.input_tensors, entry.where, true);
     group.outputs = arguments(entry.layer.output_tensors, entry.where, true);
     if (!entry.layer.bias.empty()) conversion_.lose(entry.where, "compressed-tensors never quantizes biases");
     if (group.weights.is_null() && group.inputs.is_null() && group.outputs.is_null()) {
-      if (entry.kind != Entry::Kind::global) ignore_.emplace_back(std::move(target));
+      if (entry.kind != LayerRule::Kind::global) ignore_.emplace_back(std::move(target));
       return;
     }
     for (Group& known : groups_) {
@@ -133,27 +133,27 @@ class GptqAwqWriter {
   GptqAwqWriter(Conversion& conversion, Dialect to) : conversion_(conversion), to_(to) {}
 
   json::Value write() {
-    const Entry* global = nullptr;
-    for (const Entry& entry : conversion_.entries())
-      if (entry.kind == Entry::Kind::global || (global == nullptr && entry.name == "Linear")) global = &entry;
+    const LayerRule* global = nullptr;
+    for (const LayerRule& entry : conversion_.entries())
+      if (entry.kind == LayerRule::Kind::global || (global == nullptr && entry.name == "Linear")) global = &entry;
     const auto standard = global != nullptr ? scheme(*global) : std::nullopt;
     if (!standard) return nullptr;
-    if (global->kind != Entry::Kind::global) {
+    if (global->kind != LayerRule::Kind::global) {
       covers_more_ = true;
       conversion_.lose(global->where, "{} has one scheme for all classes, not only for {}", name_of(to_), global->name);
     }
     json::Value dynamic{json::Object{}};
-    for (const Entry& entry : conversion_.entries()) {
+    for (const LayerRule& entry : conversion_.entries()) {
       if (&entry == global) continue;
       const auto own = scheme(entry);
       if (own == standard) continue;
-      if (to_ == Dialect::awq || entry.kind == Entry::Kind::type) {
+      if (to_ == Dialect::awq || entry.kind == LayerRule::Kind::type) {
         covers_more_ = true;
         conversion_.lose(entry.where, "{} has one scheme for all {}", name_of(to_),
                          to_ == Dialect::awq ? "layers" : "classes");
         continue;
       }
-      const std::string name = entry.kind == Entry::Kind::name ? glob_of(entry.name) : entry.name;
+      const std::string name = entry.kind == LayerRule::Kind::name ? glob_of(entry.name) : entry.name;
       const bool leaves_all = conversion_.config().exact_names && !own;
       const std::string regex = leaves_all ? excluded_regex(conversion_.config(), entry.name) : regex_of(name);
       dynamic.set(text_of("{}:{}", own ? "+" : "-", regex), own ? gptq_scheme(*own) : json::Value(json::Object{}));
@@ -174,7 +174,7 @@ class GptqAwqWriter {
 
  private:
   // Nullopt if the dialect cannot express it, or there is no weight.
-  std::optional<UniformScheme> scheme(const Entry& entry) {
+  std::optional<UniformScheme> scheme(const LayerRule& entry) {
     const std::string where = conversion_.weight_where(entry);
     conversion_.lose_activations(entry);
     if (entry.layer.weight.empty()) return std::nullopt;

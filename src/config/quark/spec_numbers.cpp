@@ -50,33 +50,30 @@ constexpr int64_t kMaxBins = 1 << 16, kMaxCandidates = 1 << 12;
 // For floors and margins, which are no larger than weights.
 constexpr int64_t kMaxMagnitude = int64_t{1} << 40;
 
-// Members of a completed object, one after another.
+// Members of a completed object, by name.
 class Members {
  public:
   Members(const json::Value& value, const std::string& where, const Keys& keys, DiagnosticList& out)
-      : object_(complete(value, where, keys, out)), keys_(keys), where_(where), out_(out) {}
+      : object_(complete(value, where, keys, out)), where_(where), out_(out) {}
 
   template <class Enum>
-  void read(Enum& target) {
-    const int index = index_in(object_.members()[next_].second.as_string(), keys_.rows[next_].words);
-    ++next_;
+  void read(const char* name, const char* words, Enum& target) {
+    const int index = index_in(object_[name].as_string(), words);
     if (index >= 0) target = static_cast<Enum>(index);
   }
-  void read(bool& target) { target = object_.members()[next_++].second.as_bool(); }
-  double read(int64_t lowest, int64_t highest) {
-    const double number = object_.members()[next_++].second.as_number();
+  void read(const char* name, bool& target) { target = object_[name].as_bool(); }
+  double read(const char* name, int64_t lowest, int64_t highest) {
+    const double number = object_[name].as_number();
     if (number >= static_cast<double>(lowest) && number <= static_cast<double>(highest)) return number;
-    out_.error_in("value-invalid", pointer_to(where_, keys_.rows[next_ - 1].name), nullptr, nullptr,
-                  "expected a number from {} to {}", lowest, highest);
+    out_.error_in("value-invalid", pointer_to(where_, name), nullptr, nullptr, "expected a number from {} to {}",
+                  lowest, highest);
     return static_cast<double>(lowest);
   }
 
  private:
   json::Value object_;
-  const Keys& keys_;
   const std::string& where_;
   DiagnosticList& out_;
-  size_t next_ = 0;
 };
 
 }  // namespace
@@ -122,38 +119,38 @@ json::Value to_json(const ObserverOptions& options) {
 RoundingGrid read_grid(const json::Value& value, const std::string& where, DiagnosticList& out) {
   Members in(value, where, kGrid, out);
   RoundingGrid grid;
-  in.read(grid.divisor);
-  in.read(grid.threshold_rounding);
-  in.read(grid.zero_point_order);
-  in.read(grid.arithmetic);
-  in.read(grid.narrow);
-  in.read(grid.sign_by_data);
-  in.read(grid.divides);
-  in.read(grid.max_includes_zero);
-  in.read(grid.zero_point_of_unfloored);
-  in.read(grid.pads_groups);
-  grid.smallest_scale = static_cast<float>(in.read(0, kMaxMagnitude));
-  grid.smallest_threshold = static_cast<float>(in.read(0, kMaxMagnitude));
-  grid.smallest_max = static_cast<float>(in.read(0, kMaxMagnitude));
+  in.read("divisor", kDivisors, grid.divisor);
+  in.read("threshold_rounding", kThresholdRoundings, grid.threshold_rounding);
+  in.read("zero_point_order", kZeroPointOrders, grid.zero_point_order);
+  in.read("arithmetic", kArithmetics, grid.arithmetic);
+  in.read("narrow", grid.narrow);
+  in.read("sign_by_data", grid.sign_by_data);
+  in.read("divides", grid.divides);
+  in.read("max_includes_zero", grid.max_includes_zero);
+  in.read("zero_point_of_unfloored", grid.zero_point_of_unfloored);
+  in.read("pads_groups", grid.pads_groups);
+  grid.smallest_scale = static_cast<float>(in.read("smallest_scale", 0, kMaxMagnitude));
+  grid.smallest_threshold = static_cast<float>(in.read("smallest_threshold", 0, kMaxMagnitude));
+  grid.smallest_max = static_cast<float>(in.read("smallest_max", 0, kMaxMagnitude));
   return grid;
 }
 
 ObserverOptions read_observer_options(const json::Value& value, const std::string& where, DiagnosticList& out) {
   Members in(value, where, kOptions, out);
   ObserverOptions options;
-  options.bins = static_cast<uint32_t>(in.read(0, kMaxBins));
-  options.percentile = in.read(0, 100);
-  options.first_candidate = static_cast<int64_t>(in.read(-kMaxBins, kMaxBins));
-  in.read(options.votes);
-  options.tail_percent = in.read(0, 100);
-  options.momentum = in.read(0, 1);
-  in.read(options.search);
-  options.candidates = static_cast<uint32_t>(in.read(1, kMaxCandidates));
-  options.range_margin = in.read(0, kMaxMagnitude);
-  options.norm = in.read(0, 1);
-  options.iterations = static_cast<uint32_t>(in.read(1, kMaxCandidates));
-  in.read(options.weighted);
-  in.read(options.relative_margin);
+  options.bins = static_cast<uint32_t>(in.read("bins", 0, kMaxBins));
+  options.percentile = in.read("percentile", 0, 100);
+  options.first_candidate = static_cast<int64_t>(in.read("first_candidate", -kMaxBins, kMaxBins));
+  in.read("votes", kVotes, options.votes);
+  options.tail_percent = in.read("tail_percent", 0, 100);
+  options.momentum = in.read("momentum", 0, 1);
+  in.read("search", kSearches, options.search);
+  options.candidates = static_cast<uint32_t>(in.read("candidates", 1, kMaxCandidates));
+  options.range_margin = in.read("range_margin", 0, kMaxMagnitude);
+  options.norm = in.read("norm", 0, 1);
+  options.iterations = static_cast<uint32_t>(in.read("iterations", 1, kMaxCandidates));
+  in.read("weighted", options.weighted);
+  in.read("relative_margin", options.relative_margin);
   return options;
 }
 

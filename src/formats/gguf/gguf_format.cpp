@@ -21,7 +21,7 @@ class GgufReader final : public HeaderReader {
     for (gguf::Tensor& tensor : index.tensors)
       file.tensors.push_back(
           {std::move(tensor.name), storage_dtype_of(tensor.type), std::move(tensor.shape), tensor.begin, tensor.end});
-    for (const gguf::Entry& entry : index.metadata.entries())
+    for (const gguf::KeyValue& entry : index.metadata.entries())
       file.metadata.emplace_back(entry.key, gguf::text_of_value(entry));
     TRY(part, gguf::part_of(index.metadata));
     file.part = part;

@@ -79,7 +79,7 @@ void append_text(std::string& out, std::string_view text) {
   out += text;
 }
 
-std::string text_of_value(const Entry& entry) {
+std::string text_of_value(const KeyValue& entry) {
   const char* at = entry.bytes.data();
   if (entry.type == ValueType::text) return entry.bytes.substr(8);
   if (entry.type == ValueType::array)
@@ -91,7 +91,7 @@ std::string text_of_value(const Entry& entry) {
   return json::write(json::Value(load_number(entry.type, at)));
 }
 
-ArrayView::ArrayView(const Entry* entry) noexcept {
+ArrayView::ArrayView(const KeyValue* entry) noexcept {
   if (entry == nullptr || entry->type != ValueType::array) return;
   at_ = entry->bytes.data();
   type_ = static_cast<ValueType>(load<uint32_t>(at_));
@@ -134,19 +134,19 @@ void ArrayBuilder::add_u8(uint8_t value) {
   bytes_ += static_cast<char>(value);
   ++count_;
 }
-Entry ArrayBuilder::finish(std::string key) && {
+KeyValue ArrayBuilder::finish(std::string key) && {
   std::memcpy(bytes_.data() + 4, &count_, sizeof(count_));
   return {std::move(key), ValueType::array, std::move(bytes_)};
 }
 
-const Entry* Metadata::find(std::string_view key) const noexcept {
-  for (const Entry& entry : entries_)
+const KeyValue* Metadata::find(std::string_view key) const noexcept {
+  for (const KeyValue& entry : entries_)
     if (entry.key == key) return &entry;
   return nullptr;
 }
 
 std::optional<uint64_t> Metadata::find_count(std::string_view key) const noexcept {
-  const Entry* entry = find(key);
+  const KeyValue* entry = find(key);
   if (entry == nullptr) return std::nullopt;
   ValueType type = entry->type;
   const char* at = entry->bytes.data();
@@ -161,19 +161,19 @@ std::optional<uint64_t> Metadata::find_count(std::string_view key) const noexcep
 }
 
 std::optional<double> Metadata::find_number(std::string_view key) const noexcept {
-  const Entry* entry = find(key);
+  const KeyValue* entry = find(key);
   if (entry == nullptr || fixed_bytes(entry->type) == 0) return std::nullopt;
   return load_number(entry->type, entry->bytes.data());
 }
 
 std::optional<std::string_view> Metadata::find_text(std::string_view key) const noexcept {
-  const Entry* entry = find(key);
+  const KeyValue* entry = find(key);
   if (entry == nullptr || entry->type != ValueType::text) return std::nullopt;
   return std::string_view(entry->bytes).substr(8);
 }
 
-void Metadata::set(Entry entry) {
-  for (Entry& there : entries_)
+void Metadata::set(KeyValue entry) {
+  for (KeyValue& there : entries_)
     if (there.key == entry.key) {
       there = std::move(entry);
       return;
@@ -190,7 +190,7 @@ void Metadata::set_i32(std::string_view key, int32_t value) { set_fixed(key, Val
 void Metadata::set_f32(std::string_view key, float value) { set_fixed(key, ValueType::f32, &value); }
 void Metadata::set_bool(std::string_view key, bool value) { set_fixed(key, ValueType::boolean, &value); }
 void Metadata::set_text(std::string_view key, std::string_view value) {
-  Entry entry{std::string(key), ValueType::text, {}};
+  KeyValue entry{std::string(key), ValueType::text, {}};
   append_text(entry.bytes, value);
   set(std::move(entry));
 }

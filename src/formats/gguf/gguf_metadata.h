@@ -21,20 +21,20 @@ uint32_t fixed_bytes(ValueType type) noexcept;
 std::string_view name_of(ValueType type) noexcept;
 
 /// One key with its value.
-struct Entry {
+struct KeyValue {
   std::string key;
   ValueType type = ValueType::u8;
   std::string bytes;  // the value, without its type
 };
 
 /// A value for display: text as is, numbers, "[31 f32]" for arrays.
-std::string text_of_value(const Entry& entry);
+std::string text_of_value(const KeyValue& entry);
 
 /// Iterates over the elements of an array value. The entry must outlive the view.
 class ArrayView {
  public:
   /// An entry of any type; if it is not an array, the view is empty.
-  explicit ArrayView(const Entry* entry) noexcept;
+  explicit ArrayView(const KeyValue* entry) noexcept;
   ValueType element_type() const noexcept { return type_; }
   uint64_t count() const noexcept { return count_; }
   /// The next element; call at most `count` times. Zero or empty if it has another type.
@@ -56,7 +56,7 @@ class ArrayBuilder {
   void add_i32(int32_t value);
   void add_u8(uint8_t value);
   uint64_t count() const noexcept { return count_; }
-  Entry finish(std::string key) &&;
+  KeyValue finish(std::string key) &&;
 
  private:
   std::string bytes_;
@@ -66,9 +66,9 @@ class ArrayBuilder {
 /// Keys with values in file order; owns both. Views it returns are valid until it changes.
 class Metadata {
  public:
-  const List<Entry>& entries() const noexcept { return entries_; }
+  const List<KeyValue>& entries() const noexcept { return entries_; }
   /// Null if absent. Linear search: real files have dozens of keys.
-  const Entry* find(std::string_view key) const noexcept;
+  const KeyValue* find(std::string_view key) const noexcept;
 
   /// An integer >= 0 of any integer type, or an array's first such element. Nullopt if absent or of another type.
   std::optional<uint64_t> find_count(std::string_view key) const noexcept;
@@ -76,7 +76,7 @@ class Metadata {
   std::optional<std::string_view> find_text(std::string_view key) const noexcept;
 
   // Each replaces the key's value in place, or appends it. Keys must not be empty.
-  void set(Entry entry);
+  void set(KeyValue entry);
   void set_u16(std::string_view key, uint16_t value);
   void set_u32(std::string_view key, uint32_t value);
   void set_i32(std::string_view key, int32_t value);
@@ -85,11 +85,11 @@ class Metadata {
   void set_text(std::string_view key, std::string_view value);
   void erase(std::string_view key);
   /// Appends without checking for duplicates; for the reader.
-  void append(Entry entry) { entries_.push_back(std::move(entry)); }
+  void append(KeyValue entry) { entries_.push_back(std::move(entry)); }
 
  private:
   void set_fixed(std::string_view key, ValueType type, const void* value);
-  List<Entry> entries_;
+  List<KeyValue> entries_;
 };
 
 /// Appends a GGUF string: u64 length and the text.

@@ -226,7 +226,7 @@ class HeaderScan {
 };
 
 Status check_unique(const Index& index) {
-  const List<Entry>& entries = index.metadata.entries();
+  const List<KeyValue>& entries = index.metadata.entries();
   if (const auto twice = first_repeated(entries.size(), [&](uint32_t i) -> std::string_view { return entries[i].key; }))
     return error_at(ErrorCode::file_invalid, shown_name(entries[*twice].key), "this metadata key appears twice");
   const List<Tensor>& tensors = index.tensors;

@@ -63,7 +63,7 @@ Metadata part_metadata(const Metadata& model, uint32_t number, uint32_t count, u
   Metadata metadata;
   if (number == 0) {
     metadata = model;
-  } else if (const Entry* alignment = model.find(kAlignmentKey)) {
+  } else if (const KeyValue* alignment = model.find(kAlignmentKey)) {
     metadata.append(*alignment);
   }
   metadata.set_u16(kNumber, static_cast<uint16_t>(number));

@@ -49,7 +49,7 @@ Result<uint64_t> tensor_bytes(GgmlType type, std::span<const uint64_t> shape, st
 }
 
 Result<uint32_t> alignment_of(const Metadata& metadata) {
-  const Entry* entry = metadata.find(kAlignmentKey);
+  const KeyValue* entry = metadata.find(kAlignmentKey);
   if (entry == nullptr) return kDefaultAlignment;
   if (entry->type != ValueType::u32)
     return error_at(ErrorCode::file_invalid, kAlignmentKey, "it must be a u32, found {}", name_of(entry->type));
@@ -72,7 +72,7 @@ Result<Header> write_header(const Metadata& metadata, std::span<const NewTensor>
   append_u32(out, kVersion);
   append_u64(out, tensors.size());
   append_u64(out, metadata.entries().size());
-  for (const Entry& entry : metadata.entries()) {
+  for (const KeyValue& entry : metadata.entries()) {
     append_text(out, entry.key);
     append_u32(out, static_cast<uint32_t>(entry.type));
     out += entry.bytes;

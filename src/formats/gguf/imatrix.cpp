@@ -29,8 +29,8 @@ Status check_value(float value, std::string_view name, uint64_t column) {
 }
 
 // Combines NAME.in_sum2 and NAME.counts.
-Result<Entry> entry_of(std::span<const uint8_t> file, const gguf::Tensor& sums, const gguf::Tensor& counts) {
-  Entry entry;
+Result<WeightImportance> entry_of(std::span<const uint8_t> file, const gguf::Tensor& sums, const gguf::Tensor& counts) {
+  WeightImportance entry;
   entry.name = sums.name.substr(0, sums.name.size() - kSums.size());
   if (sums.type != GgmlType::f32 || counts.type != GgmlType::f32)
     return error_at(ErrorCode::dtype_unsupported, entry.name, "sums and counts of an importance matrix are F32");
@@ -132,7 +132,7 @@ class DatReader {
     if (name_bytes == 0 || name_bytes > gguf::kMaxNameBytes)
       return error_at(ErrorCode::file_invalid, text_of("byte {}", at_), "a name of {} bytes, allowed are 1 to {}",
                       name_bytes, gguf::kMaxNameBytes);
-    Entry& entry = matrix.entries.emplace_back();
+    WeightImportance& entry = matrix.entries.emplace_back();
     entry.name = text(name_bytes);
     TRY(chunks, number("the number of chunks", 0));
     TRY(values, number("the number of columns", sizeof(float)));
@@ -156,7 +156,7 @@ void append_float(std::string& out, float value) { out.append(reinterpret_cast<c
 std::string write_dat(const Matrix& matrix) {
   std::string out;
   gguf::append_u32(out, static_cast<uint32_t>(matrix.entries.size()));
-  for (const Entry& entry : matrix.entries) {
+  for (const WeightImportance& entry : matrix.entries) {
     const auto size = static_cast<float>(std::max<uint64_t>(matrix.chunk_size, 1));
     const float chunks = std::ceil(entry.counts.front() / size);
     gguf::append_u32(out, static_cast<uint32_t>(entry.name.size()));
@@ -181,14 +181,14 @@ Result<std::string> write_gguf(const Matrix& matrix) {
   metadata.set_u32(kChunkSize, static_cast<uint32_t>(matrix.chunk_size));
   for (const auto& [key, value] : matrix.properties) metadata.set_text(key, value);
   List<gguf::NewTensor> tensors;
-  for (const Entry& entry : matrix.entries) {
+  for (const WeightImportance& entry : matrix.entries) {
     tensors.push_back({entry.name + std::string(kSums), GgmlType::f32, {1, entry.sums.size()}});
     tensors.push_back({entry.name + std::string(kCounts), GgmlType::f32, {1, 1}});
   }
   TRY(header, gguf::write_header(metadata, std::span<const gguf::NewTensor>(tensors.data(), tensors.size())));
   std::string out = std::move(header.bytes);
   for (size_t i = 0; i < matrix.entries.size(); ++i) {
-    const Entry& entry = matrix.entries[i];
+    const WeightImportance& entry = matrix.entries[i];
     for (const float sum : entry.sums) append_float(out, sum);
     out.resize(static_cast<size_t>(header.offsets[2 * i + 1]));
     append_float(out, entry.counts.front());
@@ -199,15 +199,15 @@ Result<std::string> write_gguf(const Matrix& matrix) {
 
 }  // namespace
 
-std::vector<float> Entry::means() const {
+std::vector<float> WeightImportance::means() const {
   std::vector<float> means(sums.size());
   const size_t columns = sums.size() / counts.size();
   for (size_t i = 0; i < sums.size(); ++i) means[i] = sums[i] / counts[i / columns];
   return means;
 }
 
-const Entry* Matrix::find(std::string_view name) const noexcept {
-  for (const Entry& entry : entries)
+const WeightImportance* Matrix::find(std::string_view name) const noexcept {
+  for (const WeightImportance& entry : entries)
     if (entry.name == name) return &entry;
   return nullptr;
 }

@@ -20,7 +20,7 @@
 namespace wasmquant::imatrix {
 
 /// Importance of the input columns of one weight, for each matrix of stacked experts.
-struct Entry {
+struct WeightImportance {
   std::string name;
   std::vector<float> sums;    // [matrices, columns], sums of squares; finite, >= 0
   std::vector<float> counts;  // per matrix, integer, > 0: tokens in its sums (.dat: chunks)
@@ -31,14 +31,14 @@ struct Entry {
 
 /// A file of either format.
 struct Matrix {
-  List<Entry> entries;
+  List<WeightImportance> entries;
   std::string dataset;                                   // the text's path; may be empty
   uint64_t chunks = 0;                                   // chunks of text; 0: unknown
   uint64_t chunk_size = 0;                               // tokens per chunk; 0: unknown
   List<std::pair<std::string, std::string>> properties;  // other string metadata; written to GGUF, not read
 
   /// Null if absent.
-  const Entry* find(std::string_view name) const noexcept;
+  const WeightImportance* find(std::string_view name) const noexcept;
 };
 
 /// Reads a whole file of either format. Errors: file-invalid, file-truncated, tensor-duplicate, tensor-missing,

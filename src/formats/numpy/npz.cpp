@@ -120,7 +120,7 @@ Status Reader::read_end(std::span<const uint8_t> bytes) {
     begin = number(bytes, wide + 48, 8);
     at = wide;
   }
-  if (!is_one) return invalid("", "the archive goes over several disks, which numpy.savez does not write");
+  if (!is_one) return invalid("", "the archive spans several disks, which numpy.savez does not write");
   const uint64_t end = need_.offset + at;
   if (size > end || begin != end - size)
     return invalid("", text_of("the directory of {} bytes from byte {} does not end at byte {}", size, begin, end));
@@ -137,15 +137,15 @@ Status Reader::read_end(std::span<const uint8_t> bytes) {
 }
 
 Status Reader::read_directory(std::span<const uint8_t> bytes) {
-  List<Entry> entries;
+  List<NpzMember> entries;
   uint64_t at = 0, inflated = 0;
   for (uint64_t e = 0; e < entry_count_; ++e) {
     if (bytes.size() - at < kCentralBytes || u32(bytes, at) != kCentral)
       return invalid(text_of("byte {}", directory_begin_ + at), text_of("entry {} of the directory is missing", e));
     const uint64_t name = u16(bytes, at + 28), extra = u16(bytes, at + 30), comment = u16(bytes, at + 32);
     if (name + extra + comment > bytes.size() - at - kCentralBytes)
-      return invalid(text_of("byte {}", directory_begin_ + at), "an entry goes over the end of the directory");
-    Entry& entry = entries.emplace_back();
+      return invalid(text_of("byte {}", directory_begin_ + at), "an entry runs past the end of the directory");
+    NpzMember& entry = entries.emplace_back();
     entry.name = text(bytes, at + kCentralBytes, name);
     TRY_VOID(check_name(entry.name));
     entry.flags = u16(bytes, at + 8);
@@ -182,9 +182,9 @@ Status Reader::read_directory(std::span<const uint8_t> bytes) {
   stage_ = Stage::entries;
   for (size_t e = 0; e < entries_.size(); ++e) {
     const uint64_t end = e + 1 < entries_.size() ? entries_[e + 1].begin : directory_begin_;
-    const Entry& entry = entries_[e];
+    const NpzMember& entry = entries_[e];
     if (entry.begin > end || end - entry.begin < kLocalBytes || end - entry.begin - kLocalBytes < entry.packed)
-      return invalid(entry.name, "its bytes go over those of the next entry, or of the directory");
+      return invalid(entry.name, "its bytes overlap those of the next entry, or the directory");
   }
   ask_for_entry();
   return {};
@@ -195,17 +195,17 @@ void Reader::ask_for_entry() {
     need_ = {};
     return;
   }
-  const Entry& entry = entries_[next_];
+  const NpzMember& entry = entries_[next_];
   need_ = {entry.begin, std::min(directory_begin_ - entry.begin, kEntryGuess)};
 }
 
 Status Reader::read_entry(std::span<const uint8_t> bytes) {
-  const Entry& entry = entries_[next_];
+  const NpzMember& entry = entries_[next_];
   if (bytes.size() < kLocalBytes || u32(bytes, 0) != kLocal) return invalid(entry.name, "has no local header");
   const uint64_t name = u16(bytes, 26), extra = u16(bytes, 28), begin = kLocalBytes + name + extra;
   const uint64_t limit = (next_ + 1 < entries_.size() ? entries_[next_ + 1].begin : directory_begin_) - entry.begin;
   if (begin > limit || entry.packed > limit - begin)
-    return invalid(entry.name, "its bytes go over those of the next entry, or of the directory");
+    return invalid(entry.name, "its bytes overlap those of the next entry, or the directory");
   if (bytes.size() < begin) {
     need_.bytes = begin;
     return {};

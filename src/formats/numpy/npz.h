@@ -36,7 +36,7 @@ class Reader {
   const List<DeflatedFile>& deflated() const noexcept { return deflated_; }
 
  private:
-  struct Entry {
+  struct NpzMember {
     std::string name;
     uint64_t begin = 0, packed = 0, bytes = 0;  // local header; compressed and uncompressed size
     uint32_t crc = 0;
@@ -51,7 +51,7 @@ class Reader {
   uint64_t directory_begin_ = 0, entry_count_ = 0;
   Need need_;
   enum class Stage : uint8_t { end, directory, entries } stage_ = Stage::end;
-  List<Entry> entries_;  // in order of offset
+  List<NpzMember> entries_;  // in order of offset
   size_t next_ = 0;
   List<StoredTensor> tensors_;
   List<DeflatedFile> deflated_;

@@ -58,7 +58,7 @@ class HeaderWriter {
 };
 
 /// One tensor to write; bytes follow from dtype and shape.
-struct Entry {
+struct TensorHeader {
   std::string name;
   StorageDtype dtype;
   std::vector<uint64_t> shape;
@@ -71,7 +71,8 @@ struct Header {
 };
 /// A HeaderWriter's work on a list. Errors: tensor-duplicate, file-invalid (a tensor named __metadata__, header over the
 /// limit, size overflow, partial bytes).
-Result<Header> write_header(const List<Entry>& entries, const List<std::pair<std::string, std::string>>& metadata);
+Result<Header> write_header(const List<TensorHeader>& entries,
+                            const List<std::pair<std::string, std::string>>& metadata);
 
 /// Byte size of a tensor. Errors: file-invalid on overflow or partial bytes.
 Result<uint64_t> tensor_bytes(StorageDtype dtype, std::span<const uint64_t> shape, std::string_view name);

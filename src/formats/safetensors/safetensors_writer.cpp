@@ -117,11 +117,13 @@ Result<Header> HeaderWriter::finish() {
   return Header{std::move(text_), std::move(offsets_), file_bytes};
 }
 
-Result<Header> write_header(const List<Entry>& entries, const List<std::pair<std::string, std::string>>& metadata) {
+Result<Header> write_header(const List<TensorHeader>& entries,
+                            const List<std::pair<std::string, std::string>>& metadata) {
   size_t bytes = 0;
-  for (const Entry& entry : entries) bytes += HeaderWriter::entry_bytes(entry.name.size(), entry.shape, kMaxDataBytes);
+  for (const TensorHeader& entry : entries)
+    bytes += HeaderWriter::entry_bytes(entry.name.size(), entry.shape, kMaxDataBytes);
   TRY(writer, HeaderWriter::begin(metadata, bytes));
-  for (const Entry& entry : entries) TRY_VOID(writer.add(entry.name, entry.dtype, entry.shape));
+  for (const TensorHeader& entry : entries) TRY_VOID(writer.add(entry.name, entry.dtype, entry.shape));
   return writer.finish();
 }
 

@@ -102,7 +102,7 @@ void Vocabulary::add_one_added(uint64_t id, const json::Value& from) {
 void Vocabulary::score_by_merges(TokenizerJson& tokenizer) {
   const auto name_of = [&](uint32_t i) -> std::string_view { return tokens_[i].text; };
   const List<uint32_t> order = sorted_by_name(tokens_.size(), name_of);
-  const gguf::Entry merges = std::move(tokenizer.merges).finish({});
+  const gguf::KeyValue merges = std::move(tokenizer.merges).finish({});
   gguf::ArrayView view(&merges);
   const auto last = -static_cast<float>(view.count());
   List<uint8_t> is_made(tokens_.size());

@@ -64,7 +64,7 @@ Result<ActivationCalibration> ActivationCalibration::create(std::string_view tex
     entry.scales = static_cast<uint64_t>(row["scales"].as_integer());
     if (row["importance"].as_bool()) entry.squares.resize(entry.features);
     if (row["spec"].is_null()) continue;
-    TRY(spec, config::parse_spec_text(json::write(row["spec"])));
+    TRY(spec, config::parse_spec_value(row["spec"]));
     entry.observer = make_observer(spec);
     out.is_twice_ |= entry.observes(2);
   }

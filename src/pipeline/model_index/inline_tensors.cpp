@@ -23,13 +23,13 @@ bool InlineTensors::is_one(const StoredTensor& tensor) noexcept {
 
 List<uint32_t> InlineTensors::wanted() const {
   List<uint32_t> out;
-  for (const Entry& entry : entries_) out.push_back(entry.index);
+  for (const InlineTensor& entry : entries_) out.push_back(entry.index);
   return out;
 }
 
 size_t InlineTensors::place_of(uint32_t index) const noexcept {
-  const Entry* at = std::lower_bound(entries_.begin(), entries_.end(), index,
-                                     [](const Entry& entry, uint32_t i) { return entry.index < i; });
+  const InlineTensor* at = std::lower_bound(entries_.begin(), entries_.end(), index,
+                                            [](const InlineTensor& entry, uint32_t i) { return entry.index < i; });
   return at != entries_.end() && at->index == index ? static_cast<size_t>(at - entries_.begin()) : entries_.size();
 }
 

@@ -27,14 +27,14 @@ class InlineTensors {
   std::optional<std::string_view> bytes(uint32_t index) const noexcept;
 
  private:
-  struct Entry {
+  struct InlineTensor {
     uint32_t index;
     std::string bytes;  // empty: not set
   };
   /// entries_.size() if not found.
   size_t place_of(uint32_t index) const noexcept;
 
-  List<Entry> entries_;
+  List<InlineTensor> entries_;
 };
 
 }  // namespace wasmquant

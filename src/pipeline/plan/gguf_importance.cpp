@@ -42,7 +42,7 @@ Status GgufImportance::weigh(PlannedTensor& planned, std::string_view name, Ggml
   const std::vector<uint64_t>& shape = planned.weight.shape;
   const uint64_t columns = shape.back();
   if (!matrix_.entries.empty()) {
-    const imatrix::Entry* entry = matrix_.find(name);
+    const imatrix::WeightImportance* entry = matrix_.find(name);
     const uint64_t needed = shape.size() > 2 ? columns * shape[shape.size() - 3] : columns;
     if (entry == nullptr) {
       miss(name);
@@ -99,7 +99,7 @@ Status GgufImportance::report(std::string_view recipe, List<Diagnostic>& diagnos
   }
   std::string message = text_of("{} tensors are quantized by the importance of their columns, {}", used_,
                                 is_matrix ? "from the matrix that was given" : "from calibration");
-  if (missing_ != 0) message += text_of("; there is none for {}", missing_names_);
+  if (missing_ != 0) message += text_of("; it has none for {}", missing_names_);
   if (missing_ > kNamesInMessage) message += text_of(" and {} more", missing_ - kNamesInMessage);
   diagnostics.push_back({is_layer_missing_ ? Severity::warning : Severity::note, "importance-used",
                          is_matrix ? "imatrix" : "calibration", std::move(message), ""});
@@ -118,7 +118,7 @@ Result<std::string> write_imatrix(const Plan& plan, const json::Value& found, co
         continue;
       const auto count = static_cast<uint64_t>(row["count"].as_integer());
       tokens = std::max(tokens, count);
-      imatrix::Entry& entry = matrix.entries.emplace_back();
+      imatrix::WeightImportance& entry = matrix.entries.emplace_back();
       entry.name = planned.task.name;
       entry.counts.push_back(static_cast<float>(count));
       for (const json::Value& sum : row["squares"].items()) entry.sums.push_back(static_cast<float>(sum.as_number()));

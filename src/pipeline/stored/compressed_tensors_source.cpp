@@ -159,7 +159,7 @@ class CompressedTensorsSource final : public SourceFormat {
 }  // namespace
 
 Result<std::unique_ptr<SourceFormat>> compressed_tensors_source(const json::Value& block) {
-  auto parsed = config::parse_text(json::write(block), kCompressedTensors);
+  auto parsed = config::parse_value(block, kCompressedTensors);
   return std::unique_ptr<SourceFormat>(
       std::make_unique<CompressedTensorsSource>(parsed ? std::move(parsed->config) : Config()));
 }

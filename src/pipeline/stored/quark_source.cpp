@@ -116,7 +116,7 @@ class QuarkSource final : public SourceFormat {
 }  // namespace
 
 Result<std::unique_ptr<SourceFormat>> quark_source(const json::Value& block) {
-  TRY(parsed, config::parse_text(json::write(of_weights(block)), kQuark));
+  TRY(parsed, config::parse_value(of_weights(block), kQuark));
   const auto refuse_bias = [&](const LayerConfig& layer) -> Status {
     const bool has_codes = !layer.bias.empty() && !info_of(layer.bias.front().dtype).is_plain_cast();
     const bool is_real =

@@ -10,8 +10,9 @@ using namespace wasmquant;
 
 namespace {
 
-Plan loadable_plan(const List<safetensors::Entry>& tensors, const std::string& config, List<Diagnostic>& diagnostics,
-                   const std::string& config_json = "", const char* format = "compressed-tensors") {
+Plan loadable_plan(const List<safetensors::TensorHeader>& tensors, const std::string& config,
+                   List<Diagnostic>& diagnostics, const std::string& config_json = "",
+                   const char* format = "compressed-tensors") {
   const auto header = safetensors::write_header(tensors, {});
   REQUIRE(bool(header));
   ModelIndex index;
@@ -53,7 +54,7 @@ std::string compressor_of_group(const Plan& plan) {
   return plan.quantization_config["config_groups"]["group_0"]["format"].as_string();
 }
 
-const List<safetensors::Entry> kLayer = {{"model.layers.0.mlp.down_proj.weight", StorageDtype::F32, {64, 128}}};
+const List<safetensors::TensorHeader> kLayer = {{"model.layers.0.mlp.down_proj.weight", StorageDtype::F32, {64, 128}}};
 constexpr const char* kBlocks = R"({"dtype": "fp8_e4m3", "qscheme": "per_block", "block_size": [128, 128]})";
 
 }  // namespace
@@ -92,9 +93,10 @@ TEST_CASE("loadable plans: 8-bit integers are words, but bytes if inputs are qua
 }
 
 TEST_CASE("loadable plans: blocks end short where no layer is joined; a config that asks for more is warned") {
-  const List<safetensors::Entry> tensors = {{"model.layers.0.mlp.down_proj.weight", StorageDtype::F32, {200, 300}},
-                                            {"model.layers.0.mlp.gate_proj.weight", StorageDtype::F32, {200, 128}},
-                                            {"model.layers.0.mlp.up_proj.weight", StorageDtype::F32, {200, 128}}};
+  const List<safetensors::TensorHeader> tensors = {
+      {"model.layers.0.mlp.down_proj.weight", StorageDtype::F32, {200, 300}},
+      {"model.layers.0.mlp.gate_proj.weight", StorageDtype::F32, {200, 128}},
+      {"model.layers.0.mlp.up_proj.weight", StorageDtype::F32, {200, 128}}};
   List<Diagnostic> diagnostics;
   CHECK(loadable_plan(tensors, preset_like(kBlocks), diagnostics).quantized_count == 1);
   const std::string asked = std::string(R"({"global_quant_config": {"weight": )") + kBlocks + "}}";
@@ -106,10 +108,11 @@ TEST_CASE("loadable plans: blocks end short where no layer is joined; a config t
 }
 
 TEST_CASE("loadable plans: q, k and v are left together") {
-  const List<safetensors::Entry> tensors = {{"model.layers.0.self_attn.k_proj.weight", StorageDtype::F32, {64, 128}},
-                                            {"model.layers.0.self_attn.o_proj.weight", StorageDtype::F32, {256, 128}},
-                                            {"model.layers.0.self_attn.q_proj.weight", StorageDtype::F32, {128, 128}},
-                                            {"model.layers.0.self_attn.v_proj.weight", StorageDtype::F32, {64, 128}}};
+  const List<safetensors::TensorHeader> tensors = {
+      {"model.layers.0.self_attn.k_proj.weight", StorageDtype::F32, {64, 128}},
+      {"model.layers.0.self_attn.o_proj.weight", StorageDtype::F32, {256, 128}},
+      {"model.layers.0.self_attn.q_proj.weight", StorageDtype::F32, {128, 128}},
+      {"model.layers.0.self_attn.v_proj.weight", StorageDtype::F32, {64, 128}}};
   List<Diagnostic> diagnostics;
   const Plan plan = loadable_plan(tensors, preset_like(kBlocks), diagnostics);
   CHECK(plan.quantized_count == 1);
@@ -124,8 +127,9 @@ TEST_CASE("loadable plans: q, k and v are left together") {
 }
 
 TEST_CASE("loadable plans: a config that asks for two schemes gets them and a warning that names the tensors") {
-  const List<safetensors::Entry> tensors = {{"model.layers.0.mlp.gate_proj.weight", StorageDtype::F32, {64, 128}},
-                                            {"model.layers.0.mlp.up_proj.weight", StorageDtype::F32, {64, 128}}};
+  const List<safetensors::TensorHeader> tensors = {
+      {"model.layers.0.mlp.gate_proj.weight", StorageDtype::F32, {64, 128}},
+      {"model.layers.0.mlp.up_proj.weight", StorageDtype::F32, {64, 128}}};
   const std::string int8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})";
   const std::string config =
       preset_like(int8, "", R"({"*.up_proj": {"weight": {"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0}}})");
@@ -140,7 +144,7 @@ TEST_CASE("loadable plans: a config that asks for two schemes gets them and a wa
 }
 
 TEST_CASE("loadable plans: the experts of a block have one group size") {
-  List<safetensors::Entry> tensors;
+  List<safetensors::TensorHeader> tensors;
   for (const char* expert : {"0", "1"})
     for (const char* part : {"down_proj", "gate_proj", "up_proj"})
       tensors.push_back(

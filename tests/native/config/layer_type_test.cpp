@@ -61,6 +61,7 @@ TEST_CASE("layer classes are told from names and shapes") {
       {"logit_scale", {}, ""},
       {"experts.gate_up_proj", {8, 64, 128}, "Experts"},
       {"block_sparse_moe.input_linear.weight", {8, 64, 128}, "Experts"},
+      {"mlp.experts.fc1.weight", {8, 64, 128}, "Experts"},
       {"weight", {4, 4}, "Linear"},
   };
   for (const Case& c : cases) {

@@ -64,6 +64,11 @@ TEST_CASE("gate and up of gpt-oss alternate and stay one matrix; Granite has nam
   const auto granite = expert_tensor("m.input_linear.weight", {2, 8, 6}, {2, 8, 6}, {2, 6, 4}, ModelFamily());
   REQUIRE(granite.has_value());
   CHECK(granite->matrices()[1].layer == "m.experts.0.w3");
+  const auto aria = expert_tensor("m.experts.fc1.weight", {2, 6, 8}, {2, 6, 8}, {2, 4, 6}, ModelFamily());
+  REQUIRE(aria.has_value());
+  CHECK(aria->is_input_major);
+  CHECK(aria->is_gate_up);
+  CHECK(expert_siblings("m.experts.fc2.weight").gate_up == "m.experts.fc1.weight");
   const ExpertSiblings siblings = expert_siblings("m.input_linear.weight");
   CHECK(siblings.gate_up == "m.input_linear.weight");
   CHECK(siblings.down == "m.output_linear.weight");

@@ -78,7 +78,7 @@ TEST_CASE("imatrix: what is written is read, .dat as exactly as its chunks allow
   matrix.chunks = 2;
   matrix.chunk_size = 64;
   for (const char* name : {"blk.0.a.weight", "blk.1.a.weight"}) {
-    imatrix::Entry& entry = matrix.entries.emplace_back();
+    imatrix::WeightImportance& entry = matrix.entries.emplace_back();
     entry.name = name;
     entry.counts = {100};
     for (int i = 0; i < 33; ++i) entry.sums.push_back(0.37f * static_cast<float>(i));

@@ -9,7 +9,7 @@
 #include "formats/read_file.h"
 
 using namespace wasmquant;
-using safetensors::Entry;
+using safetensors::TensorHeader;
 
 namespace {
 
@@ -34,13 +34,14 @@ std::string random_name(std::mt19937& random) {
   return name;
 }
 
-List<Entry> random_entries(std::mt19937& random) {
-  List<Entry> entries;
+List<TensorHeader> random_entries(std::mt19937& random) {
+  List<TensorHeader> entries;
   for (size_t n = random() % 8; n > 0; --n) {
-    Entry entry{random_name(random), kStorageDtypes[random() % static_cast<size_t>(StorageDtype::ggml_f32)].dtype, {}};
+    TensorHeader entry{
+        random_name(random), kStorageDtypes[random() % static_cast<size_t>(StorageDtype::ggml_f32)].dtype, {}};
     for (size_t rank = random() % 4; rank > 0; --rank) entry.shape.push_back(random() % 7);
     if (info_of(entry.dtype).bits < 8) entry.shape.push_back(4);  // whole bytes
-    const auto same = [&](const Entry& other) { return other.name == entry.name; };
+    const auto same = [&](const TensorHeader& other) { return other.name == entry.name; };
     if (std::none_of(entries.begin(), entries.end(), same)) entries.push_back(entry);
   }
   return entries;
@@ -199,7 +200,7 @@ TEST_CASE("safetensors: all dtype names and the two aliases are read") {
 }
 
 TEST_CASE("safetensors: what the writer refuses") {
-  const Entry w{"w", StorageDtype::F32, {2}};
+  const TensorHeader w{"w", StorageDtype::F32, {2}};
   using safetensors::write_header;
   check_error(write_header({w, w}, {}), ErrorCode::tensor_duplicate, "w", "two tensors");
   check_error(write_header({{"__metadata__", StorageDtype::U8, {1}}}, {}), ErrorCode::file_invalid, "__metadata__",
@@ -218,7 +219,7 @@ TEST_CASE("safetensors: what the writer refuses") {
 }
 
 TEST_CASE("safetensors: half a million tensors are read without a tree, a duplicate among them is found") {
-  List<Entry> entries;
+  List<TensorHeader> entries;
   for (int i = 0; i < 500'000; ++i)
     entries.push_back({"model.layers." + std::to_string(i) + ".weight", StorageDtype::U8, {1, 2}});
   const auto header = safetensors::write_header(entries, {});

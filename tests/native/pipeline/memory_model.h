@@ -43,7 +43,7 @@ struct MemoryModel {
   std::vector<std::vector<uint8_t>> files;
 
   void add_file(const std::string& name, const std::vector<Tensor>& tensors) {
-    List<safetensors::Entry> entries;
+    List<safetensors::TensorHeader> entries;
     for (const Tensor& tensor : tensors) entries.push_back({tensor.name, tensor.dtype, tensor.shape});
     auto header = safetensors::write_header(entries, {});
     REQUIRE(bool(header));

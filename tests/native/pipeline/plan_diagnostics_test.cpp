@@ -26,7 +26,7 @@ ModelIndex index_of_header(const std::string& name, const std::string& header, u
   return index;
 }
 
-ModelIndex safetensors_model(const List<safetensors::Entry>& tensors) {
+ModelIndex safetensors_model(const List<safetensors::TensorHeader>& tensors) {
   const auto header = safetensors::write_header(tensors, {});
   REQUIRE(bool(header));
   return index_of_header("model.safetensors", header->bytes, header->file_bytes);

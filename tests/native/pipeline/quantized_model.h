@@ -52,7 +52,7 @@ inline QuantizedModel open_folder(const std::string& folder) {
 inline QuantizedModel model_of(const std::vector<RawTensor>& tensors, const std::string& config,
                                const std::string& modelopt = {},
                                const List<std::pair<std::string, std::string>>& metadata = {}) {
-  List<safetensors::Entry> entries;
+  List<safetensors::TensorHeader> entries;
   for (const RawTensor& tensor : tensors) entries.push_back({tensor.name, tensor.dtype, tensor.shape});
   const auto header = safetensors::write_header(entries, metadata);
   REQUIRE(bool(header));

@@ -13,3 +13,11 @@ const swayFactor = 4;
 
 /** NaN if a runtime was not asked for what it needs. */
 export const boundOf = ({ isExact, sway, size }) => (isExact ? 0 : (swayFactor * sway) / size);
+
+/** Roundings of a product with a single 1: of the scale, of the weight in both models, of the input's scale, of the product. */
+const productRoundings = 4;
+/** Half a unit in the last place of 1. */
+const roundoffs = { float32: 2 ** -24, float16: 2 ** -11, bfloat16: 2 ** -8 };
+
+/** How far a product of one layer may be from the reference's, as a share of it (layer_products.py). */
+export const productBoundOf = ({ isExact, dtype }) => (isExact ? 0 : productRoundings * roundoffs[dtype]);

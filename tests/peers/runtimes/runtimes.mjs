@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { say } from '../../setup/command.mjs';
 import { CaseRow } from '../case_row.mjs';
 import { runtimeModel } from '../models/models.mjs';
-import { boundOf } from './bounds.mjs';
+import { boundOf, productBoundOf } from './bounds.mjs';
 import { withWrongScale } from './wrong_scale.mjs';
 
 /** Scales of these formats are float16, whatever dtype the weights have. */
@@ -33,8 +33,10 @@ const nameOf = ({ format, dtype, how, algorithm, isWrong, ...entry }) =>
     .join(' ');
 
 /** What is wrong with an outcome; undefined when all is as it must be. */
-function problemOf({ error, share, bound, tokens, referenceTokens, areTokensEqual }) {
+function problemOf({ error, share, bound, product, productBound, tokens, referenceTokens, areTokensEqual }) {
   if (error) return error;
+  if (product > productBound)
+    return `a product of one layer differs by ${product} of itself; the bound is ${productBound}`;
   if (!(share <= bound)) return `logits differ by ${share} of the largest; the bound is ${bound}`;
   return areTokensEqual ? undefined : `tokens ${tokens}, with the dequantized weights ${referenceTokens}`;
 }
@@ -59,6 +61,7 @@ class RuntimeRow {
       label: modelOf(entry),
       preset: presetOf(entry),
       bound: boundOf({ ...entry, ...outcome }),
+      productBound: productBoundOf(entry),
     };
     cell.share = outcome.difference / outcome.size;
     cell.areTokensEqual = String(outcome.tokens) === String(outcome.referenceTokens);
@@ -82,11 +85,17 @@ class RuntimeRow {
 /** Adds a case whose reference has one wrong scale. */
 function addWrong(row, entry, outcome) {
   const share = outcome.difference / outcome.size;
-  const bound = boundOf({ ...entry, ...outcome });
+  const measures = [['logits', share, boundOf({ ...entry, ...outcome })]];
+  // What shows it: single products where the runtime gives them.
+  if (Number.isFinite(outcome.product)) measures.unshift(['products', outcome.product, productBoundOf(entry)]);
+  const [[what, found, bound]] = measures;
   const failures = [];
   if (outcome.error) failures.push(outcome.error);
-  else if (!(share > bound)) failures.push(`logits differ by ${share}, and the bound is ${bound}`);
-  else row.seen.push(`${entry.preset} ${entry.dtype}: ${share.toExponential(1)}, bound ${bound.toExponential(1)}`);
+  else if (!(found > bound)) failures.push(`${what} differ by ${found}, and the bound is ${bound}`);
+  else
+    row.seen.push(
+      `${entry.format} ${entry.preset} ${entry.dtype}: ${what} ${found.toExponential(1)}, bound ${bound.toExponential(1)}`,
+    );
   row.add(nameOf(entry), failures);
 }
 

@@ -1,8 +1,9 @@
 // The table of runtimes: peer, format, preset, model, what came of it.
 
-const headers = ['peer', 'format', 'preset', 'model', 'dtype', 'outcome', 'difference', 'bound', 'tokens'];
+const headers = ['peer', 'format', 'preset', 'model', 'dtype', 'outcome', 'difference', 'bound', 'products', 'tokens'];
 
 const shareText = (share) => (share === 0 ? '0' : share.toExponential(1));
+const productText = ({ product }) => (Number.isFinite(product) ? shareText(product) : '');
 
 function outcomeText({ error, problem, refusal, how, isFailure }) {
   const outcome = problem ? `${error ? 'cannot' : 'wrong'}: ${refusal ?? problem.slice(0, 80)}` : 'loads';
@@ -14,7 +15,7 @@ function tokensText({ tokens, areTokensEqual }) {
   return areTokensEqual ? 'equal' : 'differ';
 }
 
-/** Lines of text; `difference` and `bound` are shares of the largest logit. */
+/** Lines of text; `difference` and `bound` are shares of the largest logit, `products` of a product of one layer. */
 export function runtimeTable(rows) {
   const cells = rows.flatMap(({ peer, cells: found = [] }) => found.map((cell) => ({ ...cell, peer })));
   if (cells.length === 0) return [];
@@ -25,7 +26,9 @@ export function runtimeTable(rows) {
     cell.label,
     cell.dtype,
     outcomeText(cell),
-    ...(cell.error ? ['', '', ''] : [shareText(cell.share), shareText(cell.bound), tokensText(cell)]),
+    ...(cell.error
+      ? ['', '', '', '']
+      : [shareText(cell.share), shareText(cell.bound), productText(cell), tokensText(cell)]),
   ]);
   const widths = headers.map((header, i) => Math.max(header.length, ...texts.map((row) => row[i].length)));
   const line = (row) =>

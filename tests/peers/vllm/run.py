@@ -1,6 +1,7 @@
 """vLLM's CPU build: see runtimes/loaded_cases.py. Logits are log-probabilities: of each token of the prompt but the first, the 20 largest."""
 from loaded_cases import answer  # isort: skip; first, so that what the others print goes to stderr
 
+import functools
 import gc
 import os
 
@@ -8,9 +9,12 @@ os.environ.update(VLLM_LOGGING_LEVEL="ERROR", VLLM_CPU_KVCACHE_SPACE="1", VLLM_N
                   VLLM_CPU_OMP_THREADS_BIND="nobind")
 
 import torch
+from layer_products import LayerProducts
 from moved_outputs import moved
 from vllm import LLM, SamplingParams
+from vllm.config import set_current_vllm_config
 from vllm.distributed import cleanup_dist_env_and_memory
+from vllm.forward_context import set_forward_context
 from vllm.model_executor.layers.linear import LinearBase
 from vllm.model_executor.layers.quantization.compressed_tensors.schemes import compressed_tensors_w4a4_nvfp4 as nvfp4
 from vllm.model_executor.layers.quantization.utils.nvfp4_emulation_utils import dequantize_to_dtype
@@ -50,9 +54,22 @@ def rounded_by_token(values, dtype):
     return (codes * scale).to(values.dtype)
 
 
-def linear_layers(llm):
+def named_linear_layers(llm):
     model = llm.llm_engine.model_executor.driver_worker.model_runner.model
-    return [module for module in model.modules() if isinstance(module, LinearBase)]
+    return {name: module for name, module in model.named_modules() if isinstance(module, LinearBase)}
+
+
+def linear_layers(llm):
+    return list(named_linear_layers(llm).values())
+
+
+@torch.no_grad()
+def products_of(llm, dtype):
+    """Of the kernels themselves, below the hooks that round inputs."""
+    layers = named_linear_layers(llm)
+    with set_current_vllm_config(llm.llm_engine.vllm_config), set_forward_context(None, llm.llm_engine.vllm_config):
+        return LayerProducts({name: functools.partial(one.quant_method.apply, one) for name, one in layers.items()},
+                             {name: one.input_size_per_partition for name, one in layers.items()}, dtype)
 
 
 def round_inputs(llm, dtype):
@@ -95,12 +112,13 @@ def run(folder, case, is_reference):
             round_inputs(llm, case["inputs"])
         logits, tokens = compute(llm, case)
         draws = moved(linear_layers(llm), case, lambda: compute(llm, case)[0]) if is_reference else None
+        products = products_of(llm, getattr(torch, case["dtype"]))
     finally:
         del llm
         gc.collect()
         # Process groups outlive a model that is refused, and those of a dense model have none for experts.
         cleanup_dist_env_and_memory()
-    return (logits, tokens, draws) if is_reference else (logits, tokens)
+    return logits, tokens, draws, products
 
 
 answer(run)

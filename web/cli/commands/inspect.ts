@@ -2,9 +2,9 @@
 import type { Command } from 'commander';
 import type { Model, TensorInfo } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
+import { collapse, type Group, single } from '../../present/collapse.js';
 import { bytesText, elementCount, elementsText, plural, shapeText } from '../../present/units.js';
 import { addOutputOptions } from '../args.js';
-import { collapse, type Group, single } from '../collapse.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Model, OutputFormat, Plan, PlannedTensor, Totals } from '../../lib/node.js';
 import { createQuantizer, planJson } from '../../lib/node.js';
+import { collapse, type Group, single } from '../../present/collapse.js';
 import { isOfSize, otherDiagnostics } from '../../present/output_size.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, plural, shapeText, shareText } from '../../present/units.js';
@@ -18,7 +19,6 @@ import {
   type OnnxFlags,
   planOptions,
 } from '../args.js';
-import { collapse, type Group, single } from '../collapse.js';
 import { configFor } from '../config_source.js';
 import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';

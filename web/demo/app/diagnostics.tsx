@@ -1,6 +1,7 @@
 // Diagnostics. Equal messages at several places are one entry with a list of places.
 import type { Diagnostic } from 'wasmquant';
 import { codeTexts } from '../../present/generated/code_texts';
+import { plural } from '../../present/units';
 
 /** Number shown before the rest is folded. */
 const shownAtOnce = 3;
@@ -63,6 +64,20 @@ function Items({ entries }: { entries: Entry[] }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Everything there is to know, folded into a line; with `isOpen` only notes are. */
+export function Remarks({ items, isOpen = false }: { items: Diagnostic[]; isOpen?: boolean }) {
+  if (items.length === 0) return null;
+  const entries = gathered(items);
+  const count = (wanted: string) => entries.filter(({ diagnostic }) => diagnostic.severity === wanted).length;
+  const texts = ['error', 'warning', 'note'].flatMap((name) => (count(name) > 0 ? [plural(count(name), name)] : []));
+  return (
+    <details class="remarks" open={isOpen && items.some(({ severity }) => severity !== 'note')}>
+      <summary>{texts.join(' and ')}</summary>
+      <Diagnostics items={items} />
+    </details>
   );
 }
 

@@ -1,10 +1,9 @@
-// Below the summary: one view at a time. WAI-ARIA tabs: arrows move, only the chosen tab takes the focus.
+// Below each state: one view at a time, or none. WAI-ARIA tabs: arrows move, only the chosen tab takes the focus.
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { CompareView } from '../compare/compare-view';
 import { CodeView } from '../export/code-view';
 import { ImproveView } from '../improve/improve-view';
-import { opened } from '../open/opened';
 import { QualityView } from '../quality/quality-view';
 import { TensorTable } from '../report/tensor-table';
 
@@ -18,10 +17,11 @@ const views: { name: ViewName; title: string; content: () => ComponentChildren }
   { name: 'code', title: 'Report and code', content: () => <CodeView /> },
 ];
 
-const shown = signal<ViewName>('tensors');
+/** Null: none. */
+const shown = signal<ViewName | null>(null);
 
-function move(event: KeyboardEvent): void {
-  const at = views.findIndex(({ name }) => name === shown.value);
+function move(event: KeyboardEvent, offered: typeof views): void {
+  const at = offered.findIndex(({ name }) => name === shown.value);
   const next =
     event.key === 'ArrowRight'
       ? at + 1
@@ -30,40 +30,45 @@ function move(event: KeyboardEvent): void {
         : event.key === 'Home'
           ? 0
           : event.key === 'End'
-            ? views.length - 1
+            ? offered.length - 1
             : null;
   if (next === null) return;
   event.preventDefault();
-  const chosen = views[(next + views.length) % views.length];
+  const chosen = offered[(next + offered.length) % offered.length];
   if (!chosen) return;
   shown.value = chosen.name;
   document.getElementById(`tab-${chosen.name}`)?.focus();
 }
 
-export function Views() {
-  if (!opened.value) return <p class="empty">Open a model to see its tensors and what happens to each.</p>;
-  const view = views.find(({ name }) => name === shown.value);
+export function showView(name: ViewName): void {
+  shown.value = name;
+}
+
+/** Everything else, one click away. `of`: the state that the page is in. */
+export function Views({ of }: { of: 'choose' | 'result' }) {
+  const offered = views.filter(({ name }) => of === 'result' || name !== 'improve');
+  const view = offered.find(({ name }) => name === shown.value);
   return (
     <div class="views">
-      <div class="tabs" role="tablist" aria-label="Views" onKeyDown={move}>
-        {views.map(({ name, title }) => (
+      <div class="tabs" role="tablist" aria-label="More" onKeyDown={(event) => move(event, offered)}>
+        {offered.map(({ name, title }, i) => (
           <button
             key={name}
             id={`tab-${name}`}
             type="button"
             role="tab"
-            aria-selected={name === shown.value}
+            aria-selected={name === view?.name}
             aria-controls="view"
-            tabIndex={name === shown.value ? 0 : -1}
+            tabIndex={name === view?.name || (!view && i === 0) ? 0 : -1}
             onClick={() => {
-              shown.value = name;
+              shown.value = name === shown.value ? null : name;
             }}
           >
             {title}
           </button>
         ))}
       </div>
-      <div id="view" role="tabpanel" aria-labelledby={`tab-${shown.value}`}>
+      <div id="view" role="tabpanel" aria-labelledby={`tab-${view?.name ?? offered[0]?.name}`} hidden={!view}>
         {view?.content()}
       </div>
     </div>

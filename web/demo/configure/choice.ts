@@ -1,4 +1,4 @@
-// The chosen preset or custom config, and the format. The plan follows both.
+// The chosen runtime, scheme or custom config, and format. The plan follows them.
 import { computed, signal } from '@preact/signals';
 import { formats, type OutputFormat, type Plan, type QuantConfig } from 'wasmquant';
 import { configOf } from '../../present/config_edits';
@@ -6,22 +6,44 @@ import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
 import { feeds } from '../feeds/feeds';
 import { opened } from '../open/opened';
+import type { RuntimeId } from './runtimes';
+import { planOf } from './sizes';
+
+export type CardName = 'safe' | 'balanced' | 'smallest';
 
 export interface Choice {
+  runtime: RuntimeId;
+  /** The card, whose scheme may change while schemes are measured; null: the scheme was chosen itself. */
+  card: CardName | null;
   /** Name of a preset. */
   preset: string;
   format: OutputFormat;
   /** JSON text that replaces the preset's config; null = the preset unchanged. */
   configText: string | null;
+  /** Whether a text says which columns count, for formats that calibrate so (GGUF). */
+  weighted: boolean;
 }
 
-export const choice = signal<Choice>({ preset: '', format: 'compressed-tensors', configText: null });
+export const choice = signal<Choice>({
+  runtime: 'transformers',
+  card: 'balanced',
+  preset: '',
+  format: 'compressed-tensors',
+  configText: null,
+  weighted: false,
+});
 
 export const presets = computed(() => quantizer.value?.presets() ?? []);
 export const chosenPreset = computed(() => presets.value.find((preset) => preset.name === choice.value.preset) ?? null);
 
+/** Whether two choices make the same files. */
 export function isSameChoice(left: Choice, right: Choice): boolean {
-  return left.preset === right.preset && left.format === right.format && left.configText === right.configText;
+  return (
+    left.preset === right.preset &&
+    left.format === right.format &&
+    left.configText === right.configText &&
+    left.weighted === right.weighted
+  );
 }
 
 /** The config in effect; null while its text is not a JSON object. */
@@ -56,7 +78,7 @@ export const needsText = (config: object): boolean => parsed(config)?.needsToken
 
 /** Replaces the current config with a custom one. */
 export function useConfig(config: object): void {
-  choice.value = { ...choice.value, configText: JSON.stringify(config, null, 2) };
+  choice.value = { ...choice.value, card: null, configText: JSON.stringify(config, null, 2) };
 }
 
 export type Planned = { plan: Plan; failure: null } | { plan: null; failure: Failure | null };
@@ -66,12 +88,23 @@ export const planned = computed<Planned>(() => {
   if (!quantizer.value || !opened.value || !choice.value.preset) return { plan: null, failure: null };
   try {
     const { preset, configText, format } = choice.value;
-    const plan = quantizer.value.plan(opened.value.model, configText ?? preset, {
-      format,
-      calibrated: feeds() !== null,
-    });
+    const { model } = opened.value;
+    const calibrated = feeds() !== null;
+    const plan =
+      configText === null && !calibrated
+        ? planOf(model, preset, format)
+        : quantizer.value.plan(model, configText ?? preset, { format, calibrated });
     return { plan, failure: null };
   } catch (error) {
     return { plan: null, failure: explain(error, 'This config cannot be used') };
   }
+});
+
+let last: { model: unknown; plan: Plan } | null = null;
+/** The plan, or the last one of this model while the config has errors: what it says of tensors still holds. */
+export const shownPlan = computed<Plan | null>(() => {
+  const model = opened.value?.model;
+  const { plan } = planned.value;
+  if (plan) last = { model, plan };
+  return last?.model === model ? (last?.plan ?? null) : null;
 });

@@ -39,8 +39,8 @@ function CodeField({ text, disabled, onInput }: Properties) {
   const dialect = likelyDialect(chosenConfig.value);
   const input = useRef(onInput);
   input.current = onInput;
-  /** Changes that came from the editor are not sent back: it may be ahead. */
-  const typed = useRef<string | null>(null);
+  /** Texts that came from the editor and are not sent back to it: it may be ahead. */
+  const typed = useRef<string[]>([]);
   useEffect(() => {
     let isGone = false;
     const load = async () => {
@@ -51,7 +51,7 @@ function CodeField({ text, disabled, onInput }: Properties) {
       editor.value = createEditor({
         ...options,
         onInput: (next) => {
-          typed.current = next;
+          typed.current.push(next);
           input.current(next);
         },
       });
@@ -65,8 +65,9 @@ function CodeField({ text, disabled, onInput }: Properties) {
     };
   }, []);
   useEffect(() => {
-    if (text !== typed.current) editor.value?.setText(text);
-    typed.current = null;
+    const at = typed.current.lastIndexOf(text);
+    if (at < 0) editor.value?.setText(text);
+    typed.current = at < 0 ? [] : typed.current.slice(at + 1);
   }, [text, editor.value]);
   useEffect(() => editor.value?.setDisabled(disabled), [disabled, editor.value]);
   useEffect(() => editor.value?.recheck(), [planned.value, editor.value]);
@@ -91,40 +92,20 @@ function CodeField({ text, disabled, onInput }: Properties) {
 
 export function ConfigText() {
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const isOpen = useSignal(false);
   const { configText } = choice.value;
   const text = configText ?? JSON.stringify(chosenConfig.value ?? {}, null, 2);
   const disabled = !quantizer.value || isBusy.value;
   const edit = (value: string) => {
     clearTimeout(timer.current);
     timer.current = setTimeout(() => {
-      choice.value = { ...choice.value, configText: value };
+      choice.value = { ...choice.value, card: null, configText: value };
     }, pauseMs);
   };
-  const reset = () => {
-    clearTimeout(timer.current);
-    choice.value = { ...choice.value, configText: null };
-  };
   return (
-    <details
-      class="config-text"
-      onToggle={(event) => {
-        isOpen.value = event.currentTarget.open;
-      }}
-    >
-      <summary>Config</summary>
-      {isOpen.value && (
-        <div class="config-parts">
-          <SpecForm disabled={disabled} />
-          <Convert disabled={disabled} />
-          <CodeField text={text} disabled={disabled} onInput={edit} />
-          {configText !== null && (
-            <button type="button" class="button button-small" onClick={reset}>
-              Back to the preset
-            </button>
-          )}
-        </div>
-      )}
-    </details>
+    <div class="config-parts">
+      <SpecForm disabled={disabled} />
+      <Convert disabled={disabled} />
+      <CodeField text={text} disabled={disabled} onInput={edit} />
+    </div>
   );
 }

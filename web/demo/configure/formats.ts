@@ -1,29 +1,43 @@
-// The formats this page offers, and which presets are for which.
+// Which presets are for which formats, and formats for which models.
 import { formats, type Model, type OutputFormat, outputFormats, type Preset } from 'wasmquant';
 import { isRecipe } from '../../present/config_edits';
 
-/** Formats that the model can be written in, of those that say what they are for. */
+/** Formats that the model can be written in. */
 export const formatsOf = (model: Model | undefined): OutputFormat[] =>
-  outputFormats.filter((name) => {
-    const { description, sources } = formats.outputs[name];
-    return description !== '' && sources.includes(model?.format ?? 'safetensors');
-  });
-
-/** Of a preset that is a recipe, and of all others, where the format does not take it: the first that does. */
-export function formatFor(preset: Preset | null | undefined, format: OutputFormat, model: Model | undefined) {
-  const fits = (name: OutputFormat) => formats.outputs[name].takesRecipes === isRecipePreset(preset);
-  return fits(format) ? format : (formatsOf(model).find(fits) ?? format);
-}
+  outputFormats.filter((name) => formats.outputs[name].sources.includes(model?.format ?? 'safetensors'));
 
 /** Recipes are for GGUF files, all other presets for all other formats. */
 export const isRecipePreset = (preset: Preset | null | undefined) => preset != null && isRecipe(preset.config);
 
+/** Whether a format takes configs of this kind: recipes, or all others. */
+export const takes = (format: OutputFormat, isOfRecipe: boolean) => formats.outputs[format].takesRecipes === isOfRecipe;
+
 /** Whether calibrated algorithms and plans by budget go with a format: blocks are calibrated, and codes have a place. */
 export const holdsAlgorithms = (format: OutputFormat) => !formats.outputs[format].isWholeFile;
 
-export const firstPreset = 'int4_wo_128';
-export const perChannelPreset = 'int8';
-export const firstRecipe = 'q4_k_m';
-/** A preset that goes with a format. */
-export const firstPresetOf = (format: OutputFormat) =>
-  formats.outputs[format].takesRecipes ? firstRecipe : firstPreset;
+/** Presets for the three cards before anything is measured, by format: the first of each list that fits the model. */
+export const usualSchemes: Record<OutputFormat, Record<'safe' | 'balanced' | 'smallest', readonly string[]>> = {
+  gguf: {
+    safe: ['q8_0', 'q6_k', 'q5_k_m'],
+    balanced: ['q4_k_m', 'q4_0', 'q3_k_m'],
+    smallest: ['q3_k_m', 'iq4_xs', 'q2_k'],
+  },
+  'compressed-tensors': {
+    safe: ['int8', 'fp8_per_channel'],
+    balanced: ['int4_wo_128', 'int4_wo_32', 'int4_wo_per_channel'],
+    smallest: ['mxfp4', 'int4_wo_per_channel'],
+  },
+  onnx: {
+    safe: ['int8'],
+    balanced: ['int4_wo_32', 'int4_wo_128', 'int4_wo_per_channel'],
+    smallest: ['int4_wo_128', 'int4_wo_per_channel'],
+  },
+  quark: { safe: ['int8'], balanced: ['int4_wo_128', 'int4_wo_32'], smallest: ['int3_wo_128', 'int3_wo_32', 'mxfp4'] },
+  gptq: { safe: ['int8'], balanced: ['int4_wo_128', 'int4_wo_32'], smallest: ['int3_wo_128', 'int3_wo_32'] },
+  awq: { safe: [], balanced: ['uint4_wo_128', 'uint4_wo_32'], smallest: [] },
+  'fake-quantized': {
+    safe: ['int8'],
+    balanced: ['int4_wo_128', 'int4_wo_32'],
+    smallest: ['int3_wo_128', 'int3_wo_32'],
+  },
+};

@@ -1,41 +1,13 @@
 // Exports apart from the model: the report, and the same run as a command line and as JavaScript.
-import { useSignal } from '@preact/signals';
 import { quantizer } from '../app/engine';
-import { choice, chosenConfig, needsText, planned } from '../configure/choice';
-import { needsActivations } from '../configure/static-inputs';
-import { feeds } from '../feeds/feeds';
+import { choice, chosenConfig, planned } from '../configure/choice';
 import { opened } from '../open/opened';
 import { shownRun } from '../run/runs';
+import { Code } from './code';
 import { reportJson, saveText } from './report-file';
 import { reportHtml } from './report-html';
+import { snippetOf } from './run-snippet';
 import { commandLine, javaScript } from './snippets';
-
-function Code({ title, text }: { title: string; text: string }) {
-  const copied = useSignal(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    copied.value = true;
-    setTimeout(() => {
-      copied.value = false;
-    }, 2000);
-  };
-  return (
-    <div class="snippet">
-      <div class="snippet-head">
-        <h3>{title}</h3>
-        <button type="button" class="button button-small" aria-label={`Copy: ${title}`} onClick={() => void copy()}>
-          {copied.value ? 'Copied' : 'Copy'}
-        </button>
-      </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways must be reachable by keyboard */}
-      <section class="snippet-text" tabIndex={0} aria-label={title}>
-        <pre>
-          <code>{text}</code>
-        </pre>
-      </section>
-    </div>
-  );
-}
 
 function Reports() {
   const done = shownRun.value;
@@ -63,19 +35,18 @@ function Reports() {
 
 export function CodeView() {
   if (!opened.value || !planned.value.plan) return null;
-  const { location } = opened.value;
   const { configText } = choice.value;
   const config = chosenConfig.value ?? {};
-  const given = needsActivations(config) ? feeds() : null;
-  const calibration = given ? { feeds: given.groups } : needsText(config) ? ('text' as const) : null;
-  const snippet = { choice: choice.value, location, calibration };
+  const snippet = snippetOf({ choice: choice.value, config });
+  const usesFeeds = snippet.calibration !== null && snippet.calibration !== 'text';
   return (
     <section class="panel" aria-labelledby="report">
       <h2 id="report">Report</h2>
       <Reports />
       <h2>The same in code</h2>
+      <h3>Command line</h3>
       <Code title="Command line" text={commandLine(snippet)} />
-      {given && (
+      {usesFeeds && (
         <p class="fine">
           The command line runs no ONNX model: activations.safetensors holds what goes into the layers, as{' '}
           <code>&lt;layer&gt;.input</code>.
@@ -92,6 +63,7 @@ export function CodeView() {
           </button>
         </div>
       )}
+      <h3>JavaScript</h3>
       <Code title="JavaScript" text={javaScript(snippet)} />
     </section>
   );

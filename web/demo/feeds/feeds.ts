@@ -23,7 +23,7 @@ export const feedsFailure = signal<Failure | null>(null);
 export const runningSample = signal<{ index: number; count: number; pass: number } | null>(null);
 
 /** The library's tools for ONNX Runtime, which most visits do not need. */
-const toolsOf = () => import('wasmquant/onnxruntime');
+export const toolsOf = () => import('wasmquant/onnxruntime');
 
 /** The feeds of the model on screen. */
 export function feeds(): GivenFeeds | null {

@@ -34,14 +34,36 @@ async function filesOfFolder(folder: FileSystemDirectoryEntry, path = ''): Promi
   return files;
 }
 
-export async function droppedFiles(transfer: DataTransfer): Promise<File[]> {
+/** Files, and the name of the folder that they are of; null for single files. */
+export interface FoundFiles {
+  files: File[];
+  folder: string | null;
+}
+
+/** The same selection of a chosen folder, of which a browser lists everything, with paths. */
+export function chosenFolder(list: readonly File[]): FoundFiles {
+  const parts = (file: File) => file.webkitRelativePath.split('/').slice(1);
+  const top = list.filter((file) => parts(file).length === 1);
+  const isWhole = top.some(({ name }) => /\.onnx$/i.test(name));
+  const hasWeights = top.some(({ name }) => weightFilePattern.test(name));
+  const files = list.flatMap((file) => {
+    const [first = '', ...rest] = parts(file);
+    if (rest.length === 0) return [file];
+    const isTaken = isWhole || (!hasWeights && first === 'onnx');
+    return isTaken ? [at([first, ...rest.slice(0, -1), ''].join('/'), file)] : [];
+  });
+  return { files, folder: list[0]?.webkitRelativePath.split('/')[0] ?? null };
+}
+
+export async function droppedFiles(transfer: DataTransfer): Promise<FoundFiles> {
   // Entries must be taken before the first await: the list is emptied when the event handler returns.
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
-  if (entries.length === 0) return [...transfer.files];
+  if (entries.length === 0) return { files: [...transfer.files], folder: null };
   const files: File[] = [];
   for (const entry of entries) {
     if (entry.isFile) files.push(await readFile(entry as FileSystemFileEntry));
     else files.push(...(await filesOfFolder(entry as FileSystemDirectoryEntry)));
   }
-  return files;
+  const [only] = entries;
+  return { files, folder: entries.length === 1 && only?.isDirectory ? only.name : null };
 }

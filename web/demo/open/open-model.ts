@@ -1,11 +1,13 @@
 // Opens a model from files, however they arrived.
-import { formats, type Model, weightFilePattern } from 'wasmquant';
+
+import { batch } from '@preact/signals';
+import { weightFilePattern } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
-import { type Choice, choice } from '../configure/choice';
-import { firstPresetOf, formatsOf, perChannelPreset } from '../configure/formats';
+import { chooseFor } from '../configure/reach';
 import { isBusy } from '../quality/job';
 import { extensionsText } from './accepted-files';
+import { chosenFolder, type FoundFiles } from './dropped-files';
 import { opened, openFailure, opening } from './opened';
 
 const sample = { title: 'tiny-llama (sample)', location: 'tiny-llama', isSample: true as const };
@@ -19,36 +21,15 @@ function locationOf(weights: File[]): string {
   return weights.length === 1 && weights[0] ? weights[0].name : 'my-model';
 }
 
-function goesWith(model: Model, { preset, format }: Choice): boolean {
-  try {
-    quantizer.value?.plan(model, preset, { format });
-    return true;
-  } catch {
-    return false; // the plan's view shows the error
-  }
-}
-
-/** Switches to another format and preset if the chosen one does not fit this kind of model. */
-function chooseFor(model: Model): void {
-  const { format } = choice.value;
-  const offered = formatsOf(model);
-  const [usual] = offered;
-  if (usual && !offered.includes(format)) {
-    const kept = formats.outputs[format].takesRecipes === formats.outputs[usual].takesRecipes;
-    choice.value = kept
-      ? { ...choice.value, format: usual }
-      : { preset: firstPresetOf(usual), format: usual, configText: null };
-  }
-  // ONNX supports groups for matrices only: models of convolutions start with per-channel scales.
-  const { configText } = choice.value;
-  if (formats.inputs[model.format].hasGraph && configText === null && !goesWith(model, choice.value))
-    choice.value = { ...choice.value, preset: perChannelPreset };
-}
+/** Weight files; 1 where they are not known. */
+const shardsOf = (source: Given['source']) =>
+  Array.isArray(source) ? source.filter(({ name }) => weightFilePattern.test(name)).length : 1;
 
 interface Given {
   source: File[] | URL | string;
   title: string;
   location: string;
+  isRemote?: true;
   isSample?: true;
 }
 
@@ -63,8 +44,10 @@ async function load(what: string, find: () => Promise<Given | null>): Promise<vo
     const { source, ...names } = given;
     const model = await quantizer.value.open(source);
     const former = opened.value;
-    opened.value = { model, ...names };
-    chooseFor(model);
+    batch(() => {
+      opened.value = { model, ...names };
+      chooseFor(model, shardsOf(source));
+    });
     await former?.model.close();
   } catch (error) {
     openFailure.value = explain(error, `${what} could not be opened`);
@@ -73,11 +56,11 @@ async function load(what: string, find: () => Promise<Given | null>): Promise<vo
   }
 }
 
-function ofFiles(files: File[]): Given | null {
+function ofFiles(files: File[], folder: string | null = null): Given | null {
   if (files.length === 0) return null;
   const weights = files.filter((file) => weightFilePattern.test(file.name));
   const named = weights.length > 0 ? weights : files;
-  return { source: files, title: titleOf(named), location: locationOf(named) };
+  return { source: files, title: folder ?? titleOf(named), location: folder ?? locationOf(named) };
 }
 
 /** An id of the hub or a page of it, or the URL of a file. */
@@ -109,7 +92,7 @@ export function openUrl(text: string): Promise<void> {
         .split('/')
         .at(-1) ?? '',
     );
-    return { source, title, location };
+    return { source, title, location, isRemote: true };
   });
 }
 
@@ -118,8 +101,16 @@ export function openFiles(files: File[]): Promise<void> {
   return load(files.length === 1 && first ? first.name : `${files.length} files`, async () => ofFiles(files));
 }
 
-export function openDrop(files: Promise<File[]>): Promise<void> {
-  return load('The drop', async () => ofFiles(await files));
+export function openFolder(list: File[]): Promise<void> {
+  const { files, folder } = chosenFolder(list);
+  return load(folder ?? 'The folder', async () => ofFiles(files, folder));
+}
+
+export function openDrop(found: Promise<FoundFiles>): Promise<void> {
+  return load('The drop', async () => {
+    const { files, folder } = await found;
+    return ofFiles(files, folder);
+  });
 }
 
 export function openSample(): Promise<void> {

@@ -9,6 +9,8 @@ export interface OpenedModel {
   title: string;
   /** The model as a command line names it: a URL, a folder or a file. */
   location: string;
+  /** Whether its bytes come from a network. */
+  isRemote?: true;
   /** Whether it is the sample model. */
   isSample?: true;
 }

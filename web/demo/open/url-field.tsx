@@ -1,13 +1,11 @@
 // Opens a model by URL: range requests fetch only the needed parts. The page makes no other network requests.
 import { useSignal } from '@preact/signals';
-import { quantizer } from '../app/engine';
-import { isBusy } from '../quality/job';
+import { cannotOpen } from './file-input';
 import { openUrl } from './open-model';
-import { opening } from './opened';
 
 export function UrlField() {
   const url = useSignal('');
-  const busy = !quantizer.value || opening.value !== null || isBusy.value;
+  const busy = cannotOpen();
   return (
     <form
       class="url-field"
@@ -20,16 +18,18 @@ export function UrlField() {
         type="text"
         inputMode="url"
         aria-label="Address of a model"
-        placeholder="or org/model of Hugging Face, or a URL"
+        placeholder="or paste an address, or a Hugging Face id: org/model"
         value={url.value}
         disabled={busy}
         onInput={(event) => {
           url.value = event.currentTarget.value;
         }}
       />
-      <button type="submit" class="button button-small" disabled={busy}>
-        Open
-      </button>
+      {url.value.trim() !== '' && (
+        <button type="submit" class="button" disabled={busy}>
+          Open
+        </button>
+      )}
     </form>
   );
 }

@@ -8,7 +8,7 @@ import { choice, useConfig } from '../configure/choice';
 import { holdsAlgorithms } from '../configure/formats';
 import { type OpenedModel, opened } from '../open/opened';
 import { isBusy, runJob } from './job';
-import { texts } from './texts';
+import { textFor } from './texts';
 import { tokensOf } from './tokenize';
 
 const [leastBits, mostBits, usualBits] = [3.5, 8, 4.5];
@@ -19,7 +19,7 @@ const found = signal<{ of: OpenedModel; plan: AutoConfig } | null>(null);
 function find(source: OpenedModel): Promise<void> {
   return runJob('Measuring layers', async (signal, onProgress) => {
     const { format } = choice.value;
-    const tokens = await tokensOf(source.model, texts.calibrate.value, signal);
+    const tokens = await tokensOf(source.model, await textFor('calibrate'), signal);
     const options = { targetBits: targetBits.value, calibration: { tokens }, format, signal, onProgress };
     const plan = await quantizer.value?.languageModel(source.model).autoConfig(options);
     if (!plan) return;
@@ -106,12 +106,7 @@ export function AutoPlan() {
         <output for="target-bits">{targetBits.value.toFixed(1)}</output>
       </div>
       <div class="actions">
-        <button
-          type="button"
-          class="button"
-          disabled={isBusy.value || !fits || texts.calibrate.value.trim() === ''}
-          onClick={() => void find(source)}
-        >
+        <button type="button" class="button" disabled={isBusy.value || !fits} onClick={() => void find(source)}>
           Find the best config
         </button>
       </div>

@@ -5,6 +5,7 @@ import { quantizer } from '../app/engine';
 import { modelOf } from '../inspect/kept-model';
 import type { FinishedRun } from '../run/runs';
 import { runJob } from './job';
+import { isSample, samplePrompt } from './texts';
 import { decoded, encoded, tokenizerOf } from './tokenize';
 
 /** Maximum number of generated tokens. */
@@ -23,8 +24,12 @@ export interface Continuation {
 export const prompt = signal('');
 export const continuations = signal<Continuation[]>([]);
 
+/** For an empty field. */
+export const usualPrompt = () => (isSample() ? samplePrompt : 'Once upon a time');
+const promptText = () => (prompt.value.trim() === '' ? usualPrompt() : prompt.value);
+
 export function continued(model: Model, run: number | null): Continuation | null {
-  const text = prompt.value;
+  const text = promptText();
   return (
     continuations.value.find((known) => known.model === model && known.run === run && known.prompt === text) ?? null
   );
@@ -32,7 +37,7 @@ export function continued(model: Model, run: number | null): Continuation | null
 
 /** Lets the model and the run continue the prompt, unless done before. */
 export function goOn(model: Model, run: FinishedRun | null): Promise<void> {
-  const text = prompt.value;
+  const text = promptText();
   return runJob('Writing', async (signal, onProgress) => {
     const ids = await encoded(model, text, signal);
     const tokenizer = tokenizerOf(ids);
@@ -54,10 +59,4 @@ export function goOn(model: Model, run: FinishedRun | null): Promise<void> {
     await keep(null, model);
     if (run) await keep(run.number, await modelOf(run));
   });
-}
-
-/** How many leading tokens two continuations share. */
-export function commonTokens(left: readonly number[], right: readonly number[]): number {
-  const parted = left.findIndex((token, i) => token !== right[i]);
-  return parted < 0 ? left.length : parted;
 }

@@ -1,9 +1,15 @@
 import { FailureMessage } from '../app/failure';
 import { cancelJob, job, jobFailure } from './job';
 
-export function JobProgress() {
+/** Of the job with that title, or of all others but one; without either of any. */
+export function JobProgress({ title, except }: { title?: string; except?: string }) {
   const current = job.value;
-  if (!current) return jobFailure.value && <FailureMessage failure={jobFailure.value} />;
+  if (!current) {
+    const failure = jobFailure.value;
+    const isOwn = failure && (title ? failure.title.startsWith(title) : !except || !failure.title.startsWith(except));
+    return isOwn ? <FailureMessage failure={failure} /> : null;
+  }
+  if (title ? current.title !== title : current.title === except) return null;
   const { bytesDone = 0, bytesTotal = 0, tensor } = current.progress ?? {};
   return (
     <div class="run-progress">

@@ -5,7 +5,6 @@ import { opened } from '../open/opened';
 import { type FinishedRun, runs } from '../run/runs';
 import { isBusy } from './job';
 import { difference, measure, measured } from './measurements';
-import { texts } from './texts';
 
 function Row({ title, found, before }: { title: string; found: Evaluation; before: Evaluation | null }) {
   const change = before && difference(before, found);
@@ -61,12 +60,7 @@ export function Measure() {
       </p>
       <Results model={model} list={runs.value.filter((done) => done.model === model)} />
       <div class="actions">
-        <button
-          type="button"
-          class="button"
-          disabled={isBusy.value || texts.measure.value.trim() === ''}
-          onClick={() => void measure(model, run)}
-        >
+        <button type="button" class="button" disabled={isBusy.value} onClick={() => void measure(model, run)}>
           {run ? `Measure the model and run ${run.number}` : 'Measure the model'}
         </button>
       </div>

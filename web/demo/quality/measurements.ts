@@ -5,7 +5,7 @@ import { quantizer } from '../app/engine';
 import { modelOf } from '../inspect/kept-model';
 import type { FinishedRun } from '../run/runs';
 import { runJob } from './job';
-import { texts } from './texts';
+import { textFor, texts } from './texts';
 import { tokensOf } from './tokenize';
 
 export interface Measurement {
@@ -18,8 +18,11 @@ export interface Measurement {
 
 export const measurements = signal<Measurement[]>([]);
 
+/** The text that was measured on last: the field, or the built-in one. */
+const used = signal('');
+
 export function measured(model: Model, run: number | null): Evaluation | null {
-  const text = texts.measure.value;
+  const text = texts.measure.value.trim() === '' ? used.value : texts.measure.value;
   return (
     measurements.value.find((known) => known.model === model && known.run === run && known.text === text)?.found ?? null
   );
@@ -27,8 +30,9 @@ export function measured(model: Model, run: number | null): Evaluation | null {
 
 /** Measures the model and the run, unless done before. */
 export function measure(model: Model, run: FinishedRun | null): Promise<void> {
-  const text = texts.measure.value;
   return runJob('Measuring', async (signal, onProgress) => {
+    const text = await textFor('measure');
+    used.value = text;
     const tokens = await tokensOf(model, text, signal);
     const keep = async (number: number | null, subject: Model) => {
       if (measured(model, number)) return;

@@ -6,23 +6,19 @@ import { FeedsView } from '../feeds/feeds-view';
 import { opened } from '../open/opened';
 import { AlgorithmChoice } from './algorithm-choice';
 import { AutoPlan, AutoTable } from './auto-plan';
-import { prompt } from './continuations';
-import { ContinueView } from './continue-view';
 import { isBusy } from './job';
-import { JobProgress } from './job-progress';
 import { Measure } from './measure';
 import { TextField } from './text-field';
-import { hasSampleTexts, samplePrompt, useSampleTexts } from './texts';
+import { showBuiltInTexts } from './texts';
 
-const sampleFailure = signal<Failure | null>(null);
+const textFailure = signal<Failure | null>(null);
 
-async function takeSampleTexts(): Promise<void> {
-  sampleFailure.value = null;
+async function takeBuiltInTexts(): Promise<void> {
+  textFailure.value = null;
   try {
-    await useSampleTexts();
-    if (prompt.value === '') prompt.value = samplePrompt;
+    await showBuiltInTexts();
   } catch (error) {
-    sampleFailure.value = explain(error, 'The sample texts could not be loaded');
+    textFailure.value = explain(error, 'The built-in texts could not be loaded');
   }
 }
 
@@ -30,12 +26,12 @@ export function QualityView() {
   const model = opened.value?.model;
   const format = model && formats.inputs[model.format];
   if (model && format?.hasGraph) return <FeedsView model={model} />;
-  if (model && (!format?.hasSiblingFiles || !model.config)) {
+  if (model && !format?.carriesConfig && (!format?.hasSiblingFiles || !model.config)) {
     return (
       <section class="panel" aria-labelledby="quality">
         <h2 id="quality">Calibrate and measure</h2>
         <p class="fine">
-          For models with the Llama architecture in safetensors, opened with their config.json and tokenizer.json.
+          For models with the Llama architecture: a GGUF file, or safetensors with their config.json and tokenizer.json.
         </p>
       </section>
     );
@@ -47,27 +43,24 @@ export function QualityView() {
         <TextField use="calibrate" title="Text to calibrate with" description="40 kB of ordinary text is plenty." />
         <TextField use="measure" title="Text to measure on" description="Another text of the same kind." />
       </div>
-      {hasSampleTexts() && (
-        <div class="actions">
-          <button
-            type="button"
-            class="button button-small"
-            disabled={isBusy.value}
-            onClick={() => void takeSampleTexts()}
-          >
-            Take the sample's texts
-          </button>
-        </div>
-      )}
-      {sampleFailure.value && <FailureMessage failure={sampleFailure.value} />}
-      <JobProgress />
+      <div class="actions">
+        <button
+          type="button"
+          class="button button-small"
+          disabled={isBusy.value}
+          onClick={() => void takeBuiltInTexts()}
+        >
+          Show the built-in texts
+        </button>
+        <span class="fine">English prose. They are used where a field is empty.</span>
+      </div>
+      {textFailure.value && <FailureMessage failure={textFailure.value} />}
       <div class="quality-parts">
         <AlgorithmChoice />
         <AutoPlan />
       </div>
       <AutoTable />
       <Measure />
-      <ContinueView />
     </section>
   );
 }

@@ -15,15 +15,30 @@ export const mostCharacters = 2_000_000;
 /** A prompt for the sample model, which was trained on one book. */
 export const samplePrompt = 'And the king said unto ';
 
-/** Whether the sample, which has its own texts, is open. */
-export function hasSampleTexts(): boolean {
+/** Whether the sample, which was trained on the built-in texts' book, is open. */
+export function isSample(): boolean {
   return opened.value?.isSample === true;
 }
 
-export async function useSampleTexts(): Promise<void> {
-  for (const use of ['calibrate', 'measure'] as const) {
-    const response = await fetch(`./sample/${use}.txt`);
-    if (!response.ok) throw new Error(`The server answered ${response.status} for sample/${use}.txt.`);
-    texts[use].value = await response.text();
-  }
+const builtIn = new Map<TextUse, Promise<string>>();
+
+async function fetched(use: TextUse): Promise<string> {
+  const response = await fetch(`./sample/${use}.txt`);
+  if (!response.ok) throw new Error(`The server answered ${response.status} for sample/${use}.txt.`);
+  return await response.text();
+}
+
+/** The text that was given for a use, or the built-in one: English prose. */
+export async function textFor(use: TextUse): Promise<string> {
+  const own = texts[use].value;
+  if (own.trim() !== '') return own;
+  const known = builtIn.get(use) ?? fetched(use);
+  builtIn.set(use, known);
+  known.catch(() => builtIn.delete(use));
+  return await known;
+}
+
+/** Puts the built-in texts into the fields, to be read or changed. */
+export async function showBuiltInTexts(): Promise<void> {
+  for (const use of ['calibrate', 'measure'] as const) texts[use].value = await textFor(use);
 }

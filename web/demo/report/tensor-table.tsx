@@ -1,9 +1,10 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { countText } from '../../present/units';
-import { planned } from '../configure/choice';
+import { shownPlan } from '../configure/choice';
 import { canSelect, isSelectable, select, selected } from '../configure/selection';
 import { SelectionBar } from '../configure/selection-bar';
 import { shownReport } from '../run/runs';
+import { LeftList } from './left-list';
 import { joinRows, type Order, type Row, type SortKey, selectRows } from './rows';
 import { SortHeader } from './sort-header';
 import { TensorRow } from './tensor-row';
@@ -35,10 +36,10 @@ export function TensorTable() {
   const asTree = useSignal(false);
   const order = useSignal<Order>({ key: 'file', descending: false });
   const shown = useSignal(rowsAtOnce);
-  const all = useComputed(() => (planned.value.plan ? joinRows(planned.value.plan, shownReport.value) : []));
+  const all = useComputed(() => (shownPlan.value ? joinRows(shownPlan.value, shownReport.value) : []));
   const rows = useComputed(() => selectRows(all.value, search.value, order.value));
 
-  if (!planned.value.plan) return null;
+  if (!shownPlan.value) return null;
   const sortBy = (key: SortKey) => {
     const { key: current, descending } = order.value;
     // Third click: back to file order. Sizes start with the largest, errors with the worst.
@@ -80,6 +81,7 @@ export function TensorTable() {
           }}
         />
       </div>
+      <LeftList coverage={shownPlan.value.totals.coverage} />
       {asTree.value ? (
         <TreeView rows={rows.value} isSearched={search.value.trim() !== ''} />
       ) : (

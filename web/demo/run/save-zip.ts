@@ -1,5 +1,6 @@
 // All files of a run as one zip archive (stored, not compressed: quantized weights hardly shrink). It is streamed to
-// disk if the browser lets a page pick a file, else to browser storage, never to memory.
+// browser storage and downloaded from there; where that has no room for a second copy, into a file that is picked. Never
+// to memory.
 import { signal } from '@preact/signals';
 import { explain, type Failure } from '../app/failure';
 import type { Output } from './output';
@@ -40,7 +41,14 @@ async function throughStorage(run: FinishedRun, files: File[], name: string): Pr
   link.click();
 }
 
-/** Must be called from a click: the file is picked first. */
+/** Whether browser storage has room for an archive of the run. */
+async function hasRoom({ files }: FinishedRun): Promise<boolean> {
+  const { quota = Number.POSITIVE_INFINITY, usage = 0 } = await navigator.storage.estimate();
+  const bytes = files?.list.reduce((sum, file) => sum + file.bytes, 0) ?? 0;
+  return bytes < (quota - usage) / 2;
+}
+
+/** Must be called from a click: a file may be picked. */
 export async function saveZip(run: FinishedRun): Promise<void> {
   const name = `${run.modelTitle
     .replace(/\.\w+$/, '')
@@ -49,8 +57,9 @@ export async function saveZip(run: FinishedRun): Promise<void> {
     .replaceAll(' ', '-')}-quantized.zip`;
   zipFailure.value = null;
   try {
-    const picked = window.showSaveFilePicker ? await pick(name) : null;
-    if (window.showSaveFilePicker && !picked) return;
+    const picks = window.showSaveFilePicker !== undefined && !(await hasRoom(run));
+    const picked = picks ? await pick(name) : null;
+    if (picks && !picked) return;
     zipping.value = true;
     const files = await filesOf(run);
     if (picked) await writeZip(files, picked);

@@ -1,52 +1,64 @@
-import { useEffect, useRef } from 'preact/hooks';
-import { bytesText } from '../../present/units';
+// The files of a run: the button that saves them, and each one by name.
+import { bytesText, plural } from '../../present/units';
 import { FailureMessage } from '../app/failure';
-import { keptRun } from './runs';
+import type { FinishedRun } from './runs';
 import { saveZip, zipFailure, zipping } from './save-zip';
 
-export function SavedFiles() {
-  const heading = useRef<HTMLHeadingElement>(null);
-  const finished = keptRun.value;
-  useEffect(() => {
-    if (finished && document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
-  }, [finished]);
-  if (!finished?.files) return null;
-  const { modelTitle, configTitle } = finished;
-  const { list, folder, handle } = finished.files;
+export function SaveButton({ done }: { done: FinishedRun }) {
+  const { files } = done;
+  if (!files || files.folder !== null) return null;
+  const [only] = files.list;
+  // The size that was announced; small files of a folder come on top.
+  const text = `Save ${bytesText(done.report.totals.bytesAfter)}`;
+  if (files.list.length === 1 && only?.url)
+    return (
+      <a class="button button-primary button-large" href={only.url} download={only.name}>
+        {text}
+      </a>
+    );
+  return (
+    <button
+      type="button"
+      class="button button-primary button-large"
+      disabled={zipping.value}
+      onClick={() => void saveZip(done)}
+    >
+      {zipping.value ? 'Packing…' : text}
+    </button>
+  );
+}
+
+export function SavedFiles({ done }: { done: FinishedRun }) {
+  const { files } = done;
+  if (!files) return <p class="fine">Its files made room for those of another run.</p>;
+  const { list, folder, handle } = files;
   return (
     <div class="saved">
-      <h3 ref={heading} tabIndex={-1}>
-        {folder === null ? 'Ready to save' : handle.kind === 'file' ? `Saved as ${folder}` : `Saved in ${folder}`}
-      </h3>
-      <p class="fine">
-        {modelTitle}, {configTitle}
-      </p>
-      <ul>
-        {list.map((file) => (
-          <li key={file.name}>
-            {file.url ? (
-              <a href={file.url} download={file.name}>
-                <span>
-                  <span aria-hidden="true">↓ </span>
-                  {file.name}
-                </span>
-                <span class="fine">{bytesText(file.bytes)}</span>
-              </a>
-            ) : (
-              <p>
-                {file.name} <span class="fine">{bytesText(file.bytes)}</span>
-              </p>
-            )}
-          </li>
-        ))}
-      </ul>
-      {folder === null && list.length > 1 && (
-        <button type="button" class="button" disabled={zipping.value} onClick={() => void saveZip(finished)}>
-          {zipping.value ? 'Packing…' : 'Save all as one zip'}
-        </button>
+      {folder !== null && (
+        <h2 class="saved-place">{handle.kind === 'file' ? `Saved as ${folder}` : `Saved in ${folder}`}</h2>
       )}
+      <details class="saved-files">
+        <summary>
+          {folder === null ? `Ready to save: ${plural(list.length, 'file')}` : plural(list.length, 'file')}
+          {folder === null && list.length > 1 && ', in one zip'}
+        </summary>
+        <ul>
+          {list.map((file) => (
+            <li key={file.name}>
+              {file.url ? (
+                <a href={file.url} download={file.name}>
+                  {file.name}
+                </a>
+              ) : (
+                file.name
+              )}{' '}
+              <span class="fine">{bytesText(file.bytes)}</span>
+            </li>
+          ))}
+        </ul>
+        {folder === null && <p class="fine">Kept in this browser until the next run or until you close the page.</p>}
+      </details>
       {zipFailure.value && <FailureMessage failure={zipFailure.value} />}
-      {folder === null && <p class="fine">Kept in this browser until the next run or until you close the page.</p>}
     </div>
   );
 }

@@ -2,12 +2,14 @@
 import { type Calibration, type FormerRun, formats, type Model, type Plan, type Progress } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
+import { algorithms, withAlgorithm } from '../configure/algorithms';
 import { type Choice, choice, chosenConfig, chosenPreset, dialectOf, needsText, planned } from '../configure/choice';
+import { shortName } from '../configure/scheme-names';
 import { needsActivations } from '../configure/static-inputs';
 import { activationsOf, feeds } from '../feeds/feeds';
 import { modelOf } from '../inspect/kept-model';
 import { type OpenedModel, opened } from '../open/opened';
-import { texts } from '../quality/texts';
+import { textFor } from '../quality/texts';
 import { tokensOf } from '../quality/tokenize';
 import { destination, isSingleFile } from './destination';
 import type { Output } from './output';
@@ -59,28 +61,39 @@ async function reusable(model: Model, { format }: Choice): Promise<FormerRun | n
   const former = keptRun.value;
   // A folder on disk is the user's, who may have changed its files.
   if (former?.model !== model || former.choice.format !== format || former.files?.folder !== null) return null;
+  if (former.choice.weighted) return null;
   const { configText, preset } = former.choice;
   return { config: configText ?? preset, output: await modelOf(former), report: former.report };
 }
 
 async function calibrationOf(
   model: Model,
-  config: Record<string, unknown>,
+  { config, weighted }: { config: Record<string, unknown>; weighted: boolean },
   signal: AbortSignal,
 ): Promise<Calibration | null> {
   const given = feeds();
   if (given && (needsActivations(config) || dialectOf(config) !== 'quark')) return activationsOf(given, signal);
-  return !formats.inputs[model.format].hasGraph && needsText(config)
-    ? { tokens: await tokensOf(model, texts.calibrate.value, signal) }
+  return !formats.inputs[model.format].hasGraph && (weighted || needsText(config))
+    ? { tokens: await tokensOf(model, await textFor('calibrate'), signal) }
     : null;
+}
+
+/** `int4 g128`, `int4 g128, calibrated`, `custom (from int4_wo_128)`. */
+function titleOf({ preset, configText, weighted }: Choice, config: Record<string, unknown>): string {
+  const name = shortName(preset);
+  if (weighted) return `${name}, calibrated`;
+  if (configText === null) return name;
+  const plain = algorithms.reduce((without, algorithm) => withAlgorithm(without, algorithm, false), config);
+  const isPreset = JSON.stringify(plain) === JSON.stringify(chosenPreset.value?.config);
+  return isPreset ? `${name}, calibrated` : `custom (from ${preset})`;
 }
 
 async function runInto(output: Output, { model, title }: OpenedModel, plan: Plan, signal: AbortSignal): Promise<void> {
   const used = choice.value;
   const config = chosenConfig.value;
   if (!quantizer.value || !config) return;
-  const configTitle = used.configText === null ? (chosenPreset.value?.title ?? used.preset) : 'own config';
-  const calibration = await calibrationOf(model, config, signal);
+  const configTitle = titleOf(used, config);
+  const calibration = await calibrationOf(model, { config, weighted: used.weighted }, signal);
   const reuse = calibration ? null : await reusable(model, used);
   const report = await quantizer.value.quantizeModel(model, used.configText ?? used.preset, {
     target: output.handle,

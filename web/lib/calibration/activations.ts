@@ -7,7 +7,7 @@ import type { Instance } from '../engine/instance.js';
 import { checkTensor, elementsOf } from '../engine/tensor.js';
 import { OpenedModel } from '../model/model.js';
 import type { ForwardBatch } from '../plan/forward_plan.js';
-import { runOne, type Workshop } from '../pool/workshop.js';
+import { type RunResources, runOne } from '../pool/run_resources.js';
 
 /** Elements shown to an observer at a time. */
 const pieceElements = 1 << 20;
@@ -119,7 +119,7 @@ export async function observeActivations(
     async (observer) => {
       const because = instance.call<string>(() => observer.secondPass());
       if (because !== '' && isReadOnce(source)) {
-        const detail = `${because} sees the data twice, and this iterator can be read once; give an array, an object whose [Symbol.asyncIterator]() starts again, or a safetensors file, or take a min-max observer`;
+        const detail = `${because} sees the data twice, and this iterator can be read once; give an array, an object whose [Symbol.asyncIterator]() starts again, or a safetensors file, or use a min-max observer`;
         throw failure('argument-invalid', 'calibration', detail);
       }
       do {
@@ -143,7 +143,7 @@ export async function observeActivations(
 
 /** The same for linear-layer inputs from the forward pass on tokens, in a worker. */
 export async function observeInputs(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   requests: string,
   { tokens, plan: { steps: all, work } }: ForwardBatch,
@@ -167,5 +167,10 @@ export async function observeInputs(
     lengths: tokens.lengths,
   };
   const bytes = steps.reduce((sum, step) => sum + step.tensors.reduce((all, tensor) => all + tensor.bytes, 0), 0);
-  return runOne(workshop, { models: [model], work: [work] }, { label: 'inputs of linear layers', bytes, part }, signal);
+  return runOne(
+    resources,
+    { models: [model], work: [work] },
+    { label: 'inputs of linear layers', bytes, part },
+    signal,
+  );
 }

@@ -17,7 +17,7 @@ import { type PreparedRun, prepareRun } from '../plan/prepared_run.js';
 import type { RunContext } from '../pool/pool.js';
 import type { ProgressMeter } from '../pool/progress.js';
 import { ErrorSums, type Outcome } from '../pool/report.js';
-import type { Workshop } from '../pool/workshop.js';
+import type { RunResources } from '../pool/run_resources.js';
 import type { CalibrationWork } from '../worker/jobs.js';
 import {
   type ActivationSource,
@@ -43,7 +43,7 @@ export interface CalibrationPlan {
 }
 
 /** Algorithms of a config that process a model block by block. */
-function algorithmsOf({ instance }: Workshop, config: string): CalibratedAlgorithm[] {
+function algorithmsOf({ instance }: RunResources, config: string): CalibratedAlgorithm[] {
   return instance.call<CalibratedAlgorithm[]>((module) => module.calibratedAlgorithms(config));
 }
 
@@ -53,13 +53,13 @@ const anyTokens: TokenCalibration = { tokens: { data: [0, 0], shape: [1, 2] } };
 /** Null if the config needs no calibration. Errors: argument-invalid (calibration is missing, or tokens do not fit the
  * model), those of forwardPlanOf, tensor-missing, memory-budget. */
 async function planCalibration(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   config: string,
   run: PreparedRun,
   calibration: TokenCalibration | undefined,
 ): Promise<CalibrationPlan | null> {
-  const all = algorithmsOf(workshop, config);
+  const all = algorithmsOf(resources, config);
   // Graphs have no transformer blocks: skip algorithms implied by norm folding.
   const algorithms = formats.inputs[model.format].hasGraph ? all.filter(({ isImplied }) => !isImplied) : all;
   if (algorithms.length === 0) return null;
@@ -68,9 +68,9 @@ async function planCalibration(
     const detail = `${seeing.join(' and ')} need calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or remove the algorithms from the config`;
     throw failure('argument-invalid', 'calibration', detail);
   }
-  const batch = await forwardBatchOf(workshop.instance, model, calibration ?? anyTokens);
+  const batch = await forwardBatchOf(resources.instance, model, calibration ?? anyTokens);
   const needsReference = algorithms.some((algorithm) => algorithm.needsReference);
-  const { members, keepsStates } = planBlockTeam(workshop.memory, batch, needsReference);
+  const { members, keepsStates } = planBlockTeam(resources.memory, batch, needsReference);
   const { tokens, plan } = batch;
   const rotatesStream = algorithms.some((algorithm) => algorithm.rotatesStream);
   const copied = new Set(run.plan.tensors.filter(({ action }) => action === 'copy').map(({ name }) => name));
@@ -119,7 +119,7 @@ async function planCalibration(
 
 /** Runs the calibration. Returns the outcome of each of its tensors, by plan index. */
 export async function calibrateBlocks(
-  { pool }: Workshop,
+  { pool }: RunResources,
   { work, members, bytes, items }: CalibrationPlan,
   context: RunContext,
   output: OutputFiles,
@@ -154,14 +154,14 @@ export async function calibrateBlocks(
 }
 
 /** Opened calibration data. `close`: closes files opened for it. */
-interface Given {
+interface CalibrationInput {
   tokens: TokenCalibration | undefined;
   activations: ActivationSource | undefined;
   close(): Promise<void>;
 }
 
 /** Errors: those of open(), argument-invalid. */
-export async function given({ open }: Workshop, calibration: Calibration | undefined): Promise<Given> {
+export async function given({ open }: RunResources, calibration: Calibration | undefined): Promise<CalibrationInput> {
   const none = { tokens: undefined, activations: undefined, close: async () => {} };
   if (calibration === undefined) return none;
   if (isObject(calibration) && 'tokens' in calibration) {
@@ -204,22 +204,22 @@ const unused = (message: string, hint: string): Diagnostic => ({
 /** Plans a run, and plans again after calibrating static scales or importance if requested. Errors: those of the plan,
  * of planCalibration, and of observing activations. */
 export async function planRun(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   config: string,
   options: PlanChoices & Pick<QuantizeModelOptions, 'calibration' | 'signal' | 'shards' | 'reuse'>,
   tiles: TileSizes,
 ): Promise<PlannedRun> {
-  const { instance } = workshop;
+  const { instance } = resources;
   const { signal } = options;
   const namesOutputs = options.shards !== undefined; // for the record of a part
-  const packsWhole = options.reuse !== undefined || algorithmsOf(workshop, config).length > 0;
+  const packsWhole = options.reuse !== undefined || algorithmsOf(resources, config).length > 0;
   const prepared = (settings: object) =>
     prepareRun(instance, model, config, options, { ...tiles, namesOutputs, packsWhole, ...settings });
-  const { tokens, activations, close } = await given(workshop, options.calibration);
+  const { tokens, activations, close } = await given(resources, options.calibration);
   try {
     // Smoothing changes layer inputs, so the original model's do not apply.
-    const algorithms = algorithmsOf(workshop, config);
+    const algorithms = algorithmsOf(resources, config);
     const hasOriginalInputs = algorithms.every(({ changesInputs }) => !changesInputs);
     const calibrates = activations !== undefined || (tokens !== undefined && hasOriginalInputs);
     let run = await prepared({ calibrates });
@@ -234,14 +234,14 @@ export async function planRun(
       }
       const { found, unused: count } = activations
         ? await observeActivations(instance, model, requests, activations, signal)
-        : await inputsOnTokens(workshop, model, requests, tokens as TokenCalibration, signal);
+        : await inputsOnTokens(resources, model, requests, tokens as TokenCalibration, signal);
       run = await prepared({ calibrates, activations: found });
       if (count > 0)
         notes.push(
           unused(`${count} batches belong to layers or roles without static scales`, 'they need not be given'),
         );
     }
-    const calibration = await planCalibration(workshop, model, config, run, tokens);
+    const calibration = await planCalibration(resources, model, config, run, tokens);
     if (calibration?.rewritten.length) notes.push(rewritten(calibration.rewritten));
     if (options.calibration !== undefined && !calibration && requests === '') {
       const hint =
@@ -255,13 +255,13 @@ export async function planRun(
 }
 
 async function inputsOnTokens(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   requests: string,
   calibration: TokenCalibration,
   signal: AbortSignal | undefined,
 ): Promise<FoundActivations> {
-  const batch = await forwardBatchOf(workshop.instance, model, calibration);
-  planBlockTeam(workshop.memory, batch);
-  return observeInputs(workshop, model, requests, batch, signal);
+  const batch = await forwardBatchOf(resources.instance, model, calibration);
+  planBlockTeam(resources.memory, batch);
+  return observeInputs(resources, model, requests, batch, signal);
 }

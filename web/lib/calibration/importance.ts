@@ -9,7 +9,7 @@ import type { OpenedModel } from '../model/model.js';
 import { longestOf } from '../model/tokens.js';
 import { forwardBatchOf, planBlockTeam } from '../plan/forward_plan.js';
 import { type PlanSettings, withPlan } from '../plan/plan.js';
-import type { Workshop } from '../pool/workshop.js';
+import type { RunResources } from '../pool/run_resources.js';
 import { observeActivations, observeInputs } from './activations.js';
 import { given } from './calibrate.js';
 
@@ -18,16 +18,16 @@ const recipe = JSON.stringify({ dialect: 'gguf', recipe: 'q4_0', pure: true });
 
 /** Errors: those of planning a GGUF output and of observing activations; argument-invalid without calibration. */
 export async function observeImportance(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   options: ImportanceOptions,
 ): Promise<Uint8Array> {
   check(options, importanceOptions, 'options');
   const { calibration, format = 'gguf', dataset, signal } = options;
-  const { instance, memory } = workshop;
+  const { instance, memory } = resources;
   const planned = <T>(settings: Partial<PlanSettings>, use: (bound: BoundPlan) => T) =>
     withPlan(instance, model, recipe, { format: 'gguf' }, { ...memory.tiles, calibrates: true, ...settings }, use);
-  const { tokens, activations, close } = await given(workshop, calibration);
+  const { tokens, activations, close } = await given(resources, calibration);
   try {
     const requests = planned({}, (bound) => instance.run(() => bound.activationRequests()));
     if (requests === '') {
@@ -38,7 +38,7 @@ export async function observeImportance(
     if (batch) planBlockTeam(memory, batch);
     else if (!activations) throw failure('argument-invalid', 'calibration', 'is missing: give tokens or activations');
     const { found } = batch
-      ? await observeInputs(workshop, model, requests, batch, signal)
+      ? await observeInputs(resources, model, requests, batch, signal)
       : await observeActivations(instance, model, requests, activations ?? [], signal);
     const written = { found, dat: format === 'dat', dataset, chunkSize: batch && longestOf(batch.tokens) };
     return planned({ activations: found }, (bound) =>

@@ -7,8 +7,8 @@ import type { Host, Scratch } from '../host/host.js';
 import { abortable } from '../io/abort.js';
 import { OpenedModel } from '../model/model.js';
 import { withPlan } from '../plan/plan.js';
-import type { Workshop } from '../pool/workshop.js';
-import { tryTensors } from '../run/preview.js';
+import type { RunResources } from '../pool/run_resources.js';
+import { previewTensors } from '../run/preview.js';
 import { quantizeInto } from '../run/quantize_model.js';
 import { curveOptions } from './curve_kinds.js';
 import { type Found, type Judge, judgeFor } from './losses.js';
@@ -21,7 +21,7 @@ const keptBytes = 512 * 2 ** 20;
 
 /** The quantizer's means. */
 export interface CurveMeans {
-  workshop: Workshop;
+  resources: RunResources;
   host: Host;
   library: string;
 }
@@ -32,7 +32,7 @@ interface Written {
 }
 
 async function written(
-  { workshop, host, library }: CurveMeans,
+  { resources, host, library }: CurveMeans,
   model: OpenedModel,
   { scheme, format }: Scheme,
   { signal }: CurveOptions,
@@ -41,10 +41,10 @@ async function written(
   try {
     const target = await host.openTarget(scratch.target, false, [], { resumes: false, isShared: false });
     const options = { target: scratch.target, format, library, ...(signal && { signal }) };
-    const { files } = await quantizeInto(workshop, model, jsonText(scheme, 'schemes'), target, options);
+    const { files } = await quantizeInto(resources, model, jsonText(scheme, 'schemes'), target, options);
     const output = (await abortable(
       signal,
-      workshop.open(scratch.source(files.map(({ name }) => name))),
+      resources.open(scratch.source(files.map(({ name }) => name))),
     )) as OpenedModel;
     const remove = async () => {
       await output.close();
@@ -59,20 +59,20 @@ async function written(
 
 export async function curveOf(means: CurveMeans, model: OpenedModel, options: CurveOptions): Promise<Curve> {
   check(options, curveOptions, 'options');
-  const { workshop } = means;
+  const { resources } = means;
   const { signal, onPoint } = options;
   signal?.throwIfAborted();
   const schemes = schemesOf(model, options, (scheme, format) =>
     withPlan(
-      workshop.instance,
+      resources.instance,
       model,
       jsonText(scheme, 'schemes'),
       { format },
-      { ...workshop.memory.tiles, namesOutputs: false },
+      { ...resources.memory.tiles, namesOutputs: false },
       (_, plan) => plan,
     ),
   );
-  const { judge, reason } = await judgeFor(workshop, model, options);
+  const { judge, reason } = await judgeFor(resources, model, options);
   const curve: Curve = {
     metric: {
       kind: judge?.kind ?? 'weight-error',
@@ -99,7 +99,7 @@ export async function curveOf(means: CurveMeans, model: OpenedModel, options: Cu
   for (const { scheme, format, plan } of schemes) {
     const names = judge ? sampleNames(plan) : quantizedNames(plan);
     const given = { format, ...(signal && { signal }) };
-    const tried = await tryTensors(workshop, model, jsonText(scheme, 'schemes'), names, given);
+    const tried = await previewTensors(resources, model, jsonText(scheme, 'schemes'), names, given);
     const { parameters, quantizedParameters } = plan.totals.coverage;
     const share = judge ? Math.sqrt(quantizedParameters / Math.max(1, parameters)) : 1;
     errors.push(share * relativeError(tried, judge ? 0 : leftElements(plan)));
@@ -190,12 +190,12 @@ async function measureAll(
 
 /** A model that is given as such, or opened for the curve. */
 export async function withModel<T>(
-  workshop: Workshop,
-  source: Model | Parameters<Workshop['open']>[0],
+  resources: RunResources,
+  source: Model | Parameters<RunResources['open']>[0],
   use: (model: OpenedModel) => Promise<T>,
 ): Promise<T> {
   if (source instanceof OpenedModel) return use(source);
-  const model = (await workshop.open(source as Parameters<Workshop['open']>[0])) as OpenedModel;
+  const model = (await resources.open(source as Parameters<RunResources['open']>[0])) as OpenedModel;
   try {
     return await use(model);
   } finally {

@@ -6,7 +6,7 @@ import { evaluateModel } from '../language_model/evaluate.js';
 import type { OpenedModel } from '../model/model.js';
 import { partOf, type TokenBatch } from '../model/tokens.js';
 import { forwardBatchOf } from '../plan/forward_plan.js';
-import type { Workshop } from '../pool/workshop.js';
+import type { RunResources } from '../pool/run_resources.js';
 import { OutputErrors } from './outputs.js';
 import { meanDifference } from './shape.js';
 
@@ -58,12 +58,12 @@ function roundsOf(windows: number | undefined, most: number, usual: readonly num
 }
 
 /** Judges predictions of text; null without text. Errors: those of `evaluate`. */
-async function textJudge(workshop: Workshop, model: OpenedModel, options: TextOptions): Promise<Judge | null> {
+async function textJudge(resources: RunResources, model: OpenedModel, options: TextOptions): Promise<Judge | null> {
   const input = inputOf(options);
   if (!input) return null;
-  const { tokens } = await forwardBatchOf(workshop.instance, model, { tokens: input }, { runs: true });
+  const { tokens } = await forwardBatchOf(resources.instance, model, { tokens: input }, { runs: true });
   const evaluate = (of: OpenedModel, first: number, last: number, against?: OpenedModel) =>
-    evaluateModel(workshop, of, of === model ? undefined : model, {
+    evaluateModel(resources, of, of === model ? undefined : model, {
       tokens: { rows: rowsOf(partOf(tokens, first, last)) },
       ...(against && { against }),
       ...(options.signal && { signal: options.signal }),
@@ -120,7 +120,7 @@ const isNotOurs = (error: unknown) =>
 
 /** How the model can be judged with what was given; null: by its weights, and why. */
 export async function judgeFor(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   options: CurveOptions,
 ): Promise<{ judge: Judge | null; reason?: string }> {
@@ -129,7 +129,7 @@ export async function judgeFor(
       if (options.runtime) return { judge: await outputJudge(model, options) };
       return { judge: null, reason: 'ONNX Runtime was not given, so the model was not run' };
     }
-    const judge = await textJudge(workshop, model, options);
+    const judge = await textJudge(resources, model, options);
     return judge ? { judge } : { judge };
   } catch (error) {
     if (!isNotOurs(error)) throw error;

@@ -11,7 +11,7 @@ import { forwardBatchOf, planBlockTeam } from '../plan/forward_plan.js';
 import { withPlan } from '../plan/plan.js';
 import { plannedWork } from '../plan/prepared_run.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { type Materials, runOne, type Workshop } from '../pool/workshop.js';
+import { type RunInputs, type RunResources, runOne } from '../pool/run_resources.js';
 import type { SensitivityWork } from '../worker/jobs.js';
 import { allocateBits } from './bit_budget.js';
 
@@ -62,13 +62,13 @@ interface Candidate {
 
 /** Measures, then chooses. Errors: argument-invalid, those of forwardPlanOf and of plans, memory-budget. */
 export async function findConfig(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   options: AutoConfigOptions,
 ): Promise<AutoConfig> {
   check(options, autoConfigOptions, 'options');
   check(options.calibration, tokenCalibration, 'calibration');
-  const { instance, memory } = workshop;
+  const { instance, memory } = resources;
   const { signal, exclude = ['lm_head'], format = 'compressed-tensors' } = options;
   const { includeTowers = false, includeExperts = false, excludeExperts = false } = options;
   const included = { includeTowers, includeExperts, excludeExperts };
@@ -117,7 +117,7 @@ export async function findConfig(
   );
   if (layers.length === 0) {
     const detail =
-      'leaves no linear layer of the transformer blocks to choose for; candidates fit none, or all are excluded';
+      'leaves no linear layer of the transformer blocks to choose for: no candidate fits, or all layers are excluded';
     throw failure('argument-invalid', 'candidates', detail);
   }
   // Only blocks are measured; other layers keep their dtype.
@@ -127,7 +127,7 @@ export async function findConfig(
   );
   base.exclude.push(...new Set(others.map(({ layer }) => layer)));
   const work = [forward.work, ...candidates.map((each) => each.work)];
-  const losses = await measure(workshop, { models: [model], work }, options, {
+  const losses = await measure(resources, { models: [model], work }, options, {
     config: model.configText,
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
     reads: 0,
@@ -161,8 +161,8 @@ function fittingCandidates(candidate: (spec: QuantizationSpec) => Candidate): Ca
 }
 
 async function measure(
-  workshop: Workshop,
-  materials: Materials,
+  resources: RunResources,
+  runInputs: RunInputs,
   { signal, onProgress }: AutoConfigOptions,
   work: SensitivityWork,
 ): Promise<number[]> {
@@ -175,8 +175,8 @@ async function measure(
   const progress = new ProgressMeter(onProgress, layers, bytes);
   const part = { kind: 'sensitivity' as const, ...work };
   const losses = await runOne(
-    workshop,
-    materials,
+    resources,
+    runInputs,
     { label: `sensitivity of ${layers} layers`, bytes, part },
     signal,
     (done) => progress.advance({ ...done, phase: 'calibrate' }),

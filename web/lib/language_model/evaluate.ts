@@ -13,7 +13,7 @@ import { longestOf, partOf, type TokenBatch, type Windows } from '../model/token
 import { type ForwardPlanJson, forwardBatchOf, forwardOverheadBytes, forwardPlanOf } from '../plan/forward_plan.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { type Workshop, withMaterials } from '../pool/workshop.js';
+import { type RunResources, withRunInputs } from '../pool/run_resources.js';
 import {
   type Activations,
   type ForwardStep,
@@ -150,7 +150,7 @@ function partOfBatch(plans: readonly ForwardPlanJson[], settings: BatchSettings,
 type BatchSettings = Required<Pick<ForwardWork, 'activations' | 'scored'>> & { referenceActivations: Activations };
 
 export async function evaluateModel(
-  { instance, pool, memory }: Workshop,
+  { instance, pool, memory }: RunResources,
   model: OpenedModel,
   source: OpenedModel | undefined,
   options: EvaluateOptions,
@@ -178,8 +178,8 @@ export async function evaluateModel(
   const tensors = plans.flatMap(({ steps }) => steps.flatMap((step) => step.tensors));
   const modelBytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   const progress = new ProgressMeter(options.onProgress, tensors.length * batches.length, modelBytes * batches.length);
-  const materials = { models: [model, ...(against ? [against] : [])], work: plans.map(({ work }) => work) };
-  const found = await withMaterials(pool, materials, (context) => runBatches(batches, context));
+  const runInputs = { models: [model, ...(against ? [against] : [])], work: plans.map(({ work }) => work) };
+  const found = await withRunInputs(pool, runInputs, (context) => runBatches(batches, context));
   progress.finish('evaluate');
   return summary(found);
 

@@ -10,7 +10,7 @@ import { readConfig } from '../model/model_config.js';
 import { promptOf } from '../model/text_tokens.js';
 import { type ForwardPlanJson, forwardOverheadBytes, forwardPlanOf } from '../plan/forward_plan.js';
 import { ProgressMeter } from '../pool/progress.js';
-import { runOne, type Workshop } from '../pool/workshop.js';
+import { type RunResources, runOne } from '../pool/run_resources.js';
 import type { ForwardStep } from '../worker/jobs.js';
 import { batchesOf } from './evaluate.js';
 
@@ -66,14 +66,14 @@ function keptSteps(memoryBytes: number, plan: ForwardPlanJson, length: number): 
 }
 
 export async function continueText(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   source: OpenedModel | undefined,
   options: GenerateOptions,
 ): Promise<Generation> {
   check(options, generateOptions, 'options');
   const started = performance.now();
-  const { instance, memory } = workshop;
+  const { instance, memory } = resources;
   const { signal, tokenizer, count: wanted = usualCount } = options;
   signal?.throwIfAborted();
   if (!Number.isInteger(wanted) || wanted < 1) throw invalid('count', `${wanted} is not a positive integer`);
@@ -99,7 +99,7 @@ export async function continueText(
   const progress = new ProgressMeter(options.onProgress, tensors.length * count, bytes * count);
   const part = { kind: 'continue' as const, config: plan.config, steps, reads: 0, tokens, count, ends, kept };
   const added = await runOne(
-    workshop,
+    resources,
     { models: [model], work: [plan.work] },
     { label: 'the prompt', bytes, part },
     signal,

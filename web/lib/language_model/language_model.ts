@@ -12,11 +12,11 @@ import type {
   LanguageModel,
 } from '../api/types.js';
 import type { OpenedModel } from '../model/model.js';
-import type { Workshop } from '../pool/workshop.js';
+import type { RunResources } from '../pool/run_resources.js';
 
 type Run = <T>(
   signal: AbortSignal | undefined,
-  use: (workshop: Workshop, signal: AbortSignal) => Promise<T>,
+  use: (resources: RunResources, signal: AbortSignal) => Promise<T>,
 ) => Promise<T>;
 
 export class OpenedLanguageModel implements LanguageModel {
@@ -32,30 +32,30 @@ export class OpenedLanguageModel implements LanguageModel {
   }
 
   async evaluate(options: EvaluateOptions): Promise<Evaluation> {
-    return this.#run(options?.signal, async (workshop, signal) => {
+    return this.#run(options?.signal, async (resources, signal) => {
       const { evaluateModel } = await loaded(import('./evaluate.js'));
-      return evaluateModel(workshop, this.#model, this.#source, { ...options, signal });
+      return evaluateModel(resources, this.#model, this.#source, { ...options, signal });
     });
   }
 
   async generate(options: GenerateOptions): Promise<Generation> {
-    return this.#run(options?.signal, async (workshop, signal) => {
+    return this.#run(options?.signal, async (resources, signal) => {
       const { continueText } = await loaded(import('./generate.js'));
-      return continueText(workshop, this.#model, this.#source, { ...options, signal });
+      return continueText(resources, this.#model, this.#source, { ...options, signal });
     });
   }
 
   async autoConfig(options: AutoConfigOptions): Promise<AutoConfig> {
-    return this.#run(options?.signal, async (workshop, signal) => {
+    return this.#run(options?.signal, async (resources, signal) => {
       const { findConfig } = await loaded(import('./auto_config.js'));
-      return findConfig(workshop, this.#model, { ...options, signal });
+      return findConfig(resources, this.#model, { ...options, signal });
     });
   }
 
   async importance(options: ImportanceOptions): Promise<Uint8Array> {
-    return this.#run(options?.signal, async (workshop, signal) => {
+    return this.#run(options?.signal, async (resources, signal) => {
       const { observeImportance } = await loaded(import('../calibration/importance.js'));
-      return observeImportance(workshop, this.#model, { ...options, signal });
+      return observeImportance(resources, this.#model, { ...options, signal });
     });
   }
 }

@@ -8,7 +8,7 @@ import type { OpenedModel } from '../model/model.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { nonFiniteRemarks, tensorReport, totalsOf } from '../pool/report.js';
-import { measureItems, type Workshop } from '../pool/workshop.js';
+import { measureErrors, type RunResources } from '../pool/run_resources.js';
 import type { PairNumber } from '../worker/jobs.js';
 
 /** A weight of both models. */
@@ -76,13 +76,13 @@ const nothingCompared: Diagnostic = {
 };
 
 export async function compareModels(
-  workshop: Workshop,
+  resources: RunResources,
   reference: OpenedModel,
   quantized: OpenedModel,
   options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
 ): Promise<Report> {
   const started = performance.now();
-  const { instance, memory } = workshop;
+  const { instance, memory } = resources;
   options.signal?.throwIfAborted();
   const { pairs, diagnostics, work } = comparisonOf(instance, reference, quantized);
   const progress = new ProgressMeter(
@@ -90,8 +90,8 @@ export async function compareModels(
     pairs.length,
     pairs.reduce((sum, { bytes }) => sum + bytes, 0),
   );
-  const schedule = await measureItems(
-    workshop,
+  const schedule = await measureErrors(
+    resources,
     { models: [reference, quantized], work, sendsByJob: true },
     pairs,
     { input: reference.bytes + quantized.bytes, job: memory.jobBytes },

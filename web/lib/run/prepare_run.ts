@@ -10,7 +10,7 @@ import { abortable } from '../io/abort.js';
 import { checkNames, type OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
 import type { PlanChoices } from '../plan/plan.js';
-import type { Workshop } from '../pool/workshop.js';
+import type { RunResources } from '../pool/run_resources.js';
 import type { PartOfRun } from './shard_range.js';
 import type { SmallFile } from './sidecar_files.js';
 
@@ -49,8 +49,8 @@ export interface RunOptions extends QuantizeModelOptions {
   library: string;
 }
 
-export interface Order {
-  workshop: Workshop;
+export interface QuantizeRequest {
+  resources: RunResources;
   model: OpenedModel;
   config: string;
   target: OutputTarget;
@@ -58,7 +58,7 @@ export interface Order {
 }
 
 /** A planned run whose target takes all of its files. */
-export interface Prepared extends Order, PlannedRun {
+export interface Prepared extends QuantizeRequest, PlannedRun {
   choices: PlanChoices;
   sizes: ReturnType<typeof sizesFor>;
   /** Set if several machines share the run. */
@@ -80,16 +80,16 @@ async function namesOf(model: OpenedModel, target: OutputTarget): Promise<Pick<P
 }
 
 /** Plans the run, calibrating static scales if needed. Errors: those of planRun, target-invalid. */
-export async function prepare(order: Order): Promise<Prepared> {
-  const { workshop, model, config, target, options } = order;
+export async function prepare(request: QuantizeRequest): Promise<Prepared> {
+  const { resources, model, config, target, options } = request;
   options.signal?.throwIfAborted();
   const inputBytes = model.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
-  const sizes = sizesFor(workshop.memory, inputBytes);
-  workshop.pool.prepare(sizes.workers);
+  const sizes = sizesFor(resources.memory, inputBytes);
+  resources.pool.prepare(sizes.workers);
   // Loaded with the first run, not with the page.
   const { planRun } = await loaded(import('../calibration/calibrate.js'));
   const choices = { ...options, ...(await namesOf(model, target)) };
-  const planned = await abortable(options.signal, planRun(workshop, model, config, choices, sizes.tiles));
+  const planned = await abortable(options.signal, planRun(resources, model, config, choices, sizes.tiles));
   const { plan } = planned.run;
   const [idle] = plan.diagnostics.filter(({ severity }) => severity === 'error');
   if (idle)
@@ -101,7 +101,7 @@ export async function prepare(order: Order): Promise<Prepared> {
     });
   const part =
     options.shards &&
-    (await loaded(import('./shard_range.js'))).partOf(workshop.instance, model, planned, options.shards);
+    (await loaded(import('./shard_range.js'))).partOf(resources.instance, model, planned, options.shards);
   const unkept = options.resume && planned.calibration ? [calibratedNote] : [];
   const notes = [...(target.isFolder ? [] : checkSingle(plan, target)), ...planned.notes, ...unkept];
   const hasSmall = target.isFolder && formats.outputs[plan.format].hasSiblingFiles && (options.shards?.part ?? 1) === 1;
@@ -109,5 +109,5 @@ export async function prepare(order: Order): Promise<Prepared> {
   const names = part?.names ?? [...plan.files, ...small].map((file) => file.name);
   if (target.isFolder) checkNames(names);
   await target.check(names);
-  return { ...order, ...planned, choices, sizes, part, small, notes };
+  return { ...request, ...planned, choices, sizes, part, small, notes };
 }

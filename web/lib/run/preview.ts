@@ -5,18 +5,18 @@ import type { PlanOptions, TensorReport } from '../api/types.js';
 import type { OpenedModel } from '../model/model.js';
 import { prepareRun } from '../plan/prepared_run.js';
 import { tensorReport } from '../pool/report.js';
-import { measureItems, type Workshop } from '../pool/workshop.js';
+import { measureErrors, type RunResources } from '../pool/run_resources.js';
 
 /** Errors: those of plans, tensor-missing, those of reading and quantizing. Skips calibrated algorithms. */
-export async function tryTensors(
-  workshop: Workshop,
+export async function previewTensors(
+  resources: RunResources,
   model: OpenedModel,
   config: string,
   tensors: readonly string[],
   options: PlanOptions & { signal?: AbortSignal },
 ): Promise<TensorReport[]> {
   options.signal?.throwIfAborted();
-  const { instance, memory } = workshop;
+  const { instance, memory } = resources;
   const { plan, items, work } = await prepareRun(instance, model, config, options, memory.tiles);
   const numbers = tensors.map((name) => plan.tensors.findIndex((tensor) => tensor.name === name));
   const missing = numbers.indexOf(-1);
@@ -25,7 +25,7 @@ export async function tryTensors(
   const tried = positions.flatMap((position) => items[position] ?? []);
   const bytes = tried.reduce((sum, item) => sum + item.bytes, 0);
   const sizes = { input: bytes, job: memory.transferJobBytes };
-  const schedule = await measureItems(workshop, { models: [model], work }, tried, sizes, options.signal);
+  const schedule = await measureErrors(resources, { models: [model], work }, tried, sizes, options.signal);
   const errorOf = new Map(positions.map((position, item) => [items[position]?.tensor, schedule.error(item)]));
   return numbers.flatMap((number) => {
     const tensor = plan.tensors[number];

@@ -13,8 +13,8 @@ import { Schedule, type WorkItem } from '../pool/job_queue.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { errorRemarks, type Outcome, tensorReport } from '../pool/report.js';
-import { type Workshop, withMaterials } from '../pool/workshop.js';
-import { type Order, type Prepared, prepare, type RunOptions } from './prepare_run.js';
+import { type RunResources, withRunInputs } from '../pool/run_resources.js';
+import { type Prepared, prepare, type QuantizeRequest, type RunOptions } from './prepare_run.js';
 import type { Resumed } from './resume.js';
 import type { Reused } from './reuse.js';
 
@@ -33,15 +33,15 @@ const models = new WeakMap<Report, OpenedModel>();
 
 /** What `options.reuse` saves; null if every tensor depends on the others, or on calibration. */
 async function reusedBy(prepared: Prepared, former: string | undefined): Promise<Reused | null> {
-  const { workshop, model, run, config, choices, sizes } = prepared;
+  const { resources, model, run, config, choices, sizes } = prepared;
   const { reuse, calibration } = prepared.options;
   if (!reuse || former === undefined || calibration !== undefined) return null;
   const isCalibrated = (text: string) =>
-    workshop.instance.call<unknown[]>((module) => module.calibratedAlgorithms(text)).length > 0;
+    resources.instance.call<unknown[]>((module) => module.calibratedAlgorithms(text)).length > 0;
   if (isCalibrated(config) || isCalibrated(former)) return null;
   const { reuseTensors } = await loaded(import('./reuse.js'));
   const isSource = models.get(reuse.report) === model;
-  return reuseTensors(workshop, model, run, reuse, { config: former, isSource }, choices, sizes.tiles);
+  return reuseTensors(resources, model, run, reuse, { config: former, isSource }, choices, sizes.tiles);
 }
 
 /** Takes over finished work and lists the rest. Errors: those of reuseTensors and resumeOutput. */
@@ -53,7 +53,7 @@ async function resume(prepared: Prepared, former: string | undefined): Promise<R
   if (options.resume && calibration === null) {
     const { resumeOutput } = await loaded(import('./resume.js'));
     resumed = await resumeOutput(
-      prepared.workshop.instance,
+      prepared.resources.instance,
       target,
       options.library,
       weights,
@@ -74,8 +74,8 @@ type OutcomeOf = (task: number) => Outcome;
 
 /** Writes the weight files. Errors: those of reading, quantizing and writing. */
 async function write(prepared: Prepared, done: ReusedWork, progress: ProgressMeter): Promise<OutcomeOf> {
-  const { workshop, run, calibration, part, target, sizes } = prepared;
-  const { pool, memory } = workshop;
+  const { resources, run, calibration, part, target, sizes } = prepared;
+  const { pool, memory } = resources;
   const { signal } = prepared.options;
   const { resumed, reused, others, weights } = done;
   let schedule: Schedule | null = null;
@@ -96,8 +96,8 @@ async function write(prepared: Prepared, done: ReusedWork, progress: ProgressMet
   schedule = queue;
   const second = reused?.work ?? calibration?.reads; // never both
   const work = second ? [...run.work, second] : run.work;
-  const materials = { models: [{ weights }], work, sendsByJob: !second, outputs: output.paths };
-  const calibrated = await withMaterials(pool, materials, async (context) => {
+  const runInputs = { models: [{ weights }], work, sendsByJob: !second, outputs: output.paths };
+  const calibrated = await withRunInputs(pool, runInputs, async (context) => {
     await dispatch(pool, context, queue, sizes.workers, output, (done) => progress.advance(done), signal);
     // Last, so that only a block at a time waits for an append-only target.
     return calibrate(prepared, calibration, context, output, progress);
@@ -109,7 +109,7 @@ async function write(prepared: Prepared, done: ReusedWork, progress: ProgressMet
 
 /** Writes the tensors of calibrated blocks. Returns their outcomes, by task. */
 async function calibrate(
-  { workshop, options }: Order,
+  { resources, options }: QuantizeRequest,
   calibration: CalibrationPlan | null,
   context: RunContext,
   output: OutputFiles,
@@ -117,12 +117,12 @@ async function calibrate(
 ): Promise<Map<number, Outcome>> {
   if (!calibration) return new Map();
   const { calibrateBlocks } = await loaded(import('../calibration/calibrate.js'));
-  return calibrateBlocks(workshop, calibration, context, output, progress, options.signal);
+  return calibrateBlocks(resources, calibration, context, output, progress, options.signal);
 }
 
 /** Writes the small files and makes the report. Errors: those of writing. */
 async function report(
-  { workshop, run, calibration, part, small, target, options, notes }: Prepared,
+  { resources, run, calibration, part, small, target, options, notes }: Prepared,
   { reused, resumed }: ReusedWork,
   outcomeOf: OutcomeOf,
   started: number,
@@ -144,7 +144,7 @@ async function report(
     ...(options.reuse && { reused: reused?.copies.size ?? 0 }),
     ...(options.resume && { resumedFiles: resumed?.files.size ?? 0 }),
     durationMs: performance.now() - started,
-    threads: workshop.memory.threads,
+    threads: resources.memory.threads,
   };
   const own = part ? part.report(whole) : whole;
   for (const file of part ? await part.stage(small, own) : small) await abortable(options.signal, file.writeTo(target));
@@ -152,13 +152,13 @@ async function report(
   return own;
 }
 
-function progressOf({ workshop, options, run, calibration }: Prepared, { others }: ReusedWork): ProgressMeter {
+function progressOf({ resources, options, run, calibration }: Prepared, { others }: ReusedWork): ProgressMeter {
   const { onProgress } = options;
   const calibrated = run.items.filter((_, number) => calibration?.items.has(number));
   const work = [...others.map(({ item }) => item), ...calibrated];
   return new ProgressMeter(
     onProgress &&
-      ((done) => onProgress({ ...done, memoryBytes: workshop.instance.memoryBytes + workshop.pool.memoryBytes })),
+      ((done) => onProgress({ ...done, memoryBytes: resources.instance.memoryBytes + resources.pool.memoryBytes })),
     work.length,
     work.reduce((sum, item) => sum + item.bytes, 0),
   );
@@ -166,7 +166,7 @@ function progressOf({ workshop, options, run, calibration }: Prepared, { others 
 
 /** Runs a plan into a target; `former`: config text of `options.reuse`. On failure aborts the target and throws. */
 export async function quantizeInto(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   config: string,
   target: OutputTarget,
@@ -175,7 +175,7 @@ export async function quantizeInto(
 ): Promise<Report> {
   const started = performance.now();
   try {
-    const prepared = await prepare({ workshop, model, config, target, options });
+    const prepared = await prepare({ resources, model, config, target, options });
     const done = await resume(prepared, former);
     const progress = progressOf(prepared, done);
     const errorOf = await write(prepared, done, progress);

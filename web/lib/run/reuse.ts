@@ -12,7 +12,7 @@ import { OpenedModel } from '../model/model.js';
 import type { PlanChoices } from '../plan/plan.js';
 import { type PreparedRun, prepareRun, withWork } from '../plan/prepared_run.js';
 import type { WorkItem } from '../pool/job_queue.js';
-import { measureItems, type Workshop } from '../pool/workshop.js';
+import { measureErrors, type RunResources } from '../pool/run_resources.js';
 import { comparisonOf } from './compare.js';
 
 export interface Reused {
@@ -69,18 +69,18 @@ const isNear = (a: number, b: number) =>
 
 /** Names of the tensors whose output has the reported error against the model. Errors: argument-invalid naming one that has another. */
 async function proven(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   { output, report }: { output: OpenedModel; report: Report },
   names: ReadonlySet<string>,
   signal: AbortSignal | undefined,
 ): Promise<Set<string>> {
-  const { pairs, work } = comparisonOf(workshop.instance, model, output);
+  const { pairs, work } = comparisonOf(resources.instance, model, output);
   const items = pairs.filter(({ name }) => names.has(name));
   const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
-  const sizes = { input: bytes, job: workshop.memory.jobBytes };
-  const schedule = await measureItems(
-    workshop,
+  const sizes = { input: bytes, job: resources.memory.jobBytes };
+  const schedule = await measureErrors(
+    resources,
     { models: [model, output], work, sendsByJob: true },
     items,
     sizes,
@@ -103,7 +103,7 @@ async function proven(
 
 /** `isSource`: the report is known to be of this model. Errors: the plan's, argument-invalid. */
 export async function reuseTensors(
-  workshop: Workshop,
+  resources: RunResources,
   model: OpenedModel,
   run: PreparedRun,
   { output, report }: FormerRun,
@@ -111,7 +111,7 @@ export async function reuseTensors(
   { signal, ...choices }: PlanChoices & { signal?: AbortSignal | undefined },
   tiles: TileSizes,
 ): Promise<Reused> {
-  const { instance } = workshop;
+  const { instance } = resources;
   if (!(output instanceof OpenedModel)) throw mismatchOf('output', 'was not made by open() of this library');
   const former = await prepareRun(instance, model, config, choices, tiles);
   const sources = await filesOf(former, output);
@@ -121,7 +121,7 @@ export async function reuseTensors(
   const asked = new Set(
     run.plan.tensors.flatMap(({ name, action }) => (action !== 'copy' && isAsked(name) ? [name] : [])),
   );
-  const reusable = isSource ? asked : await proven(workshop, model, { output, report }, asked, signal);
+  const reusable = isSource ? asked : await proven(resources, model, { output, report }, asked, signal);
   const pairs = run.items.flatMap(({ name, tensor }, number): [number, number][] => {
     const planned = run.plan.tensors[tensor];
     const known = before.get(name);

@@ -4,7 +4,7 @@ import type { Distribution, DistributionOptions } from '../api/distribution_type
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
 import type { OpenedModel } from '../model/model.js';
-import { runOne, type Workshop } from '../pool/workshop.js';
+import { type RunResources, runOne } from '../pool/run_resources.js';
 import { comparisonOf } from './compare.js';
 
 const usualBins = 200;
@@ -12,7 +12,7 @@ const mostBins = 4096;
 
 /** Errors: argument-invalid, tensor-missing (the models have no such weight in common), read-failed. */
 export async function distributionOf(
-  workshop: Workshop,
+  resources: RunResources,
   reference: OpenedModel,
   quantized: OpenedModel,
   tensor: string,
@@ -21,7 +21,7 @@ export async function distributionOf(
   signal?.throwIfAborted();
   if (!Number.isInteger(bins) || bins < 1 || bins > mostBins)
     throw failure('argument-invalid', 'bins', `${bins} is not a whole number from 1 to ${mostBins}`);
-  const { pairs, diagnostics, work } = comparisonOf(workshop.instance, reference, quantized);
+  const { pairs, diagnostics, work } = comparisonOf(resources.instance, reference, quantized);
   const pair = pairs.find(({ name }) => name === tensor);
   if (!pair) {
     const reason = diagnostics.find(({ where }) => where === tensor)?.message;
@@ -41,7 +41,7 @@ export async function distributionOf(
   };
   const job = { label: tensor, bytes: pair.bytes, part };
   const { sums, ...found } = await runOne(
-    workshop,
+    resources,
     { models: [reference, quantized], work, sendsByJob: true },
     job,
     signal,

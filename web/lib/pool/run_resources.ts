@@ -11,7 +11,7 @@ import { Schedule, type WorkItem } from './job_queue.js';
 import type { Pool, RunContext } from './pool.js';
 import type { Advance } from './progress.js';
 
-export interface Workshop {
+export interface RunResources {
   instance: Instance;
   pool: Pool;
   memory: MemoryPlan;
@@ -23,7 +23,7 @@ interface Weights {
 }
 
 /** A run's data for workers: files of models, packed tasks, and outputs by path (as in `ContextFiles`). */
-export interface Materials {
+export interface RunInputs {
   models: readonly Weights[];
   work: Uint8Array[];
   /** Whether workers get packed tasks with the jobs that name them, and keep no others. */
@@ -32,9 +32,9 @@ export interface Materials {
 }
 
 /** Lends them to workers until `use` is done. */
-export async function withMaterials<T>(
+export async function withRunInputs<T>(
   pool: Pool,
-  { models, work, sendsByJob = false, outputs = [] }: Materials,
+  { models, work, sendsByJob = false, outputs = [] }: RunInputs,
   use: (context: RunContext) => Promise<T>,
 ): Promise<T> {
   const inputs = models.map(({ weights }) => weights.map(({ remote }) => remote));
@@ -53,9 +53,9 @@ export async function withMaterials<T>(
 }
 
 /** Runs tasks of which only the errors matter. `bytes`: input bytes in total and per job. */
-export async function measureItems(
-  { pool, memory }: Workshop,
-  materials: Materials,
+export async function measureErrors(
+  { pool, memory }: RunResources,
+  runInputs: RunInputs,
   items: WorkItem[],
   bytes: { input: number; job: number },
   signal: AbortSignal | undefined,
@@ -64,7 +64,7 @@ export async function measureItems(
   const { workers, shareBytes } = sizesFor(memory, bytes.input);
   const schedule = new Schedule(items, Math.min(bytes.job, shareBytes), workers);
   const sink = { accept() {}, hasRoom: () => true, changed: () => new Promise<void>(() => {}) };
-  await withMaterials(pool, materials, (context) =>
+  await withRunInputs(pool, runInputs, (context) =>
     dispatch(pool, context, schedule, workers, sink, onAdvance, signal),
   );
   return schedule;
@@ -79,14 +79,14 @@ interface SingleJob<K extends JobKind> {
 
 /** Runs one job that writes nothing. Errors: the job's, worker-crashed. */
 export function runOne<K extends JobKind>(
-  { pool }: Workshop,
-  materials: Materials,
+  { pool }: RunResources,
+  runInputs: RunInputs,
   { part, ...job }: SingleJob<K>,
   signal: AbortSignal | undefined,
   onProgress?: (progress: WorkProgress) => void,
 ): Promise<JobKinds[K]['result']> {
   signal?.throwIfAborted();
-  return withMaterials(pool, materials, async (context) => {
+  return withRunInputs(pool, runInputs, async (context) => {
     const { parts } = await pool.run(context, { ...job, parts: [part] }, signal, onProgress);
     return parts[0] as JobKinds[K]['result'];
   });

@@ -1,0 +1,62 @@
+// How small: three cards. Sizes are those of the files.
+import { bytesText, ratioText } from '../../present/units';
+import { choice } from '../configure/choice';
+import { shortName } from '../configure/scheme-names';
+import { type Card, cards, chooseCard, type LossNote } from '../curve/cards';
+import { pointId } from '../curve/state';
+import { ruleText } from '../curve/verdict';
+import { opened } from '../open/opened';
+import { isBusy } from '../quality/job';
+
+const titles = { safe: 'Safe', balanced: 'Balanced', smallest: 'Smallest' };
+
+export function LossPill({ note }: { note: LossNote }) {
+  const { text, verdict, isMeasured, kind } = note;
+  return (
+    <span class={`pill pill-${verdict}`} title={`${verdict} (${ruleText(kind)})`}>
+      {isMeasured ? text : `about ${text.replace(/^(no visible loss)$/, '0 % more loss')}`}
+    </span>
+  );
+}
+
+function line({ preset, bytes, configText, weighted, loss }: Card, before: number): string {
+  return [
+    `${shortName(preset)}${configText !== null || weighted ? ', calibrated' : ''}`,
+    ratioText(before, bytes),
+    loss === null ? '' : loss.isMeasured ? 'measured' : 'an estimate',
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+export function CardsView() {
+  const model = opened.value?.model;
+  if (!model) return null;
+  const list = cards.value;
+  return (
+    <fieldset class="cards" disabled={isBusy.value}>
+      <legend class="over">How small?</legend>
+      {list.map((card) => {
+        const isChosen = pointId({ ...card }) === pointId(choice.value);
+        return (
+          <label key={card.name} class={`card cards-card ${isChosen ? 'cards-chosen' : ''}`}>
+            <input
+              type="radio"
+              name="card"
+              class="over-all"
+              value={card.name}
+              checked={isChosen}
+              onChange={() => chooseCard(card)}
+            />
+            <span class="cards-head">
+              <b>{titles[card.name]}</b> {card.loss && <LossPill note={card.loss} />}
+            </span>
+            <span class="cards-size">{bytesText(card.bytes)}</span>
+            <span class="fine">{line(card, model.bytes)}</span>
+          </label>
+        );
+      })}
+      {list.length === 0 && <p class="card fine">Nothing that runs there makes this model smaller.</p>}
+    </fieldset>
+  );
+}

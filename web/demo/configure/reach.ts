@@ -1,0 +1,149 @@
+// What can be chosen for the open model: runtimes, their schemes, and the first choice.
+import { formats, type Model, type OutputFormat } from 'wasmquant';
+import { type CardName, type Choice, choice, presets } from './choice';
+import { isRecipePreset, takes, usualSchemes } from './formats';
+import { type Obstacle, obstacleOf, type Runtime, type RuntimeId, runtimeOf, runtimes, usualRuntime } from './runtimes';
+import { type Size, sizeNow, sizeOf, wantSizes } from './sizes';
+
+/** Formats of a runtime that the model can be written in. */
+const formatsFor = (runtime: Runtime, model: Model): OutputFormat[] =>
+  runtime.formats(model).filter((name) => formats.outputs[name].sources.includes(model.format));
+
+const cardNames: readonly CardName[] = ['safe', 'balanced', 'smallest'];
+
+/** Schemes by which it is decided whether a format can be had at all, and that the cards begin with. */
+function usualOf(format: OutputFormat): string[] {
+  return [...new Set(cardNames.flatMap((name) => usualSchemes[format][name]))];
+}
+
+type SizeFor = (preset: string, format: OutputFormat) => Size | null;
+
+/** Why a runtime cannot be reached; null if it can, or if that is not known yet. */
+function refusalOf(runtime: Runtime, model: Model, sizeFor: SizeFor): Obstacle | null {
+  const obstacle = obstacleOf(runtime, model);
+  if (obstacle) return obstacle;
+  let reason = '';
+  for (const format of formatsFor(runtime, model))
+    for (const preset of usualOf(format)) {
+      const size = sizeFor(preset, format);
+      if (!size || size.totals) return null;
+      reason ||= size.reason;
+    }
+  return model.config === null && formats.inputs[model.format].hasSiblingFiles
+    ? { reason: 'needs config.json', help: 'Open the whole folder of the model, with config.json and the tokenizer.' }
+    : { reason: 'not for this model', help: reason };
+}
+
+export const obstacleFor = (runtime: Runtime, model: Model) => refusalOf(runtime, model, sizeOf);
+
+/** The first format of a runtime that holds the preset. `sizeFor` plans, or knows. */
+export function formatFor(id: RuntimeId, preset: string, model: Model, sizeFor: SizeFor = sizeOf): OutputFormat | null {
+  const found = presets.value.find(({ name }) => name === preset);
+  return (
+    formatsFor(runtimeOf(id), model).find(
+      (format) => takes(format, isRecipePreset(found)) && sizeFor(preset, format)?.totals != null,
+    ) ?? null
+  );
+}
+
+/** The first of the usual schemes of a card that the model can have; smaller than the model, where a format makes it smaller. */
+export function usualScheme(id: RuntimeId, card: CardName, model: Model, sizeFor: SizeFor) {
+  for (const format of formatsFor(runtimeOf(id), model))
+    for (const preset of usualSchemes[format][card]) {
+      const totals = sizeFor(preset, format)?.totals;
+      if (totals && (totals.bytesAfter < model.bytes || format === 'fake-quantized')) return { preset, format, totals };
+    }
+  return null;
+}
+
+/** Plans of models with that many tensors take so long that they are made only for what is looked at. */
+export const isLarge = ({ tensors }: Model) => tensors.length > 1500;
+
+/** Looks at what the lists need, while the page is idle. */
+export function lookAhead(model: Model): void {
+  const { runtime } = choice.peek();
+  const own = formatsFor(runtimeOf(runtime), model).flatMap((format) =>
+    usualOf(format).map((preset) => ({ preset, format })),
+  );
+  const others = runtimes.flatMap((other) => {
+    const [format] = formatsFor(other, model);
+    return format ? usualOf(format).map((preset) => ({ preset, format })) : [];
+  });
+  wantSizes(isLarge(model) ? own : [...own, ...others]);
+}
+
+/** Plans every preset in every format of the runtime; those of other runtimes after that. */
+export function lookAtAll(model: Model): void {
+  const pairs = (runtime: Runtime) =>
+    formatsFor(runtime, model).flatMap((format) =>
+      presets.value
+        .filter((preset) => takes(format, isRecipePreset(preset)))
+        .map((preset) => ({ preset: preset.name, format })),
+    );
+  const own = runtimeOf(choice.peek().runtime);
+  wantSizes([...pairs(own), ...runtimes.filter((runtime) => runtime !== own).flatMap(pairs)]);
+}
+
+/** Of a runtime: the balanced card, or what is nearest to it. */
+function firstChoice(id: RuntimeId, model: Model): Choice {
+  const order: CardName[] =
+    id === 'onnxruntime' || id === 'web' ? ['safe', 'balanced', 'smallest'] : ['balanced', 'safe', 'smallest'];
+  const sizeFor: SizeFor = (preset, format) => sizeNow(model, preset, format);
+  for (const card of order) {
+    const found = usualScheme(id, card, model, sizeFor);
+    if (found)
+      return { runtime: id, card, preset: found.preset, format: found.format, configText: null, weighted: false };
+  }
+  // Nothing makes it smaller: the plan says so.
+  const [format = 'compressed-tensors'] = formatsFor(runtimeOf(id), model);
+  const preset = usualSchemes[format].balanced[0] ?? '';
+  return { runtime: id, card: null, preset, format, configText: null, weighted: false };
+}
+
+export function chooseRuntime(id: RuntimeId, model: Model): void {
+  choice.value = firstChoice(id, model);
+  lookAhead(model);
+}
+
+/** What was chosen itself before; it stays for the next model if that can go there. */
+let wish: RuntimeId | null = null;
+export function wishRuntime(id: RuntimeId, model: Model): void {
+  wish = id;
+  chooseRuntime(id, model);
+}
+
+/** The first choice for a model that was just opened. */
+export function chooseFor(model: Model, shards: number): void {
+  const sizeFor: SizeFor = (preset, format) => sizeNow(model, preset, format);
+  const reaches = (id: RuntimeId) => refusalOf(runtimeOf(id), model, sizeFor) === null;
+  const usual = wish !== null && reaches(wish) ? wish : usualRuntime(model, shards, reaches);
+  const first = firstChoice(usual, model);
+  if (first.card !== null || reaches(usual)) choice.value = first;
+  else choice.value = firstChoice(runtimes.find(({ id }) => reaches(id))?.id ?? usual, model);
+  lookAhead(model);
+}
+
+/** Runtimes that read a preset of this model, the chosen one first. */
+export function runtimesFor(preset: string, model: Model): { runtime: Runtime; format: OutputFormat }[] {
+  const { runtime: own } = choice.value;
+  const order = [runtimeOf(own), ...runtimes.filter(({ id }) => id !== own)];
+  return order.flatMap((runtime) => {
+    const format = formatFor(runtime.id, preset, model);
+    return format ? [{ runtime, format }] : [];
+  });
+}
+
+/** A preset, in a format that holds it: the runtime's, or else another's. */
+export function chooseScheme(preset: string, model: Model): void {
+  const sizeFor: SizeFor = (name, format) => sizeNow(model, name, format);
+  const { runtime: own } = choice.value;
+  const order = [own, ...runtimes.map(({ id }) => id).filter((id) => id !== own)];
+  for (const runtime of order) {
+    const format = formatFor(runtime, preset, model, sizeFor);
+    if (!format) continue;
+    choice.value = { runtime, card: null, preset, format, configText: null, weighted: false };
+    if (runtime !== own) lookAhead(model);
+    return;
+  }
+  choice.value = { ...choice.value, card: null, preset, configText: null, weighted: false }; // its plan says what is wrong
+}

@@ -1,0 +1,197 @@
+// The curves of the open model, one for each runtime, and the points that runs of this visit added.
+import { computed, effect, signal } from '@preact/signals';
+import { type Curve, type CurvePoint, type Model, QuantizationError, type RuntimeName } from 'wasmquant';
+import { tokenizerFiles } from '../../present/tokenizer_files';
+import { quantizer } from '../app/engine';
+import { explain, type Failure } from '../app/failure';
+import { type Choice, choice } from '../configure/choice';
+import { formatFor } from '../configure/reach';
+import type { RuntimeId } from '../configure/runtimes';
+import { sizeNow } from '../configure/sizes';
+import { workerRuntime } from '../feeds/worker-runtime';
+import { opened } from '../open/opened';
+import { isBusy } from '../quality/job';
+import { textFor, texts } from '../quality/texts';
+import { tokensOf } from '../quality/tokenize';
+import type { Kind } from './verdict';
+
+export interface Point extends CurvePoint {
+  id: string;
+  configText: string | null;
+  weighted: boolean;
+}
+
+export interface ShownCurve {
+  model: Model;
+  runtime: RuntimeId;
+  /** `paused`: for a run, after which it is measured again. */
+  status: 'running' | 'done' | 'stopped' | 'paused' | 'failed';
+  failure: Failure | null;
+  metric: Curve['metric'];
+  original: Curve['original'];
+  points: Point[];
+  /** Milliseconds since it began. */
+  started: number;
+}
+
+export const curves = signal<ShownCurve[]>([]);
+/** Points of runs with calibration. */
+export const addedPoints = signal<{ model: Model; runtime: RuntimeId; kind: Kind; point: Point }[]>([]);
+
+const runtimeId = computed(() => choice.value.runtime);
+
+export const curve = computed<ShownCurve | null>(
+  () => curves.value.find(({ model, runtime }) => model === opened.value?.model && runtime === runtimeId.value) ?? null,
+);
+
+/** Points of the curve and of runs; the frontier is that of all. */
+export const points = computed<Point[]>(() => {
+  const now = curve.value;
+  if (!now) return [];
+  const added = addedPoints.value.filter(
+    ({ model, runtime, kind }) => model === now.model && runtime === now.runtime && kind === now.metric.kind,
+  );
+  const all = [...now.points, ...added.map(({ point }) => point)];
+  const { bytes: most, loss: least } = now.original;
+  const beats = (a: { bytes: number; loss: number | null }, b: Point) =>
+    a.loss !== null &&
+    b.loss !== null &&
+    a.bytes <= b.bytes &&
+    a.loss <= b.loss &&
+    (a.bytes < b.bytes || a.loss < b.loss);
+  return all.map((point) => ({
+    ...point,
+    onFrontier:
+      point.loss !== null && !all.some((other) => beats(other, point)) && !beats({ bytes: most, loss: least }, point),
+  }));
+});
+
+export const pointId = ({
+  preset,
+  format,
+  configText,
+  weighted,
+}: Pick<Choice, 'preset' | 'format' | 'configText' | 'weighted'>) =>
+  JSON.stringify([preset, format, configText, weighted]);
+
+/** The point of a choice. */
+export const pointOf = (of: Choice): Point | null => points.value.find(({ id }) => id === pointId(of)) ?? null;
+
+const targets: Record<RuntimeId, RuntimeName> = {
+  'llama.cpp': 'llama.cpp',
+  transformers: 'transformers',
+  web: 'web',
+  onnxruntime: 'onnxruntime',
+  // Their codes are the same; sizes are those of their own formats.
+  quark: 'transformers',
+  gptq: 'transformers',
+  cost: 'transformers',
+};
+
+/** Points in the formats of the runtime; those that it does not read are left out. */
+function pointsFor(model: Model, runtime: RuntimeId, found: readonly CurvePoint[]): Point[] {
+  return found.flatMap((point) => {
+    const format = formatFor(runtime, point.scheme, model, (preset, name) => sizeNow(model, preset, name));
+    if (!format) return [];
+    const bytes =
+      format === point.format ? point.bytes : (sizeNow(model, point.scheme, format).totals?.bytesAfter ?? point.bytes);
+    const id = pointId({ preset: point.scheme, format, configText: null, weighted: false });
+    return [{ ...point, format, bytes, id, configText: null, weighted: false }];
+  });
+}
+
+let controller: AbortController | null = null;
+
+export function stopCurve(how: 'stopped' | 'paused' = 'paused'): void {
+  controller?.abort(how);
+}
+
+// Runs and measurements have the workers to themselves.
+effect(() => {
+  if (isBusy.value) stopCurve();
+});
+
+function keep(next: ShownCurve): void {
+  const others = curves.peek().filter(({ model, runtime }) => model !== next.model || runtime !== next.runtime);
+  curves.value = [...others.filter(({ model }) => model === opened.peek()?.model), next];
+}
+
+/** The text of the losses. */
+let measuredText = '';
+
+/** Language models are measured on text. Null: another measure. */
+async function textOf(model: Model, signal: AbortSignal) {
+  if ((await tokenizerFiles(model)) === null) return null;
+  const text = await textFor('measure');
+  measuredText = text;
+  return await tokensOf(model, text, signal);
+}
+
+/** Measures all schemes of the runtime. `outputs`: those of an ONNX model, which a runtime has to compute. */
+export async function measureCurve({ outputs = false } = {}): Promise<void> {
+  const model = opened.peek()?.model;
+  const engine = quantizer.peek();
+  if (!model || !engine || isBusy.peek()) return;
+  stopCurve();
+  const own = new AbortController();
+  controller = own;
+  const { signal } = own;
+  const { runtime } = choice.peek();
+  let shown: ShownCurve = {
+    model,
+    runtime,
+    status: 'running',
+    failure: null,
+    metric: { kind: 'weight-error', name: '' },
+    original: { bytes: model.bytes, loss: null },
+    points: [],
+    started: performance.now(),
+  };
+  const show = (change: Partial<ShownCurve>) => {
+    if (signal.aborted && change.status === undefined) return;
+    shown = { ...shown, ...change };
+    keep(shown);
+  };
+  show({});
+  const take = ({ metric, original, points: found }: Curve) =>
+    show({ metric: { ...metric }, original: { ...original }, points: pointsFor(model, runtime, found) });
+  const options = { target: targets[runtime], signal, onPoint: (_: CurvePoint, soFar: Curve) => take(soFar) };
+  try {
+    const tokens = await textOf(model, signal);
+    try {
+      take(
+        await engine.curve(model, {
+          ...options,
+          ...(tokens && { tokens }),
+          ...(outputs && { runtime: workerRuntime(signal) }),
+        }),
+      );
+    } catch (error) {
+      // Families without a forward pass: the error of the weights.
+      if (signal.aborted || !tokens || !(error instanceof QuantizationError)) throw error;
+      take(await engine.curve(model, options));
+    }
+    show({ status: 'done' });
+  } catch (error) {
+    if (signal.aborted) show({ status: signal.reason === 'stopped' ? 'stopped' : 'paused' });
+    else show({ status: 'failed', failure: explain(error, 'The sizes could not be measured') });
+  } finally {
+    if (controller === own) controller = null;
+  }
+}
+
+// Another text makes losses obsolete.
+texts.measure.subscribe((text) => {
+  if (curves.peek().length === 0 || text.trim() === '' || text === measuredText) return;
+  stopCurve();
+  curves.value = [];
+  addedPoints.value = [];
+});
+
+opened.subscribe(() => {
+  if (curves.peek().some(({ model }) => model !== opened.peek()?.model)) {
+    stopCurve();
+    curves.value = [];
+    addedPoints.value = [];
+  }
+});

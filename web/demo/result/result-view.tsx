@@ -1,0 +1,118 @@
+// After a run: what came of it in a sentence, Save, how to use it, before and after, and where the error is.
+import { useEffect, useRef } from 'preact/hooks';
+import { formats } from 'wasmquant';
+import { otherDiagnostics } from '../../present/output_size';
+import { Remarks } from '../app/diagnostics';
+import { lastRun, showStage } from '../app/stage';
+import { Views } from '../app/views';
+import { Conflict, CustomNote } from '../choose/custom-note';
+import { choice, isSameChoice } from '../configure/choice';
+import { makeBetter, whyNotBetter } from '../improve/better';
+import { runnableRun } from '../inspect/kept-model';
+import { isBusy } from '../quality/job';
+import { JobProgress } from '../quality/job-progress';
+import { measure } from '../quality/measurements';
+import { RunLine } from '../run/run-line';
+import type { FinishedRun } from '../run/runs';
+import { SaveButton, SavedFiles } from '../run/saved-files';
+import { BeforeAfter } from './before-after';
+import { ErrorMap } from './error-map';
+import { canCompareOutputs, compareOutputs, outputErrors } from './outputs';
+import { lossOf, sentenceOf } from './sentence';
+import { UseIt } from './use-it';
+import { WorstLayers } from './worst-layers';
+
+/** Whether a run can be measured on text. */
+const isLanguageModel = ({ model }: FinishedRun) => model.config !== null || model.format === 'gguf';
+
+function Measuring({ done }: { done: FinishedRun }) {
+  const hasGraph = formats.inputs[done.model.format].hasGraph;
+  const isKept = done.files !== null;
+  if (hasGraph)
+    return canCompareOutputs(done) && !outputErrors.value.some(({ run }) => run === done.number) ? (
+      <button type="button" class="button" disabled={isBusy.value} onClick={() => void compareOutputs(done)}>
+        Compare the outputs
+      </button>
+    ) : null;
+  const known = lossOf(done);
+  if (!isLanguageModel(done) || !isKept || known?.kind === 'bits-per-byte') return null;
+  return (
+    <button
+      type="button"
+      class="button"
+      disabled={isBusy.value || runnableRun(done.model) === null}
+      onClick={() => void measure(done.model, runnableRun(done.model))}
+    >
+      Measure the loss
+    </button>
+  );
+}
+
+function Headline({ done }: { done: FinishedRun }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const { headline, details, verdict } = sentenceOf(done);
+  // The button that began the run is gone.
+  useEffect(() => {
+    if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
+  }, [done.number]);
+  return (
+    <section class="card result-head" aria-label="Result">
+      <div class="result-sentence">
+        <h1 ref={heading} tabIndex={-1} class={verdict === 'bad' ? 'headline-bad' : ''}>
+          {headline}
+        </h1>
+        <p class="fine" role="status">
+          {details.join(' · ')}
+        </p>
+        <SavedFiles done={done} />
+      </div>
+      <div class="result-actions">
+        <button type="button" class="button" onClick={() => showStage('choose')}>
+          Try another size
+        </button>
+        <Measuring done={done} />
+        {whyNotBetter.value === null && isSameChoice(choice.value, done.choice) && (
+          <button type="button" class="button" disabled={isBusy.value} onClick={() => void makeBetter()}>
+            Make it better
+          </button>
+        )}
+        <SaveButton done={done} />
+      </div>
+    </section>
+  );
+}
+
+export function ResultView() {
+  const done = lastRun.value;
+  if (!done) return null;
+  const hasGraph = formats.inputs[done.model.format].hasGraph;
+  const isOther =
+    !isSameChoice(choice.value, done.choice) &&
+    choice.value.format === done.choice.format &&
+    choice.value.configText !== null;
+  return (
+    <>
+      <div class="result">
+        <Headline key={done.number} done={done} />
+        <JobProgress except="Writing" />
+        <Remarks items={otherDiagnostics(done.report.diagnostics)} />
+        {isOther && (
+          <section class="card">
+            <CustomNote />
+            <Conflict />
+            <RunLine label="Quantize again" />
+          </section>
+        )}
+        <div class={hasGraph || !isLanguageModel(done) ? 'result-one' : 'result-two'}>
+          <UseIt done={done} />
+          {!hasGraph && isLanguageModel(done) && <BeforeAfter done={done} />}
+        </div>
+        <div class="result-errors">
+          <ErrorMap done={done} />
+          <WorstLayers done={done} />
+        </div>
+      </div>
+      <Views of="result" />
+    </>
+  );
+}

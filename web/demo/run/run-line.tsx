@@ -1,0 +1,132 @@
+// The one button, where its files go, and what there is to know before the run.
+import { useEffect, useRef } from 'preact/hooks';
+import { formats, type Plan } from 'wasmquant';
+import { isOfSize, otherDiagnostics } from '../../present/output_size';
+import { bytesText } from '../../present/units';
+import { Remarks } from '../app/diagnostics';
+import { FailureMessage } from '../app/failure';
+import { choice, chosenConfig, needsText, planned } from '../configure/choice';
+import { chooseScheme } from '../configure/reach';
+import { needsActivations } from '../configure/static-inputs';
+import { feeds } from '../feeds/feeds';
+import { opened } from '../open/opened';
+import { job } from '../quality/job';
+import { texts } from '../quality/texts';
+import { canWriteFolder, chosenDestination, type Destination, destination, isSingleFile } from './destination';
+import { RunProgress } from './run-progress';
+import { run } from './runs';
+import { startRun } from './start-run';
+
+function DestinationChoice() {
+  const option = (value: Destination, title: string) => (
+    <label>
+      <input
+        type="radio"
+        name="destination"
+        value={value}
+        checked={destination.value === value}
+        onChange={() => {
+          chosenDestination.value = value;
+        }}
+      />{' '}
+      {title}
+    </label>
+  );
+  return (
+    <fieldset class="destination">
+      <legend class="visually-hidden">Save</legend>
+      {option('download', 'As downloads, after the run')}
+      {option('folder', isSingleFile.value ? 'Straight into a file' : 'Straight into a folder')}
+    </fieldset>
+  );
+}
+
+/** A result that is larger than the model, and the scheme that the plan names in its place. */
+function Larger({ plan }: { plan: Plan }) {
+  const larger = plan.diagnostics.find(isOfSize);
+  const model = opened.value?.model;
+  if (!larger || !model) return null;
+  const [, instead] = /^use (\w+), which/.exec(larger.hint ?? '') ?? [];
+  const sentence = larger.message.replace(/^t/, 'T');
+  return (
+    <div class="message message-warning headline" role="status">
+      <p>
+        {sentence}
+        {larger.hint && `; ${larger.hint}`}
+      </p>
+      {instead && (
+        <button type="button" class="button" onClick={() => chooseScheme(instead, model)}>
+          Take {instead}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** What keeps a run from being started, in a sentence; null: nothing. */
+function missingText(): string | null {
+  const { plan } = planned.value;
+  const model = opened.value?.model;
+  const config = chosenConfig.value;
+  if (!model) return 'Open a model first.';
+  if (!plan) return 'This config does not fit the model yet.';
+  const { hasGraph } = formats.inputs[model.format];
+  return hasGraph && config && needsActivations(config) && !feeds()
+    ? 'The static inputs of this config need feeds: see “Calibrate and measure” below.'
+    : null;
+}
+
+function Ready({ label }: { label: string }) {
+  const button = useRef<HTMLButtonElement>(null);
+  const { plan } = planned.value;
+  const config = chosenConfig.value;
+  const missing = missingText();
+  // After a cancel the focused button is gone.
+  useEffect(() => {
+    if (document.activeElement === document.body && run.value.state !== 'idle')
+      button.current?.focus({ preventScroll: true });
+  }, []);
+  const isText = config !== null && (needsText(config) || choice.value.weighted);
+  const isCopy = plan?.tensors.every(({ action }) => action === 'copy') === true;
+  return (
+    <div class="run-line">
+      <button
+        ref={button}
+        type="button"
+        class="button button-primary button-large"
+        disabled={missing !== null || job.value !== null}
+        aria-describedby="run-note"
+        onClick={() => void startRun()}
+      >
+        {label}
+        {plan && ` to ${bytesText(plan.totals.bytesAfter)}`}
+      </button>
+      <div>
+        {canWriteFolder && <DestinationChoice />}
+        <p class="fine" id="run-note">
+          {missing ??
+            (isCopy
+              ? 'Nothing is left to quantize: every tensor is stored like this already, a run only copies them.'
+              : isText
+                ? `Calibrates with ${texts.calibrate.value.trim() === '' ? 'the built-in text, English prose' : 'your text'}: see “Calibrate and measure” below.`
+                : !canWriteFolder && 'Saved as a download, after the run.')}
+        </p>
+      </div>
+    </div>
+  );
+}
+
+/** `label`: what the button is called. */
+export function RunLine({ label = 'Quantize' }: { label?: string }) {
+  const current = run.value;
+  const { plan } = planned.value;
+  return (
+    <section class="run" aria-label="Run" data-choice={`${choice.value.preset} ${choice.value.format}`}>
+      {plan && <Larger plan={plan} />}
+      {current.state === 'cancelled' && <p class="message">Cancelled. Nothing was saved.</p>}
+      {current.state === 'failed' && <FailureMessage failure={current.failure} />}
+      {current.state === 'running' ? <RunProgress {...current} /> : <Ready label={label} />}
+      {plan && <Remarks items={otherDiagnostics(plan.diagnostics)} isOpen={choice.value.configText !== null} />}
+    </section>
+  );
+}
