@@ -69,7 +69,7 @@ def products_of(llm, dtype):
     layers = named_linear_layers(llm)
     with set_current_vllm_config(llm.llm_engine.vllm_config), set_forward_context(None, llm.llm_engine.vllm_config):
         return LayerProducts({name: functools.partial(one.quant_method.apply, one) for name, one in layers.items()},
-                             {name: one.input_size_per_partition for name, one in layers.items()}, dtype)
+                             {name: one.input_size for name, one in layers.items()}, dtype)
 
 
 def round_inputs(llm, dtype):
