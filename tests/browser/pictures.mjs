@@ -1,5 +1,5 @@
-// node tests/browser/pictures.mjs [--docs]: takes the pictures of README.md and web/docs/page.md anew, from the page in dist/demo;
-// without --docs also every state wide, in dark and on a phone, into tests/browser/out.
+// node tests/browser/pictures.mjs [states] [details] [variants]: takes the pictures of README.md and web/docs/page.md anew, from the
+// page in dist/demo: its states, and details of them. Variants are every state wide, in dark and on a phone, in tests/browser/out.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { main, root } from '../setup/command.mjs';
@@ -95,9 +95,10 @@ main(async (args) => {
   mkdirSync(out, { recursive: true });
   const browser = await startBrowser();
   try {
-    await states(browser, docs, '', { viewport: { width: 1280, height: 720 } });
-    await details(browser);
-    if (args.includes('--docs')) return;
+    const isWanted = (part) => args.length === 0 || args.includes(part);
+    if (isWanted('states')) await states(browser, docs, '', { viewport: { width: 1280, height: 720 } });
+    if (isWanted('details')) await details(browser);
+    if (!isWanted('variants')) return;
     await states(browser, out, 'wide-', { viewport: { width: 1440, height: 900 } });
     await states(browser, out, 'dark-', { viewport: { width: 1440, height: 900 }, colorScheme: 'dark' });
     const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };

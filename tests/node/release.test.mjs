@@ -1,7 +1,7 @@
 // What keeps a release from being made: every rule by a checkout that breaks it alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newestRelease, problemsOf } from '../setup/release.mjs';
+import { newestRelease, problemsOf, withRepository } from '../setup/release.mjs';
 
 const good = () => ({
   status: '',
@@ -48,3 +48,20 @@ for (const [name, checkout, pattern] of [
     assert.match(problems[0], pattern);
     assert.deepEqual(problemsOf(checkout, false), []);
   });
+
+test('the address of the repository fills what npm shows, again and again', () => {
+  const json = { name: 'wasmquant', version: '1.2.3', description: 'd', keywords: [], license: 'MIT' };
+  const expected = {
+    ...json,
+    repository: { type: 'git', url: 'git+https://host/someone/wasmquant.git' },
+    homepage: 'https://host/someone/wasmquant#readme',
+    bugs: 'https://host/someone/wasmquant/issues',
+  };
+  for (const address of [
+    'https://host/someone/wasmquant',
+    'https://host/someone/wasmquant.git',
+    'https://host/someone/wasmquant/',
+  ])
+    assert.deepEqual(withRepository(withRepository(json, 'https://other/a/b'), address), expected);
+  assert.throws(() => withRepository(json, 'wasmquant'), /HOST\/OWNER\/NAME/);
+});

@@ -2,10 +2,12 @@
 // rehearses. Provenance is npm's signed statement of which commit and which workflow a package was built from; npm takes
 // it from the id-token of a CI run.
 //   npm run release                a rehearsal, on any machine
+//   npm run release -- --repository https://HOST/OWNER/NAME   writes repository, homepage and bugs into package.json, once:
+//     npm shows them, and resolves the README's links and pictures against them; commit the change
 //   npm run release -- --publish   publishes: only in CI with an id-token, from a tag v<version> of the commit
 // The checks come first and all of them are told; nothing is built when one fails. Exit code 1 then, or when a test fails.
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { main, needs, root, run } from './command.mjs';
@@ -42,13 +44,28 @@ export function problemsOf({ status, tags, changelog, packageJson, lock, env }, 
     problems.push(`CHANGELOG.md: [${release.version}] has no date but "${release.date}"`);
   if (!tags.includes(`v${version}`)) problems.push(`the commit is not tagged v${version}`);
   if (!repository)
-    problems.push('package.json names no repository: --publish needs it, npm compares it with the one that CI runs in');
+    problems.push(
+      'package.json names no repository: --publish needs it, npm compares it with the one that CI runs in; npm run release -- --repository URL writes it',
+    );
   const hasToken = env.ACTIONS_ID_TOKEN_REQUEST_URL || env.SIGSTORE_ID_TOKEN;
   if (!env.CI || !hasToken)
     problems.push(
       '--publish is for CI with an id-token (permission id-token: write); without --publish this is a rehearsal, on any machine',
     );
   return problems;
+}
+
+/** package.json with the fields that follow from the address of the public repository. Throws if it is none. */
+export function withRepository(packageJson, address) {
+  const url = /^https:\/\/[^\s/]+\/[^\s/]+\/[^\s/]+?(?=(\.git)?\/?$)/.exec(address)?.[0];
+  if (!url) throw needs(`--repository ${address}: an address such as https://HOST/OWNER/NAME is needed`);
+  const fields = {
+    repository: { type: 'git', url: `git+${url}.git` },
+    homepage: `${url}#readme`,
+    bugs: `${url}/issues`,
+  };
+  const { name, version, description, keywords, repository, homepage, bugs, ...rest } = packageJson;
+  return { name, version, description, keywords, ...fields, ...rest };
 }
 
 function checkout() {
@@ -64,7 +81,15 @@ function checkout() {
 }
 
 async function release() {
-  const { publish: publishes } = parseArgs({ options: { publish: { type: 'boolean', default: false } } }).values;
+  const options = { publish: { type: 'boolean', default: false }, repository: { type: 'string' } };
+  const { publish: publishes, repository } = parseArgs({ options }).values;
+  if (repository !== undefined) {
+    const path = join(root, 'package.json');
+    const filled = withRepository(JSON.parse(readFileSync(path, 'utf8')), repository);
+    writeFileSync(path, `${JSON.stringify(filled, null, 2)}\n`);
+    process.stdout.write('package.json has repository, homepage and bugs; commit it\n');
+    return 0;
+  }
   const found = checkout();
   const problems = problemsOf(found, publishes);
   for (const problem of problems) process.stderr.write(`release: ${problem}\n`);
@@ -78,8 +103,8 @@ async function release() {
   const changed = git(['status', '--porcelain']);
   if (changed !== '') throw new Error(`the build changed files of the checkout:\n${changed}`);
 
-  const options = ['--provenance', '--access', 'public', '--ignore-scripts'];
-  run('npm', ['publish', ...options, ...(publishes ? [] : ['--dry-run'])]);
+  const flags = ['--provenance', '--access', 'public', '--ignore-scripts'];
+  run('npm', ['publish', ...flags, ...(publishes ? [] : ['--dry-run'])]);
   process.stdout.write(
     publishes
       ? `published wasmquant ${version} of ${commit}\n`

@@ -28,6 +28,7 @@ export interface ConfigOptions {
   config?: string;
   exclude?: string[];
   layer?: LayerChoice[];
+  layerType?: LayerChoice[];
   pure?: boolean;
 }
 
@@ -104,7 +105,9 @@ export function parseShards(text: string): ShardPart {
 function parseLayer(text: string, before: LayerChoice[] = []): LayerChoice[] {
   const equals = text.lastIndexOf('=');
   if (equals < 1 || equals + 1 === text.length) {
-    throw new InvalidArgumentError('It must be GLOB=PRESET, such as "*.down_proj=int8".');
+    throw new InvalidArgumentError(
+      'It must be GLOB=PRESET, such as "*.down_proj=int8", or CLASS=PRESET, such as GRU=int8.',
+    );
   }
   return [...before, { glob: text.slice(0, equals), preset: text.slice(equals + 1) }];
 }
@@ -129,6 +132,11 @@ export function addConfigOptions(command: Command): Command {
     .option('-c, --config <file>', 'config file (JSON, in the format of AMD Quark); - reads stdin')
     .option('-x, --exclude <glob>', 'do not quantize these layers (repeatable)', parsePattern)
     .option('-l, --layer <glob=preset>', 'another preset for these layers (repeatable, first match wins)', parseLayer)
+    .option(
+      '--layer-type <class=preset>',
+      'another preset for layers of a class, such as GRU, LSTM, Embedding or Conv2d (repeatable)',
+      parseLayer,
+    )
     .option('--pure', "GGUF recipes: the recipe's main type in every layer, as llama-quantize --pure");
 }
 

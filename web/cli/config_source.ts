@@ -1,6 +1,7 @@
 /**
  * The config of a run: a preset or a file, with `--exclude` and `--layer` applied.
- * `--exclude` adds to `exclude`; `--layer` inserts a key at the front of `layer_quant_config`, where the first matching glob wins.
+ * `--exclude` adds to `exclude`; `--layer` inserts a key at the front of `layer_quant_config`, where the first matching glob wins,
+ * `--layer-type` of `layer_type_quant_config`.
  */
 import { readFile } from 'node:fs/promises';
 import { formats, type Preset, type Quantizer } from '../lib/node.js';
@@ -75,7 +76,7 @@ export async function configFor(
   options: ConfigOptions,
   signal: AbortSignal,
 ): Promise<string | object> {
-  const { exclude = [], layer = [], pure = false } = options;
+  const { exclude = [], layer = [], layerType = [], pure = false } = options;
   const named = options.preset === undefined ? undefined : presetNamed(quantizer, options.preset);
   const config = named && configOf(named, options.format !== undefined && formats.outputs[options.format].takesRecipes);
   const forRecipe = config !== undefined && isRecipe(config);
@@ -84,9 +85,16 @@ export async function configFor(
       '--pure is for recipes of GGUF files',
       'give one: --preset q4_k_m, or write "pure": true in the config',
     );
-  const hasEdits = exclude.length > 0 || layer.length > 0;
+  if (forRecipe && layerType.length > 0)
+    throw usageError(
+      '--layer-type is not for recipes of GGUF files',
+      'name layers with --layer, such as "*embd*=q8_0"',
+    );
+  const hasEdits = exclude.length > 0 || layer.length > 0 || layerType.length > 0;
   const layers = chosenLayers(quantizer, layer, forRecipe);
-  const edited = (whole: Config) => withLayers(withExclusions(whole, exclude), layers);
+  const types = chosenLayers(quantizer, layerType, false);
+  const edited = (whole: Config) =>
+    withLayers(withLayers(withExclusions(whole, exclude), layers), types, 'layer_type_quant_config');
   if (named && config) return hasEdits || pure ? edited(pure ? { ...config, pure } : config) : named.name;
   if (options.config === undefined) {
     throw usageError(
@@ -105,7 +113,7 @@ export async function configFor(
     const more = losses.length > 1 ? ` (and ${losses.length - 1} more)` : '';
     throw new CommandError(
       'config-invalid',
-      `a ${dialect} config cannot be combined with --exclude and --layer: ${first.message}${more}`,
+      `a ${dialect} config cannot be combined with --exclude, --layer and --layer-type: ${first.message}${more}`,
       {
         where: first.where,
         hint: 'convert it first (wasmquant config convert --to quark), read what is lost, and use the result',

@@ -1,6 +1,7 @@
 // The Quantizer: checks arguments and delegates.
 
 import { check, jsonText } from './api/arguments.js';
+import { editedPreset } from './api/config_builders.js';
 import { failure, QuantizationError, textOf } from './api/errors.js';
 import { loaded } from './api/loaded.js';
 import { openOptions, planOptions, quantizerOptions, runOptions, watched } from './api/option_kinds.js';
@@ -18,6 +19,7 @@ import type {
   Plan,
   PlanOptions,
   Preset,
+  PresetEdits,
   Progress,
   QuantConfig,
   QuantizationSpec,
@@ -100,6 +102,10 @@ export class EngineQuantizer implements Quantizer {
 
   presets(): Preset[] {
     return this.#open().call((module) => module.presets());
+  }
+
+  presetConfig(name: string, edits: PresetEdits = {}): Record<string, unknown> {
+    return editedPreset(this.presets(), name, edits);
   }
 
   checkConfig(config: string | object, options: { dialect?: Dialect | 'auto' } = {}): Diagnostic[] {

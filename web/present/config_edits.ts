@@ -21,9 +21,12 @@ export function withExclusions(config: Config, patterns: readonly string[]): Con
 }
 
 /** Puts layers before those in the config, and replaces entries with the same pattern. */
-export function withLayers(config: Config, layers: ReadonlyMap<string, unknown>): Config {
+export function withLayers(
+  config: Config,
+  layers: ReadonlyMap<string, unknown>,
+  key: string = layersKey(config),
+): Config {
   if (layers.size === 0) return config;
-  const key = layersKey(config);
   const others = Object.entries(Object(config[key]) as object).filter(([name]) => !layers.has(name));
   return { ...config, [key]: Object.fromEntries([...layers, ...others]) };
 }

@@ -92,6 +92,7 @@ class OnnxPlanner final : public OutputPlanner {
         planned.weight.layer_type = resolver_.type_of(weight.embedding, kEmbedding);
       }
     }
+    include_recurrent(weight, resolved);
     planned.reason = std::move(resolved.reason);
     if (resolved.weight.empty()) return {};
     const char* const kept = weight.is_input && !options_.onnx.constant_inputs ? kInput : weight.kept;
@@ -111,6 +112,7 @@ class OnnxPlanner final : public OutputPlanner {
     } else if (!chosen) {
       if (!widen(planned, weight, resolved.weight.front(), chosen.error())) return chosen;
     }
+    if (has_fallback() && is_read_otherwise(planned, weight)) TRY_VOID(give_to_all(planned, weight));
     if (!layer.output_tensors.empty() && are_static(layer.output_tensors) && options_.calibrates &&
         folding_.norm_of(listed.tensor) != nullptr)
       return error_at(ErrorCode::format_unsupported, planned.task.name,
@@ -120,16 +122,34 @@ class OnnxPlanner final : public OutputPlanner {
     return activations_.add(planned, weight, layer, plan_.requests);
   }
 
+  // Whether nodes that do not take the chosen form read the weight as it was: it would be in the file twice.
+  bool is_read_otherwise(const PlannedTensor& planned, const OnnxModelWeight& weight) const {
+    if (!planned.onnx_form || *planned.onnx_form == OnnxForm::dequantize_linear ||
+        readers_[planned.tensor] != OnnxReaders::all)
+      return false;
+    const onnx::Tensor& tensor = onnx_.tensors[weight.tensor];
+    if (tensor.is_output) return true;
+    for (const onnx::Consumer& consumer : tensor.consumers)
+      if (consumer.use != onnx::Use::view &&
+          !takes_form(onnx_, weight, consumer, *planned.onnx_form, OnnxReaders::all, planned.task.layout.get()))
+        return true;
+    return false;
+  }
+
+  // int8 per channel and dequantized, as any node reads it.
+  Status give_to_all(PlannedTensor& planned, const OnnxModelWeight& weight) {
+    if (!read_wide()) return {};
+    TRY_VOID(set_layout(planned, weight, *wide_, OnnxStyle::dequantize_linear));
+    planned.add_reason(" and int8 per channel, because other nodes read it, too, and it would be in the file twice");
+    return {};
+  }
+
   // Presets of at most 4 bits give int8 per channel to weights whose operators take no such codes.
   bool widen(PlannedTensor& planned, const OnnxModelWeight& weight, const QuantizationSpec& asked, const Error& error) {
     const DtypeInfo& dtype = info_of(asked.dtype);
     if (!has_fallback() || error.code != ErrorCode::format_unsupported || !dtype.is_integer || dtype.bits > 4)
       return false;
-    if (!wide_) {
-      auto spec = config::parse_spec_text(config::preset_named(kWidePreset)->weight);
-      if (!spec) return false;
-      wide_ = std::move(*spec);
-    }
+    if (!read_wide()) return false;
     const OnnxStyle style = options_.onnx.qdq ? OnnxStyle::dequantize_linear : OnnxStyle::weight_only;
     if (!set_layout(planned, weight, *wide_, style)) return false;
     planned.add_reason(text_of("; int8 per channel instead of {}, because {}", dtype.name, error.message));
@@ -137,6 +157,27 @@ class OnnxPlanner final : public OutputPlanner {
     wanted_ = dtype.name;
     widened_bytes_ += planned.task.source_bytes;
     return true;
+  }
+
+  bool read_wide() {
+    if (wide_) return true;
+    auto spec = config::parse_spec_text(config::preset_named(kWidePreset)->weight);
+    if (!spec) return false;
+    wide_ = std::move(*spec);
+    return true;
+  }
+
+  // A config's global spec is not for recurrent layers, but where a preset has integers they are int8 per channel: ONNX Runtime reads
+  // them dequantized, and they may be most of a model.
+  void include_recurrent(const OnnxModelWeight& weight, Resolved& resolved) {
+    const std::string_view type = weight.layer_type;
+    if (type != "LSTM" && type != "GRU" && type != "RNN") return;
+    const Stages& global = config_.global.weight;
+    if (!resolved.weight.empty() || resolved.reason.rule != Rule::no_config || !has_fallback() || global.size() != 1 ||
+        !info_of(global.front().dtype).is_integer || !read_wide())
+      return;
+    resolved.weight = {*wide_};
+    resolved.reason = {Rule::layer_type, "", text_of("presets give {} layers of ONNX models int8 per channel", type)};
   }
 
   void report_widened() {

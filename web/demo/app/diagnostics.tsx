@@ -67,13 +67,14 @@ function Items({ entries }: { entries: Entry[] }) {
   );
 }
 
-/** Everything there is to know, folded into a line unless `isOpen`. */
+/** Everything there is to know, folded into a line; with `isOpen` only notes are. */
 export function Remarks({ items, isOpen = false }: { items: Diagnostic[]; isOpen?: boolean }) {
   if (items.length === 0) return null;
-  const count = (wanted: string) => items.filter(({ severity }) => severity === wanted).length;
+  const entries = gathered(items);
+  const count = (wanted: string) => entries.filter(({ diagnostic }) => diagnostic.severity === wanted).length;
   const texts = ['error', 'warning', 'note'].flatMap((name) => (count(name) > 0 ? [plural(count(name), name)] : []));
   return (
-    <details class="remarks" open={isOpen}>
+    <details class="remarks" open={isOpen && items.some(({ severity }) => severity !== 'note')}>
       <summary>{texts.join(' and ')}</summary>
       <Diagnostics items={items} />
     </details>

@@ -3,6 +3,7 @@ import { bytesText, ratioText } from '../../present/units';
 import { choice } from '../configure/choice';
 import { shortName } from '../configure/scheme-names';
 import { type Card, cards, chooseCard, type LossNote } from '../curve/cards';
+import { pointId } from '../curve/state';
 import { ruleText } from '../curve/verdict';
 import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
@@ -36,7 +37,7 @@ export function CardsView() {
     <fieldset class="cards" disabled={isBusy.value}>
       <legend class="over">How small?</legend>
       {list.map((card) => {
-        const isChosen = choice.value.card === card.name;
+        const isChosen = pointId({ ...card }) === pointId(choice.value);
         return (
           <label key={card.name} class={`card cards-card ${isChosen ? 'cards-chosen' : ''}`}>
             <input

@@ -7,6 +7,7 @@ import { explain, type Failure } from '../app/failure';
 import { feeds } from '../feeds/feeds';
 import { opened } from '../open/opened';
 import type { RuntimeId } from './runtimes';
+import { planOf } from './sizes';
 
 export type CardName = 'safe' | 'balanced' | 'smallest';
 
@@ -87,10 +88,12 @@ export const planned = computed<Planned>(() => {
   if (!quantizer.value || !opened.value || !choice.value.preset) return { plan: null, failure: null };
   try {
     const { preset, configText, format } = choice.value;
-    const plan = quantizer.value.plan(opened.value.model, configText ?? preset, {
-      format,
-      calibrated: feeds() !== null,
-    });
+    const { model } = opened.value;
+    const calibrated = feeds() !== null;
+    const plan =
+      configText === null && !calibrated
+        ? planOf(model, preset, format)
+        : quantizer.value.plan(model, configText ?? preset, { format, calibrated });
     return { plan, failure: null };
   } catch (error) {
     return { plan: null, failure: explain(error, 'This config cannot be used') };

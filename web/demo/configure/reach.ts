@@ -56,6 +56,9 @@ export function usualScheme(id: RuntimeId, card: CardName, model: Model, sizeFor
   return null;
 }
 
+/** Plans of models with that many tensors take so long that they are made only for what is looked at. */
+export const isLarge = ({ tensors }: Model) => tensors.length > 1500;
+
 /** Looks at what the lists need, while the page is idle. */
 export function lookAhead(model: Model): void {
   const { runtime } = choice.peek();
@@ -66,7 +69,7 @@ export function lookAhead(model: Model): void {
     const [format] = formatsFor(other, model);
     return format ? usualOf(format).map((preset) => ({ preset, format })) : [];
   });
-  wantSizes([...own, ...others]);
+  wantSizes(isLarge(model) ? own : [...own, ...others]);
 }
 
 /** Plans every preset in every format of the runtime; those of other runtimes after that. */
@@ -114,7 +117,10 @@ export function chooseFor(model: Model, shards: number): void {
   const sizeFor: SizeFor = (preset, format) => sizeNow(model, preset, format);
   const reaches = (id: RuntimeId) => refusalOf(runtimeOf(id), model, sizeFor) === null;
   const usual = wish !== null && reaches(wish) ? wish : usualRuntime(model, shards, reaches);
-  chooseRuntime(reaches(usual) ? usual : (runtimes.find(({ id }) => reaches(id))?.id ?? usual), model);
+  const first = firstChoice(usual, model);
+  if (first.card !== null || reaches(usual)) choice.value = first;
+  else choice.value = firstChoice(runtimes.find(({ id }) => reaches(id))?.id ?? usual, model);
+  lookAhead(model);
 }
 
 /** Runtimes that read a preset of this model, the chosen one first. */

@@ -1,7 +1,7 @@
 // What presets make of the open model, planned one after another while the page is idle: a plan of a large model takes
 // a while, and there are many presets.
 import { signal } from '@preact/signals';
-import { type Model, type OutputFormat, QuantizationError, type Totals } from 'wasmquant';
+import { type Model, type OutputFormat, type Plan, QuantizationError, type Totals } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { opened } from '../open/opened';
 
@@ -22,9 +22,20 @@ let isScheduled = false;
 
 const keyOf = (preset: string, format: OutputFormat) => `${preset} ${format}`;
 
+/** The last plan: what is chosen was often planned for its size just before. */
+let last: { model: Model; key: string; plan: Plan } | null = null;
+
+/** Errors: those of the library's. */
+export function planOf(model: Model, preset: string, format: OutputFormat): Plan {
+  const key = keyOf(preset, format);
+  if (last?.model !== model || last.key !== key)
+    last = { model, key, plan: quantizer.value!.plan(model, preset, { format }) };
+  return last.plan;
+}
+
 function planned(model: Model, preset: string, format: OutputFormat): Size {
   try {
-    const { totals, diagnostics } = quantizer.value!.plan(model, preset, { format });
+    const { totals, diagnostics } = planOf(model, preset, format);
     const wrong = diagnostics.find(({ severity }) => severity === 'error');
     return wrong ? { totals: null, reason: wrong.message } : { totals, reason: '' };
   } catch (error) {
@@ -85,4 +96,5 @@ export function wantSizes(pairs: { preset: string; format: OutputFormat }[]): vo
 
 opened.subscribe(() => {
   waiting = [];
+  last = null;
 });

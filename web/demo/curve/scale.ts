@@ -141,7 +141,7 @@ export function placeLabels(frame: Frame, scale: Scale, marks: readonly Mark[], 
     for (const [at, baseline, anchor] of places) {
       const left = anchor === 'start' ? at : anchor === 'end' ? at - width : at - width / 2;
       const box = { left, right: left + width, top: baseline - 11, bottom: baseline + 3 };
-      const isInside = left >= frame.left - 2 && box.right <= frame.width && box.bottom <= frame.height - frame.bottom;
+      const isInside = left >= frame.left + 2 && box.right <= frame.width && box.bottom <= frame.height - frame.bottom;
       if (!isInside || box.top < axisLine || taken.some((other) => meet(box, other))) continue;
       taken.push(box);
       labels.push({ id: mark.id, x: at, y: baseline, anchor });

@@ -5,6 +5,7 @@ import { bytesText, durationText, elementCount } from '../../present/units';
 import { quantizer } from '../app/engine';
 import { FailureMessage } from '../app/failure';
 import { choice } from '../configure/choice';
+import { isLarge } from '../configure/reach';
 import { shortName } from '../configure/scheme-names';
 import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
@@ -56,7 +57,9 @@ function metricText({ metric, points: found }: ShownCurve): string {
         ? `on ${metric.windows} inputs`
         : `on ${metric.windows} windows of text`;
   const estimates = found.some(({ measured, loss }) => !measured && loss !== null);
-  return [on, estimates && 'dashed points are estimates', metric.reason].filter(Boolean).join(' · ');
+  const graph = opened.value && formats.inputs[opened.value.model.format].hasGraph;
+  const reason = graph ? metric.kind === 'weight-error' && 'the model was not run' : metric.reason;
+  return [on, estimates && 'dashed points are estimates', reason].filter(Boolean).join(' · ');
 }
 
 /** Low screens show the button, too. */
@@ -95,7 +98,7 @@ export function CurveView() {
     const known = curve.peek();
     if (!model || !isReady || (known && known.status !== 'paused') || opened.peek()?.isRemote) return;
     const parameters = model.tensors.reduce((sum, { shape }) => sum + elementCount(shape), 0);
-    if (parameters > unaskedParameters || isBusy.peek()) return;
+    if (parameters > unaskedParameters || isLarge(model) || isBusy.peek()) return;
     // After the first drawing of the state.
     const timer = setTimeout(() => void measureCurve(), 50);
     return () => clearTimeout(timer);

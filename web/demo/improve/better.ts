@@ -63,6 +63,9 @@ export function isCalibrated(done: FinishedRun): boolean {
   return done.choice.weighted || algorithms.some((algorithm) => hasAlgorithm(done.config, algorithm));
 }
 
+/** Between the click and the losses. */
+export const isImproving = signal(false);
+
 /** Windows for runs that no curve was measured for. */
 const usualWindows = 16;
 
@@ -127,7 +130,12 @@ export async function makeBetter(): Promise<void> {
     if (edited) choice.value = { ...before, card: null, configText: JSON.stringify(edited, null, 2) };
   } else choice.value = { ...before, card: null, weighted: true };
   const last = lastRun.value?.number;
-  await startRun();
-  const done = lastRun.value;
-  if (run.value.state === 'idle' && done && done.number !== last) await measureBetter(model, done);
+  isImproving.value = true;
+  try {
+    await startRun();
+    const done = lastRun.value;
+    if (run.value.state === 'idle' && done && done.number !== last) await measureBetter(model, done);
+  } finally {
+    isImproving.value = false;
+  }
 }

@@ -26,12 +26,12 @@ export function QualityView() {
   const model = opened.value?.model;
   const format = model && formats.inputs[model.format];
   if (model && format?.hasGraph) return <FeedsView model={model} />;
-  if (model && (!format?.hasSiblingFiles || !model.config)) {
+  if (model && !format?.carriesConfig && (!format?.hasSiblingFiles || !model.config)) {
     return (
       <section class="panel" aria-labelledby="quality">
         <h2 id="quality">Calibrate and measure</h2>
         <p class="fine">
-          For models with the Llama architecture in safetensors, opened with their config.json and tokenizer.json.
+          For models with the Llama architecture: a GGUF file, or safetensors with their config.json and tokenizer.json.
         </p>
       </section>
     );

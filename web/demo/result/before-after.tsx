@@ -1,4 +1,8 @@
 // The same prompt, continued by the original and by the result, side by side; the first word that differs is marked.
+import { useEffect, useRef } from 'preact/hooks';
+import { elementCount } from '../../present/units';
+import { curve } from '../curve/state';
+import { isImproving } from '../improve/better';
 import { runnableRun } from '../inspect/kept-model';
 import { opened } from '../open/opened';
 import { type Continuation, continued, goOn, prompt, usualPrompt } from '../quality/continuations';
@@ -38,7 +42,31 @@ function Text({ title, found, mark, kind }: { title: string; found: Continuation
   );
 }
 
+/** Models up to this size write without being asked to: it takes seconds. */
+const unaskedParameters = 60e6;
+
+/** The usual prompt, once for each run of a language model. */
+function useFirstText(done: FinishedRun): void {
+  const waits = isBusy.value || isImproving.value;
+  const tried = useRef<number | null>(null);
+  useEffect(() => {
+    if (waits || tried.current === done.number) return;
+    const { model } = done;
+    const parameters = model.tensors.reduce((sum, { shape }) => sum + elementCount(shape), 0);
+    const writes = curve.peek()?.model === model && curve.peek()?.metric.kind === 'bits-per-byte';
+    const run = runnableRun(model);
+    if (!writes || parameters > unaskedParameters || !run || continued(model, done.number)) return;
+    // After the result is drawn.
+    const timer = setTimeout(() => {
+      tried.current = done.number;
+      void goOn(model, run);
+    }, 300);
+    return () => clearTimeout(timer);
+  }, [done.number, waits]);
+}
+
 export function BeforeAfter({ done }: { done: FinishedRun }) {
+  useFirstText(done);
   const model = opened.value?.model;
   if (!model) return null;
   const run = runnableRun(model);

@@ -15,6 +15,8 @@ export interface RunLoss {
   increase: number;
   /** `bits per byte 1.5088 → 1.5106 on 16 windows of text`. */
   detail: string;
+  /** Whether inputs were made up: their outputs may say little of real ones. */
+  isOfMadeUp?: true;
 }
 
 /** What a run costs, as it was measured last; null: not measured. */
@@ -30,7 +32,16 @@ export function lossOf(done: FinishedRun): RunLoss | null {
   if (before?.bitsPerByte && after?.bitsPerByte) return bits(before.bitsPerByte, after.bitsPerByte, after.sequences);
   const outputs = outputErrors.value.find(({ run }) => run === done.number);
   if (outputs)
-    return { kind: 'output-error', increase: outputs.error, detail: `outputs compared on ${outputs.inputs} inputs` };
+    return {
+      kind: 'output-error',
+      increase: outputs.error,
+      ...(outputs.areGiven
+        ? { detail: `outputs compared on ${outputs.inputs} of your inputs` }
+        : {
+            isOfMadeUp: true,
+            detail: `outputs compared on ${outputs.inputs} inputs made up by type and shape, which may say little of real ones: give yours under “Calibrate and measure”`,
+          }),
+    };
   const point = pointOf(done.choice);
   const now = curve.value;
   if (!point?.measured || !now || point.loss === null) return null;
@@ -92,6 +103,6 @@ export function sentenceOf(done: FinishedRun): Sentence {
     recoveredText(done),
     `${durationText(durationMs)}${reused ? `, ${reused} tensors kept` : ''}`,
   ].filter((text) => typeof text === 'string' && text !== '') as string[];
-  const verdict = isLarger ? 'bad' : loss && verdictOf(loss.kind, loss.increase);
+  const verdict = isLarger ? 'bad' : loss && !loss.isOfMadeUp ? verdictOf(loss.kind, loss.increase) : null;
   return { headline, details, verdict };
 }

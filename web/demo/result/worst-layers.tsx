@@ -140,7 +140,7 @@ export function WorstLayers({ done }: { done: FinishedRun }) {
       <p class="fine">
         {groups.length > rowsShown && `${countText(groups.length - rowsShown)} more lines: see “Tensors” below. `}
         {left > 0 &&
-          `${plural(tensors - quantized, 'tensor')} left as they are, ${bytesText(left)} (${percentText(left, coverage.bytes)} of the model): ${shownLeft(coverage.left).shown[0]?.text ?? ''}.`}
+          `${plural(tensors - quantized, 'tensor')} left as they are, ${bytesText(left)} (${percentText(left, coverage.bytes)} of the model); the largest part: ${shownLeft(coverage.left).shown[0]?.text ?? ''}.`}
       </p>
       {failure.value && <FailureMessage failure={failure.value} />}
     </section>

@@ -4,13 +4,12 @@ import { FailureMessage } from '../app/failure';
 import type { FinishedRun } from './runs';
 import { saveZip, zipFailure, zipping } from './save-zip';
 
-const sumOf = ({ files }: FinishedRun) => files?.list.reduce((sum, { bytes }) => sum + bytes, 0) ?? 0;
-
 export function SaveButton({ done }: { done: FinishedRun }) {
   const { files } = done;
   if (!files || files.folder !== null) return null;
   const [only] = files.list;
-  const text = `Save ${bytesText(sumOf(done))}`;
+  // The size that was announced; small files of a folder come on top.
+  const text = `Save ${bytesText(done.report.totals.bytesAfter)}`;
   if (files.list.length === 1 && only?.url)
     return (
       <a class="button button-primary button-large" href={only.url} download={only.name}>

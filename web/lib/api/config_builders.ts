@@ -2,6 +2,8 @@
 
 import { check } from './arguments.js';
 import type { AihwkitConfig, BrevitasConfig, QuarkConfig, QuarkLayerConfig, Stages } from './config_types.js';
+import { failure } from './errors.js';
+import type { Preset, PresetEdits } from './parsed_config_types.js';
 import type { QuantizationSpec } from './tensor_types.js';
 
 /** One scale for the whole tensor. Unsigned integers get zero points. */
@@ -75,6 +77,46 @@ export function quarkConfig(weight: Stages, parts: QuarkConfigParts = {}): Quark
     exclude,
     indivisible_groups: indivisibleGroups,
     ...(defaultExclusions && { default_exclusions: true }),
+  };
+}
+
+const layerEdits = { exclude: 'strings', layers: 'object', layerTypes: 'object' } as const;
+
+/** `presetConfig` of a quantizer: `presets` are those that it knows. Errors: argument-invalid. */
+export function editedPreset(presets: readonly Preset[], name: string, edits: PresetEdits): Record<string, unknown> {
+  check(name, 'string', 'name');
+  check(edits, layerEdits, 'edits');
+  const named = (wanted: string) => {
+    const found = presets.find((preset) => preset.name === wanted.toLowerCase());
+    if (found) return found.config;
+    throw failure('argument-invalid', wanted, 'is no preset; presets() lists all');
+  };
+  const config = named(name);
+  const isRecipe = 'recipe' in config;
+  if (isRecipe && edits.layerTypes)
+    throw failure('argument-invalid', 'layerTypes', 'are not for recipes of GGUF files; name layers instead');
+  const layerOfPreset = (wanted: string): unknown => {
+    const { global_quant_config: global } = named(wanted) as QuarkConfig;
+    if (!global) throw failure('argument-invalid', wanted, 'is a recipe of GGUF files, not a spec for a layer');
+    return { weight: global.weight };
+  };
+  const chosen = (map: PresetEdits['layers'] = {}) =>
+    Object.fromEntries(
+      Object.entries(map).map(([key, value]) => {
+        if (typeof value !== 'string') return [key, layerOf(value)];
+        return [key, isRecipe ? value : layerOfPreset(value)]; // a recipe's layers have types of llama.cpp
+      }),
+    );
+  const before = (key: string, first: object) => {
+    const others = Object.entries(Object(config[key]) as object).filter(([other]) => !(other in first));
+    return Object.keys(first).length > 0 ? { [key]: { ...first, ...Object.fromEntries(others) } } : {};
+  };
+  const excluded = Array.isArray(config.exclude) ? config.exclude : [];
+  return {
+    ...config,
+    ...(edits.exclude?.length && { exclude: [...excluded, ...edits.exclude] }),
+    ...before(isRecipe ? 'layers' : 'layer_quant_config', chosen(edits.layers)),
+    ...before('layer_type_quant_config', chosen(edits.layerTypes)),
   };
 }
 

@@ -1,6 +1,18 @@
 // Exports shared by both entries.
 
-export * from './config_builders.js';
+export {
+  aihwkitConfig,
+  brevitasConfig,
+  dynamicInput,
+  microscaling,
+  nvfp4,
+  perChannel,
+  perGroup,
+  perTensor,
+  progressive,
+  type QuarkConfigParts,
+  quarkConfig,
+} from './config_builders.js';
 export type * from './config_types.js';
 export type { CoreErrorCode, LibraryErrorCode, PlainError } from './errors.js';
 export { coreErrorCodes, libraryErrorCodes, QuantizationError } from './errors.js';

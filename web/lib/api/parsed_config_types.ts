@@ -1,6 +1,7 @@
 // Checked configs, and presets.
 
 import type { Diagnostic } from './diagnostic_types.js';
+import type { QuantizationSpec } from './tensor_types.js';
 
 /**
  * Config dialects, all readable and writable: AMD Quark's own, its Brevitas extension, IBM aihwkit, and the
@@ -18,6 +19,16 @@ export interface QuantConfig {
   needsTokens: boolean;
   /** Warnings and notes; errors throw instead. */
   diagnostics: Diagnostic[];
+}
+
+/** Changes of a preset; each stands before what the preset says. */
+export interface PresetEdits {
+  /** Layers that are not quantized, by name or pattern. */
+  exclude?: string[];
+  /** By name or pattern: another preset, or a spec. For recipes of GGUF files: a type of llama.cpp, such as `q8_0`. */
+  layers?: Record<string, string | QuantizationSpec | QuantizationSpec[]>;
+  /** By class of the layer, `Embedding`, `GRU`, `Conv2d` ...: another preset, or a spec. Not for recipes. */
+  layerTypes?: Record<string, string | QuantizationSpec | QuantizationSpec[]>;
 }
 
 /** A ready-made config. */

@@ -6,7 +6,7 @@ import type { Diagnostic } from './diagnostic_types.js';
 import type { Distribution, DistributionOptions } from './distribution_types.js';
 import type { LanguageModel } from './language_model_types.js';
 import type { Model } from './model_types.js';
-import type { Dialect, Preset, QuantConfig } from './parsed_config_types.js';
+import type { Dialect, Preset, PresetEdits, QuantConfig } from './parsed_config_types.js';
 import type { Plan, Report, TensorReport } from './plan_types.js';
 import type { Progress } from './progress_types.js';
 import type { PlanOptions, QuantizeModelOptions } from './run_types.js';
@@ -49,6 +49,11 @@ export interface Quantizer extends AsyncDisposable {
   version: LibraryVersion;
   /** All presets. */
   presets(): Preset[];
+  /**
+   * A preset with changes, for `plan` and `quantizeModel`: what `--exclude`, `--layer` and `--layer-type` of the command line do.
+   * @throws QuantizationError `argument-invalid` for names of no preset
+   */
+  presetConfig(name: string, edits?: PresetEdits): Record<string, unknown>;
   /** All problems in a config; never throws. */
   checkConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): Diagnostic[];
   /** @throws QuantizationError `config-invalid` with `diagnostics`. */

@@ -16,8 +16,18 @@ function generator(seed: number): () => number {
   };
 }
 
-/** Sizes to try for dimensions that the model leaves open: of sequences and pictures. */
-export const openSizes = [32, 224, 512, 1] as const;
+/** How feeds are made up. */
+export interface FeedGuess {
+  /** Size of dimensions that the model leaves open: of sequences and pictures. */
+  open: number;
+  /** Ids are of the largest or the smallest table that the model looks something up in. */
+  ids: 'largest' | 'smallest';
+}
+
+/** To be tried in this order. */
+export const feedGuesses: readonly FeedGuess[] = (['largest', 'smallest'] as const).flatMap((ids) =>
+  [32, 224, 512, 1].map((open) => ({ open, ids })),
+);
 
 function dimsOf({ name, shape }: ModelInput, open: number): number[] {
   return (shape ?? []).map((size, axis) => {
@@ -26,16 +36,17 @@ function dimsOf({ name, shape }: ModelInput, open: number): number[] {
     if (/batch/i.test(word) || (axis === 0 && !/seq|len|time|frame|sample|height|width/i.test(word))) return 1;
     if (/chan/i.test(word) || (axis === 1 && shape?.length === 4)) return 3;
     if (/past/i.test(word) || /past/i.test(name)) return 0;
+    if (/state|hidden|cell|^[hc]n?_?\d?$/i.test(name)) return 1;
     return open;
   });
 }
 
-/** Of a batch of ids: the rows of the largest table that the graph looks them up in. */
-function vocabularyOf(model: OpenedModel): number {
+function vocabularyOf(model: OpenedModel, ids: FeedGuess['ids']): number {
   const rows = model.tensors
     .filter(({ layerType, shape }) => layerType === 'Embedding' && shape.length === 2)
     .map(({ shape }) => shape[0] ?? 0);
-  return Math.max(2, ...rows);
+  if (rows.length === 0) return 2;
+  return ids === 'largest' ? Math.max(...rows) : Math.min(...rows);
 }
 
 const usualRate = 16_000;
@@ -88,19 +99,18 @@ const makers: Record<string, Maker> = {
 };
 
 /**
- * Feeds for every input without a default. `open`: size of dimensions that the model leaves open. Null if an input has a type that cannot be
- * made up.
+ * Feeds for every input without a default. Null if an input has a type that cannot be made up.
  */
 export function generatedFeeds(
   Tensor: TensorClass,
   model: OpenedModel,
   inputs: readonly ModelInput[],
   count: number,
-  open: number,
+  { open, ids }: FeedGuess,
 ): Feed[] | null {
   const needed = inputs.filter(({ optional }) => !optional);
   if (needed.some(({ type }) => !makers[type])) return null;
-  const vocabulary = vocabularyOf(model);
+  const vocabulary = vocabularyOf(model, ids);
   return Array.from({ length: count }, (_, number) => {
     const random = generator(number + 1);
     return Object.fromEntries(

@@ -14,7 +14,7 @@ import {
   ran,
   type TensorClass,
 } from '../model/onnx_session.js';
-import { generatedFeeds, openSizes } from './generated_feeds.js';
+import { feedGuesses, generatedFeeds } from './generated_feeds.js';
 
 type Values = Float32Array | Float64Array;
 
@@ -145,7 +145,7 @@ export class OutputErrors {
   }
 }
 
-/** Runs feeds that are made up, with the first size of open dimensions that the model takes. Errors: that of the last. */
+/** Runs feeds that are made up, by the first guess that the model takes. Errors: format-unsupported if it takes none. */
 async function runMade(
   runtime: { Tensor: TensorClass },
   model: OpenedModel,
@@ -153,17 +153,21 @@ async function runMade(
   run: (feeds: readonly Feed[]) => Promise<Runs>,
 ): Promise<Runs> {
   const inputs = inputsOf(model);
-  let refusal: unknown = null;
-  for (const open of openSizes) {
-    const feeds = generatedFeeds(runtime.Tensor, model, inputs, count, open);
+  let refusal = '';
+  for (const guess of feedGuesses) {
+    const feeds = generatedFeeds(runtime.Tensor, model, inputs, count, guess);
     if (!feeds)
-      throw failure('dtype-unsupported', model.name, 'has an input whose values cannot be made up; give feeds');
+      throw failure('format-unsupported', model.name, 'has an input whose values cannot be made up; give feeds');
     try {
       return await run(feeds);
     } catch (error) {
       if (!(error instanceof QuantizationError)) throw error;
-      refusal = error;
+      refusal = error.detail;
     }
   }
-  throw refusal;
+  throw failure(
+    'format-unsupported',
+    model.name,
+    `does not run on made-up inputs; give feeds (${refusal.slice(0, 200)})`,
+  );
 }
