@@ -56,7 +56,7 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
   if (!own) return std::nullopt;
   if (asked && *own != *asked && (block->find("dialect") != nullptr || block->find("quant_method") != nullptr)) {
     out.error_in("dialect-mismatch", where, nullptr, "leave the dialect to be recognised",
-                 "the config says that it is {}, {} was asked for", name_of(*own), name_of(*asked));
+                 "the config is in dialect {}, but {} was requested", name_of(*own), name_of(*asked));
     return std::nullopt;
   }
   const Dialect used = asked.value_or(*own);

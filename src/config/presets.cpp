@@ -289,7 +289,7 @@ std::optional<Config> parse_preset(std::string_view name, std::string_view diale
   auto config = parse(*value, "auto", out);
   if (config && dialect != "auto" && dialect != name_of(config->dialect)) {
     out.error_in("dialect-mismatch", "", nullptr, "leave the dialect to be recognised",
-                 "the preset {q} is a {} config, {} was asked for", name, name_of(config->dialect), dialect);
+                 "the preset {q} is in dialect {}, but {} was requested", name, name_of(config->dialect), dialect);
     return std::nullopt;
   }
   if (config) config->preset = row->name;

@@ -150,7 +150,7 @@ void Resolver::add_unused_inputs(DiagnosticList& list) const {
                 hint_for(name)});
     else if (use == InputUse::container)
       list.warning_in("not-applied", where, nullptr, "name the layers that read this input",
-                      "{q} is a module with layers inside; files hold scales of the inputs of layers only", name);
+                      "{q} is a module with layers inside; files only hold input scales of layers", name);
     else if (use == InputUse::excluded)
       list.warning_in("not-applied", where, nullptr, "remove the entry, or do not exclude the layer",
                       "{q} is excluded, and its input with it", name);

@@ -54,7 +54,7 @@ class Converter {
     const bool is_other = !names.empty() && names.front().as_string() == "Gemma3TextModel";
     if (family_ != nullptr && !is_other) return {};
     return error_at(ErrorCode::format_unsupported, "config.json: /model_type",
-                    "models of type {q} are not written to GGUF; these are: {}",
+                    "models of type {q} cannot be written to GGUF; these can: {}",
                     is_other ? names.front().as_string() : config["model_type"].as_string(), family_names());
   }
 

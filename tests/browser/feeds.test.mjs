@@ -129,7 +129,7 @@ const file = (name, buffer) => ({ name, mimeType: '', buffer: Buffer.from(buffer
 const x = npyFile('<f4', [5, 64], noise(320, 3));
 const ids = npyFile('<i8', [2], BigInt64Array.of(1n, 2n));
 
-test('feeds that do not fit are told by name; single arrays go together; without feeds nothing is invented', async () => {
+test('feeds that do not fit are named; single arrays are combined; without feeds nothing is invented', async () => {
   const { page, complaints, close } = await browser.open();
   await openModel(page, file('network.onnx', network));
   await page.getByRole('radio', { name: /^Static int8/ }).check();
@@ -168,7 +168,7 @@ test('feeds that do not fit are told by name; single arrays go together; without
   await close();
 });
 
-test('what the runtime refuses is told, and calibration is cancelled in the middle', async () => {
+test('the refusal of the runtime is shown, and calibration can be cancelled in the middle', async () => {
   const { page, complaints, close } = await browser.open();
   const unknown = modelBytes(
     graph({

@@ -100,7 +100,7 @@ test('GPTQ in the page has the bytes and the bits per byte that Node gives, in l
   await close();
 });
 
-test('a GGUF output is measured beside the model, and goes on with a text', async () => {
+test('a GGUF output is measured and compared with the model, and continues a text', async () => {
   const { page, complaints, close } = await openWithTexts('q4_k_m');
   await quantize(page);
   await page.getByRole('button', { name: 'Measure the model and run 1' }).click();
@@ -228,7 +228,7 @@ test('calibration takes a text from a file, and is cancelled', async () => {
   await close();
 });
 
-test('a model without its tokenizer is told what is missing', async () => {
+test('for a model without its tokenizer the page says what is missing', async () => {
   const { page, complaints, close } = await browser.open();
   const files = ['model.safetensors', 'config.json'].map((name) => join(sampleFolder, name));
   await openFile(page, files, 'model.safetensors');

@@ -93,7 +93,7 @@ async function opened(t, name = '') {
   return found;
 }
 
-test('a service worker quantizes with the entry in one file, without being told to use no workers', async (t) => {
+test('a service worker quantizes with the entry in one file, without the option threads: 0', async (t) => {
   const here = await opened(t);
   const expected = await here.evaluate(() => window.run({ threads: 0 }));
   assert.equal(expected.threads, 0);
@@ -115,7 +115,7 @@ test('the policy of the guide suffices', async (t) => {
   assert.ok((await here.evaluate(() => window.run({ threads: 2 }))).quantized > 20);
 });
 
-test('a policy that lacks a directive is told which', async (t) => {
+test('with a policy that lacks a directive the message names it', async (t) => {
   for (const [name, options, code, words] of [
     ['compiles', {}, 'engine-unavailable', /'wasm-unsafe-eval' to script-src/],
     ['connects', {}, 'engine-unavailable', /connect-src/],

@@ -183,7 +183,7 @@ test('command line and JavaScript make the bytes of the page', async () => {
   await close();
 });
 
-test('the report is saved as JSON and as a page of its own, with hostile names as text', async () => {
+test('the report is saved as JSON and as a single page, with hostile names as text', async () => {
   const name = '<img src=x onerror="document.title=1">\u2028.weight';
   const path = join(browser.folder, 'hostile.safetensors');
   const data = Float32Array.from({ length: 4096 }, (_, i) => Math.sin(i));

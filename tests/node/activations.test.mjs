@@ -135,7 +135,7 @@ test('the same bytes for any split into batches, order of layers, kind of source
   );
 });
 
-test("Brevitas's averages are taken by batch", async (t) => {
+test("Brevitas's averages are those of batches", async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, smallModel(t));
   const config = configOf({ input_tensors: tensorOf('int8', { observer_cls: 'PerTensorMeanMaxObserver' }) });
@@ -150,7 +150,7 @@ test("Brevitas's averages are taken by batch", async (t) => {
   }
 });
 
-test('without calibration, and where a format has no place, static scales are left out and this is said', async (t) => {
+test('static scales are left out with a warning without calibration, and where a format cannot store them', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, smallModel(t));
   const config = configOf({ input_tensors: tensorOf('int8') });

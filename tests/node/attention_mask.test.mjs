@@ -76,7 +76,7 @@ const staticInputs = {
   exclude: ['lm_head'],
 };
 
-test('every algorithm, observer and matrix sees padded rows as the rows alone', async (t) => {
+test('every algorithm, observer and matrix sees padded rows as it sees the same rows without padding', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const model = await modelFor(t, quantizer, folderOf('llama'));
   const lm = quantizer.languageModel(model);
@@ -126,7 +126,7 @@ test('padded rows of one length are the rectangle without the padding', async (t
   }
 });
 
-test('the loss of a sequence is its own, whatever stands beside it and however many workers there are', async (t) => {
+test('the loss of a sequence does not depend on the other rows of its batch or on the number of workers', async (t) => {
   const rows = randomRows(randomOf(3), [30, 2, 1, 17, 9, 25, 25, 3, 32, 6]);
   const losses = [];
   for (const threads of [0, 1, 3]) {

@@ -134,7 +134,7 @@ test('auto-plan says what it needs', async (t) => {
   assert.equal(quantizer.liveObjects - 1, 0, 'the model alone is alive');
 });
 
-test('auto on the command line writes a config that quantize takes', async (t) => {
+test('auto on the command line writes a config that quantize accepts', async (t) => {
   const folder = scratchFolder(t);
   const [config, out] = [join(folder, 'auto.json'), join(folder, 'out')];
   const tokens = tokenFile('calib');

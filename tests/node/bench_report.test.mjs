@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { boundOf, markdownOf } from '../bench/bench_report.mjs';
 
-test('what bounds a kernel below half of memcpy', () => {
+test('the limit of a kernel below half of the speed of memcpy is named', () => {
   const row = (ratio, gbps, inCache) => boundOf({ gbps, ratio_to_memcpy: ratio, gbps_in_cache: inCache });
   assert.match(row(0.3, 3, 3.5), /^arithmetic: 3\.50 GB\/s/);
   assert.match(row(0.3, 3, 9), /^memory: 9\.00 GB\/s/);

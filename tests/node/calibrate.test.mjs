@@ -88,7 +88,7 @@ test('awq scales v and o of grouped-query attention where the config names them;
   for (const scaled of [attention, mlp]) assert.ok(Math.abs(scaled.bitsPerByte - bitsPerByte) < 0.002);
 });
 
-test('what sees the float model, too, is planned with twice the activations', async (t) => {
+test('algorithms that also see the float model are planned with twice the activations', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 0, memoryBudgetBytes: 96 * 1024 * 1024 });
   const model = await modelFor(t, quantizer, tinyLlama);

@@ -85,7 +85,7 @@ test('convert --json has the losses', async () => {
   );
 });
 
-test('convert fails when nothing can be said', async () => {
+test('convert fails when the dialect can express nothing', async () => {
   const { document } = await cliJson(['config', 'presets', 'fp8']);
   const { code, stdout, stderr } = await cli(['config', 'convert', '-', '--to', 'gptq'], {
     input: JSON.stringify(document.config),

@@ -76,7 +76,7 @@ for (const [signal, exitCode, word] of [
   });
 }
 
-test('an interrupted run with --json says so in its one document', { timeout: 120_000 }, async (t) => {
+test('an interrupted run with --json reports it in its one document', { timeout: 120_000 }, async (t) => {
   const { code, stdout, stderr, place } = await caught(t, ['SIGINT'], ['--json']);
   assert.equal(code, 130, stderr);
   assert.equal(stderr, '');

@@ -32,7 +32,7 @@ test('--json is the plan, a tensor a line', async () => {
   assert.equal(named(document, 'model.norm.weight').action, 'copy');
 });
 
-test('--pure takes the type of a GGUF recipe for every layer', async () => {
+test('--pure gives every layer the type of the GGUF recipe', async () => {
   const types = async (...more) => {
     const { code, document, stderr } = await cliJson(['plan', tinyLlama, '--preset', 'q5_0', ...more]);
     assert.equal(code, 0, stderr);

@@ -32,7 +32,7 @@ const families = {
 };
 
 for (const [model_type, { architecture, module, shapes }] of Object.entries(families)) {
-  test(`${model_type}: quark's matrices beside the tensor that they were in`, async (t) => {
+  test(`${model_type}: quark's matrices are compared with the tensor that held them`, async (t) => {
     const quantizer = await quantizerFor(t, { threads: 0 });
     const folder = scratchFolder(t);
     const source = join(folder, 'source');

@@ -190,7 +190,7 @@ test('a text that is not JSON is refused at its byte', async (t) => {
   });
 });
 
-test('what else the index of shards says stays in it', async (t) => {
+test('other keys of the index of shards are kept', async (t) => {
   const { folder, quantizer } = await runFor(t);
   const source = join(folder, 'sharded');
   mkdirSync(source);

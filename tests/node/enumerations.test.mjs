@@ -72,7 +72,7 @@ test('the other dialects read their enumerations in the same ways', async (t) =>
   for (const name of ['RangeEstimators.MSE', '<RangeEstimators.MSE: 3>', 'mse']) same(aihwkit(name), aihwkit('MSE'));
 });
 
-test('what is misspelt gets the nearest word', async (t) => {
+test('a misspelt word gets the nearest known one as a hint', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const [config, hint] of [
     [quark({ dtype: 'Dtype.itn4' }), /int4/],

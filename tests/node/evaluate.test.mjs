@@ -164,7 +164,7 @@ test('models that a forward pass cannot run', async (t) => {
   await refused({ vocab_size: 50 }, { code: 'shape-mismatch', where: 'model.embed_tokens.weight' });
 });
 
-test('weights that overflow are told apart from a result', async (t) => {
+test('weights that overflow are an error, not a result', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   const base = join(files, 'forward/mistral');
@@ -196,7 +196,7 @@ test('a signal ends an evaluation, and the quantizer goes on', async (t) => {
   }
 });
 
-test('a budget that no block fits is refused with the bytes it takes', async (t) => {
+test('a budget too small for one block is refused with the bytes that are needed', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1, memoryBudgetBytes: 96 * 1024 * 1024 });
   const folder = scratchFolder(t);
   const wide = { hidden_size: 64, intermediate_size: 30000, num_hidden_layers: 1, vocab_size: 16 };

@@ -212,7 +212,7 @@ test('references that cannot be compared are refused before anything runs', asyn
   );
 });
 
-test('one NaN in the head is told, whichever token is predicted', async (t) => {
+test('one NaN in the head is reported, whichever token is predicted', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = sharpened(t, 'llama', 1);
   const tensors = readTensors(join(folder, 'model.safetensors'));

@@ -93,7 +93,7 @@ test('F32 gives every loss to the bit, F16 nearly so; metadata say as much as co
   );
 });
 
-test('the folder that is named as the source comes before files beside the GGUF file', async (t) => {
+test('the folder named as the source has priority over files next to the GGUF file', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const tokens = tokensOf(1);
@@ -179,7 +179,7 @@ test('every family: heads, biases, norms, caps, windows and rotations, by config
   }
 });
 
-test('a GGUF model goes on with a text as its folder does; calibration refuses it', async (t) => {
+test('a GGUF model continues a text as its folder does; calibration refuses it', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const tokens = [...tokensOf(1).data.subarray(0, 12)];
@@ -196,7 +196,7 @@ test('a GGUF model goes on with a text as its folder does; calibration refuses i
   );
 });
 
-test('llama 3 keeps its rotation in a tensor: it takes the source, and says so', async (t) => {
+test('llama 3 keeps its rotation in a tensor: the source is needed, and the message says so', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = join(scratchFolder(t), 'llama3');
   cpSync(tinyLlama, folder, { recursive: true });

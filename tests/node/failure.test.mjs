@@ -63,7 +63,7 @@ for (const threads of [0, 2]) {
   }
 }
 
-test('an aborted stream is told the reason', async (t) => {
+test('an aborted stream gets the reason', async (t) => {
   for (const threads of [0, 2]) {
     const quantizer = await quantizerFor(t, { threads });
     const model = await modelFor(t, quantizer, tinyLlama);
@@ -152,7 +152,7 @@ test('output never goes over its input', async (t) => {
   unlinkSync(`${folder}-link`);
 });
 
-test('targets that cannot take the output', async (t) => {
+test('targets that cannot hold the output are refused', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);
   const shards = await modelFor(t, quantizer, join(tinyLlama, 'bf16'));

@@ -55,7 +55,7 @@ async function opened(t, shape) {
   return { quantizer, model, of };
 }
 
-test('inputs are told with type and shape; those with a default are optional', async (t) => {
+test('inputs are listed with type and shape; those with a default are optional', async (t) => {
   const { model, quantizer } = await opened(t, ['batch', 4]);
   assert.deepEqual(modelInputs(model), [
     { name: 'x', type: 'float32', shape: ['batch', 4], optional: false },
@@ -91,7 +91,7 @@ test('an array is a sample, or several: by number, by one more axis, by its rows
   }
 });
 
-test('an open number of rows is taken as it comes', async (t) => {
+test('a dimension without a size accepts any number of rows', async (t) => {
   const { of } = await opened(t, ['batch', 4]);
   const [feed, ...others] = await samples(await of({ x: float([6, 4]), rate }));
   assert.deepEqual(feed.x.dims, [6, 4]);

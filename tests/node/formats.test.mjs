@@ -116,7 +116,7 @@ test('mx9: exponents, a shift for each pair, and what is missing is said', async
   assert.throws(() => quantizer.dequantize({ ...quantized, pairShifts: undefined }), /8 pairs/);
 });
 
-test('what a dtype has no use for is ignored with a word, as in Quark', async (t) => {
+test('fields that a dtype does not use are ignored with a warning, as in Quark', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const [weight, key] of [
     [{ dtype: 'fp4', symmetric: false }, 'symmetric'],

@@ -66,7 +66,7 @@ test('the same text for 0 and 2 threads, and step by step', async (t) => {
   assert.equal(first.promptTokens, prompt.length + 1);
 });
 
-test('quantized models go on, too; sequences end where the model does', async (t) => {
+test('quantized models generate, too; sequences end where the model ends them', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const target = join(scratchFolder(t), 'int8');

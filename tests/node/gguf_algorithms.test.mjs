@@ -82,7 +82,7 @@ test('smooth and awq into GGUF: weights near those of the float way, errors of w
   assert.notDeepEqual(one.bytes, (await ggufOf(t, quantizer, tinyLlama, 'q4_k_m')).bytes);
 });
 
-test('what chooses codes, needs a runtime or a folder is refused', async (t) => {
+test('algorithms that choose codes, or need a runtime or a folder, are refused', async (t) => {
   const quantizer = await quantizerFor(t);
   const refused = (source, rest, expected) =>
     assert.rejects(ggufOf(t, quantizer, source, 'q4_0', rest, { calibration }), expected);

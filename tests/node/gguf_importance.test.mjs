@@ -105,7 +105,7 @@ test('importance makes the outputs of layers better where it says so', async (t)
   }
 });
 
-test('matrices of other models, and what is none, are refused; types without use are told', async (t) => {
+test('matrices of other models and files that are no matrix are refused; types that do not use one are named', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const config = { dialect: 'gguf', recipe: 'q4_0' };

@@ -156,7 +156,7 @@ test('a file without such a tokenizer has none', () => {
   );
 });
 
-test('evaluate, generate and curve take a GGUF file by itself', async (t) => {
+test('evaluate, generate and curve accept a GGUF file by itself', async (t) => {
   const folder = scratchFolder(t);
   const path = join(folder, 'alone.gguf');
   const quantizer = await quantizerFor(t);

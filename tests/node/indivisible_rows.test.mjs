@@ -64,7 +64,7 @@ test('quark: 4 bits of rows that do not fill words are stored in groups, or refu
   }
 });
 
-test('gptq: short rows of 4 bits are not taken for rows of 3 bits', async (t) => {
+test('gptq: short rows of 4 bits are not mistaken for rows of 3 bits', async (t) => {
   for (const columns of [8, 16, 24, 40]) {
     const weight = { dtype: 'int4', qscheme: 'per_group', ch_axis: -1, group_size: 8, symmetric: true };
     const { reread } = await quantizedAndRead(t, [8, columns], weight, 'gptq');

@@ -7,7 +7,7 @@ import { modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs'
 
 const name = 'model.layers.1.self_attn.q_proj.weight';
 
-test('a distribution counts what the files hold, whatever the threads', async (t) => {
+test('a distribution counts the values in the files, with any number of threads', async (t) => {
   const out = join(scratchFolder(t), 'out');
   const results = [];
   for (const threads of [0, 2]) {

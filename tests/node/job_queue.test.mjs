@@ -115,7 +115,7 @@ test('tensors without tiles need no job', () => {
   assert.equal(schedule.next(), null);
 });
 
-test('sums are added in tile order, whatever came first', () => {
+test('sums are added in tile order, not in the order of arrival', () => {
   // 1e16 + 1 - 1e16 is 0 or 1 depending on the order.
   const units = [
     [1e16, 0, 0, 0, 1, 0, 0],

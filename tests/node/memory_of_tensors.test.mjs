@@ -29,7 +29,7 @@ function writeLayers(path, count) {
   return path;
 }
 
-test('a tensor takes a few kilobytes, in runs, plans and comparisons', { skip: process.platform !== 'linux' }, (t) => {
+test('a tensor needs a few kilobytes, in runs, plans and comparisons', { skip: process.platform !== 'linux' }, (t) => {
   const folder = scratchFolder(t);
   const [few, many] = [2_000, 22_000];
   const peaks = [few, many].map((count) => {

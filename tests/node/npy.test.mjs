@@ -113,7 +113,7 @@ for (const [how, threads] of [
 
 const one = () => npzFile([{ name: 'a.weight.npy', bytes: matrix }]);
 
-test('arrays do not stand beside other formats', async (t) => {
+test('arrays cannot be opened together with other formats', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   const paths = ['a.npy', 'b.safetensors', 'c.npz'].map((name) => join(folder, name));

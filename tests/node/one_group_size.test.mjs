@@ -18,7 +18,7 @@ const sizesOf = (plan) => plan.tensors.map(({ spec }) => spec?.group_size ?? nul
 const notesOf = (plan) =>
   plan.diagnostics.filter(({ code }) => code === 'group-fallback').map(({ message }) => message);
 
-test('a preset of awq, gptq and zero points in words takes the largest group size that divides all rows', async (t) => {
+test('a preset of awq, gptq and zero points in words gets the largest group size that divides all rows', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const [columns, expected] of [
     [512, 128],

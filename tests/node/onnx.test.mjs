@@ -147,7 +147,7 @@ test('dynamic inputs become integer operators, where there are any', async (t) =
   assert.match(named(conv.report.tensors, 'up.weight').reason.text, /as DequantizeLinear; .*stay in float/);
 });
 
-test('Gemm with transB: its weight is turned for MatMulInteger, codes and errors stay what they were', async (t) => {
+test('Gemm with transB: its weight is transposed for MatMulInteger, and codes and errors stay the same', async (t) => {
   const quantizer = await quantizerFor(t);
   const { bytes } = twoLayers({ opset: 13 });
   const original = await modelFor(t, quantizer, bytes);

@@ -7,7 +7,7 @@ import { field, graph, model as modelBytes, node, noise, tensor, twoLayers } fro
 import { named, namesOf, written } from './onnx_written.mjs';
 import { memoryStream, modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
 
-test('external data: read from beside the model, written beside it', async (t) => {
+test('external data is read from the folder of the model and written next to the output', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);
   const { bytes, data } = twoLayers({ location: 'weights.bin' });

@@ -109,7 +109,7 @@ test('Preprocess of Brevitas folds norms too, and says nothing where there are n
   assert.ok(!without.diagnostics.some(({ code }) => code === 'norms-folded'));
 });
 
-test('static outputs of a layer that takes up a norm are refused', async (t) => {
+test('static outputs of a layer into which a norm is folded are refused', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const { bytes } = network();
   const output_tensors = { dtype: 'uint8', qscheme: 'per_tensor', symmetric: false, is_dynamic: false };

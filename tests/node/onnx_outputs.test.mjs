@@ -123,7 +123,7 @@ test('a repository with weights in onnx/ only: by folder, by a list of its files
   });
 });
 
-test('a folder is laid out as transformers.js has it, dtype beside dtype', async (t) => {
+test('a folder is laid out as transformers.js expects, one file per dtype', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);
   const source = join(folder, 'source');

@@ -151,7 +151,7 @@ test('external data go along', async (t) => {
   assert.deepEqual(new Uint8Array(externalData[0].data), data);
 });
 
-test('what cannot be captured is said: nested graphs, other formats, feeds and models that the runtime refuses', async () => {
+test('captures that are impossible are explained: nested graphs, other formats, feeds and models that the runtime refuses', async () => {
   const inner = graph({
     nodes: [node('MatMul', ['x', 'w'], ['i'], { name: '/m/MatMul' })],
     tensors: [tensor('w', 'F32', [4, 3], noise(12, 1))],

@@ -267,7 +267,7 @@ async function serve(t, folder, ranges, misbehave = () => false) {
 
 /** Servers that drop the connection of the first `drops` requests for config.json. */
 for (const drops of [2, Number.POSITIVE_INFINITY]) {
-  test(`config.json beside a URL, when ${drops} connections drop`, async (t) => {
+  test(`config.json next to a URL, when ${drops} connections drop`, async (t) => {
     let asked = 0;
     const { base } = await serve(t, tinyLlama, true, (request, response) => {
       if (!request.url.endsWith('/config.json') || ++asked > drops) return false;
@@ -333,7 +333,7 @@ test('a model of another quantizer is refused', async (t) => {
   assert.throws(() => one.plan({ ...model }, 'int8'), { code: 'argument-invalid' });
 });
 
-test('names with spaces and signs are found beside an index', async (t) => {
+test('files with spaces and signs in their names are found next to an index', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = join(scratchFolder(t), 'a folder #1');
   mkdirSync(folder);

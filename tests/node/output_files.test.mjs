@@ -87,6 +87,9 @@ test('a byte that no worker wrote is found before the file appears', async () =>
   await output.start();
   await next();
   output.accept(result(piece(0, 10, 99)));
-  await assert.rejects(output.finish(), { code: 'state-invalid', message: /99 bytes were written, 100 were planned/ });
+  await assert.rejects(output.finish(), {
+    code: 'state-invalid',
+    message: /99 bytes were written, but 100 were planned/,
+  });
   assert.throws(() => output.accept(result(piece(1, 0, 1))), /not one of the 1 of this run/);
 });

@@ -50,7 +50,7 @@ const all = (names, content) =>
   Object.fromEntries([...names, foreign].sort().map((name) => [name, name === foreign ? 'old' : content]));
 const leftovers = ['only-old.safetensors'];
 
-test('new files take the place of old ones; what they replaced is in the partial folder', async (t) => {
+test('new files replace old ones, which are kept in the partial folder meanwhile', async (t) => {
   const { root, partial } = setUp(t);
   await placeFiles(partial, root, newFiles, leftovers);
   assert.deepEqual(contents(root), all(newFiles, 'new'));
@@ -82,7 +82,7 @@ test('a folder with the name of a file is refused before anything moves', async 
   const config = readFileSync(join(out, 'config.json'), 'utf8');
   const { code, stderr } = await cli(['quantize', tinyLlama, '-o', out, '-p', 'int4_wo_32', '--force', '--quiet']);
   assert.equal(code, 1);
-  assert.match(stderr, /is a folder where a file of the output goes/);
+  assert.match(stderr, /is a folder, but the output needs a file of that name/);
   assert.deepEqual(readdirSync(out).sort(), before);
   assert.equal(readFileSync(join(out, 'config.json'), 'utf8'), config);
 });

@@ -7,7 +7,7 @@ import { modelFor, quantizerFor, tinyLlama } from './scratch.mjs';
 const dtypesOf = (tensors) =>
   Object.fromEntries(tensors.map(({ name, spec }) => [name.replace(/^model\.layers\.\d+\./, ''), spec?.dtype ?? null]));
 
-test('a preset with other layers, classes and exclusions is what the command line makes of the same options', async (t) => {
+test('a preset with other layers, classes and exclusions is the config of the same options on the command line', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const config = quantizer.presetConfig('INT4_WO_32', {

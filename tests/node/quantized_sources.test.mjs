@@ -226,7 +226,7 @@ for (const [format, specs] of Object.entries({
       }
   });
 
-test('a shape beside words that is not theirs is an error that names it', async (t) => {
+test('a stored shape that does not fit its packed words is an error that names it', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   const original = join(folder, 'original');

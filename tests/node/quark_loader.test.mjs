@@ -87,7 +87,7 @@ test('second scales, which transformers leaves out, and experts, which it merges
   assert.match(limits[0].hint, /vLLM/);
 });
 
-test('fp8_e5m3 weights, whose codes its loader takes for values, are refused', async (t) => {
+test('fp8_e5m3 weights are refused, because their loader reads codes as values', async (t) => {
   const quantizer = await quantizerFor(t);
   await assert.rejects(quantized(t, quantizer, onlyUp({ dtype: 'fp8_e5m3', ...tensor })), {
     code: 'format-unsupported',

@@ -66,7 +66,7 @@ async function interrupt(run, target, place, options = {}) {
   return assert.fail('20 runs were faster than their interruption');
 }
 
-test('a run goes on with the files that were finished: same bytes, same report', async (t) => {
+test('a resumed run continues after the finished files: same bytes, same report', async (t) => {
   const { folder, run } = await setUp(t);
   const whole = await run(join(folder, 'whole'), { resume: false });
   for (const isThere of [false, true]) {

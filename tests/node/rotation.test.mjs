@@ -95,7 +95,7 @@ function tiedLlama(folder) {
   return folder;
 }
 
-test('a head that is the embedding gets a tensor of its own', async (t) => {
+test('a head that shares the embedding gets its own tensor', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tiedLlama(join(folder, 'tied')));
@@ -128,7 +128,7 @@ test('a head that is the embedding gets a tensor of its own', async (t) => {
   }
 });
 
-test('R4: the input of down_proj is turned by evaluate, as config.json says', async (t) => {
+test('R4: evaluate rotates the input of down_proj, as config.json says', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);

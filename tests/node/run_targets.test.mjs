@@ -153,7 +153,7 @@ test('file and directory handles', async (t) => {
   assert.ok(report.diagnostics.some(({ code }) => code === 'config-not-written'));
 });
 
-test('overwriting replaces the earlier output and takes its leftovers away, nothing else', async (t) => {
+test('overwriting replaces the earlier output and removes its leftovers, nothing else', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const [shards, single] = [await modelFor(t, quantizer, sharded), await modelFor(t, quantizer, tinyLlama)];
   const target = join(scratchFolder(t), 'out');

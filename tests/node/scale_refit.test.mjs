@@ -74,7 +74,7 @@ test('presets of 2 and 3 bits on tiny-llama, rounded to nearest and with gptq', 
   }
 });
 
-test('what cannot be refit is refused, with the reason', async (t) => {
+test('specs that cannot be refit are refused, with the reason', async (t) => {
   const quantizer = await quantizerFor(t);
   const refused = (weight, rest = {}) => {
     const found = quantizer.checkConfig({ global_quant_config: { weight, ...rest } });

@@ -67,7 +67,7 @@ const tricks = {
       },
     changed,
   ],
-  'the start of the file, whatever was asked for': [
+  'the start of the file, regardless of the request': [
     (other) =>
       (number, headers, { first, end }) => {
         if (number < 3) return {};

@@ -150,7 +150,7 @@ test('parts that are missing, twice there, or of another plan', async (t) => {
   await failsWith('source-invalid', /runs in 2 and in 4 parts/);
   rmSync(join(out, 'wasmquant-parts/3-of-4.json'));
   assert.equal((await quantize(out, '-p', 'int8', '--shards', '2/2', '--force')).code, 0);
-  await failsWith('file-invalid', /part 2 followed another plan than part 1/);
+  await failsWith('file-invalid', /part 2 followed a different plan than part 1/);
   assert.equal((await part(out, 2, 2, '--force')).code, 0);
   assert.equal((await cli(['merge-index', out])).code, 0);
   await failsWith('source-invalid', /merged already/);
@@ -199,7 +199,7 @@ test('a merge that was cut short goes on, and leftovers of killed attempts go', 
   assert.deepEqual(contents(out), contents(whole));
 });
 
-test('what cannot be done in parts', async (t) => {
+test('calls that cannot be done in parts are refused', async (t) => {
   const folder = scratch(t);
   const fails = async (args, code, message) => {
     const { document } = await cliJson(['quantize', ...args, '--shards', '1/2']);

@@ -70,7 +70,7 @@ test('plain E4M3, E5M2 and F4 weights are read as their values', async (t) => {
   for (const { error } of report.tensors) assert.equal(error.mse, 0);
 });
 
-test('scales beside them are multiplied in, by tensor, channel, group and block, of every name', async (t) => {
+test('their scales are multiplied in: by tensor, channel, group and block, under every name', async (t) => {
   const scales = noise(64, 5).map((v, i) => (i % 3 === 0 ? -1 : 1) * (Math.abs(v) + 0.01));
   const block = (rows, columns) => (row, column) =>
     Math.floor(row / rows) * Math.ceil(160 / columns) + Math.floor(column / columns);

@@ -100,7 +100,7 @@ test('an adapter is refused with what to do, in every form, before anything is w
   await bytesOf(t, quantizer, model, 'q8_0');
 });
 
-test('parts of an adapter beside their weights are refused, but for classes that load them so', async (t) => {
+test('parts of an adapter next to their weights are refused, except for classes that load them so', async (t) => {
   const unmerged = {
     'model.layers.0.self_attn.q_proj.base_layer.weight': f32(1),
     'model.layers.0.self_attn.q_proj.lora_A.speech.weight': f32(2, [8, size]),
@@ -190,7 +190,7 @@ test('shards: the written index has the stripped names; two tensors of one name 
   await assert.rejects(quantizer.open(twice, { stripPrefix: 'yes' }), { code: 'argument-invalid' });
 });
 
-test('float64 weights give the files of their float32 values, which is said', async (t) => {
+test('float64 weights give the files of their float32 values, with a note', async (t) => {
   const quantizer = await quantizerFor(t);
   const plain = safetensors(weights());
   const doubled = safetensors(
@@ -227,7 +227,7 @@ test('float64 weights give the files of their float32 values, which is said', as
   await assert.rejects(bytesOf(t, quantizer, huge, 'int8'), { code: 'value-not-finite' });
 });
 
-test('nothing quantized is no success: exit 1, nothing written, the reason and what to do', async (t) => {
+test('a run that would quantize nothing fails: exit 1, no output, the reason and what to do', async (t) => {
   const quantizer = await quantizerFor(t);
   const integers = safetensors({ 'a.weight': { dtype: 'I32', shape: [8, 8], data: new Int32Array(64) } });
   const norms = safetensors({ 'model.norm.weight': f32(1, [size]) });

@@ -1,4 +1,4 @@
-// node tests/texts/check.mjs [FOLDER...]: the phrases of phrases.mjs in sources, help, page and Markdown, and
+// node tests/texts/check.mjs [FOLDER...]: the phrases of phrases.mjs in sources, help, page, Markdown and names of tests, and
 // lines of Markdown over 160 columns. Part of `npm run lint`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,6 +52,26 @@ function findingsOf(file, used) {
   return findings;
 }
 
+/** Names of tests, which are read when one fails. */
+function testNames() {
+  return ['tests/node', 'tests/browser', 'tests/native']
+    .flatMap((folder) => filesBelow(folder, /\.(test\.mjs|cpp)$/))
+    .flatMap((file) => {
+      const text = readFileSync(join(root, file), 'utf8');
+      const names = text.matchAll(/^\s*(?:test\(|TEST_CASE\()\s*(["'`])((?:(?!\1).)*)\1/gm);
+      return [...names].map((match) => ({ file, line: text.slice(0, match.index).split('\n').length, text: match[2] }));
+    });
+}
+
+function findingsOfNames() {
+  return testNames().flatMap(({ file, line, text }) =>
+    phrases.flatMap(({ pattern, instead, allowed }) => {
+      const rest = allowed ? text.replace(allowed, '') : text;
+      return [...rest.matchAll(pattern)].map(([phrase]) => ({ file, line, phrase, instead, text }));
+    }),
+  );
+}
+
 /** Lines of Markdown that are too long to read as text; code keeps its lines. */
 function longLines(file) {
   let isCode = false;
@@ -66,7 +86,10 @@ function longLines(file) {
 
 const folders = process.argv.slice(2);
 const used = new Set();
-const findings = textFiles(folders).flatMap((file) => findingsOf(file, used));
+const findings = [
+  ...textFiles(folders).flatMap((file) => findingsOf(file, used)),
+  ...(folders.length > 0 ? [] : findingsOfNames()),
+];
 for (const { file, line, phrase, instead, text } of findings)
   process.stdout.write(`${file}:${line}: "${phrase}": write ${instead}\n    ${text}\n`);
 const long = (folders.length > 0 ? [] : [...textFiles([]), ...filesBelow('web/docs', /\.md$/)])

@@ -56,7 +56,7 @@ function listen(worker: Worker): void {
     if (error.code === 'ERR_WORKER_OUT_OF_MEMORY')
       say(
         'memory-budget',
-        'what the files list does not fit in the memory of the process',
+        'the tensors that the files list do not fit in the memory of the process',
         'node --max-old-space-size=MIB allows more; split the model into files of fewer tensors',
       );
     else say('internal', error.stack ?? String(error), 'this is a bug in wasmquant');

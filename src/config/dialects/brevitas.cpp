@@ -152,7 +152,7 @@ class BrevitasParser {
       unsupported(where, "symmetric", "float_quant is always symmetric", "leave the key out");
     if (!spec.symmetric && choice.pof2 && (choice.is_weight || choice.mse))
       unsupported(where, "symmetric",
-                  text_of("asymmetric {} with pof2 scales{} do not exist", choice.is_weight ? "weights" : "activations",
+                  text_of("there is no asymmetric {} with pof2 scales{}", choice.is_weight ? "weights" : "activations",
                           choice.is_weight ? "" : " and param_type mse"),
                   "set symmetric to true, or scale_type to float");
     bool per_channel = qscheme == "per_channel";

@@ -120,13 +120,13 @@ class RegexParser {
       if (take('=')) return lookahead(Op::look, depth);
       if (take('!')) return lookahead(Op::look_not, depth);
       if (take('P')) {
-        if (!take('<')) return fail("of (?P...), only (?P<name>...) is understood");
+        if (!take('<')) return fail("the only form of (?P...) that is understood is (?P<name>...)");
         while (more() && text_[at_] != '>') ++at_;
         take('>');
       } else if (take('i')) {
         folds_case_ = true;
         if (take(')')) return;  // to the end of the group around it
-        if (!take(':')) return fail("of flags, only (?i) is understood");
+        if (!take(':')) return fail("the only flag that is understood is (?i)");
       } else {
         return fail("of (?...), only (?:...), (?=...), (?!...), (?P<name>...) and (?i) are understood");
       }

@@ -101,7 +101,7 @@ class Checker {
     if (!without_effect.empty())
       out_.add(
           {Severity::note, "no-effect", where_,
-           text_of("without effect here, because it follows from the model or the weight's spec: {}", without_effect),
+           text_of("has no effect here, because it follows from the model or the weight's spec: {}", without_effect),
            ""});
   }
 
@@ -155,7 +155,7 @@ class Checker {
     const auto contradicts = [&](const char* key, bool differs) {
       if (!value_[key].is_null() && differs)
         out_.error_in("contradiction", where_, key, "leave the key out",
-                      "the weight spec says otherwise, and is what counts");
+                      "the weight spec differs, and it is the one that counts");
     };
     contradicts("bit", value_["bit"].as_integer() != code_bits_of(spec));
     contradicts("sym", on("sym") != spec.symmetric);

@@ -151,7 +151,7 @@ void read_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache
     in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
   if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
     refuse("keep_prequantized_layers",
-           "false asks to quantize again what is quantized already: its layers are always kept as they are");
+           "false would quantize again layers that are quantized already; they are always kept as they are");
 }
 
 // The first of the two places that has names.

@@ -150,7 +150,7 @@ void SpecParser::choose_observer(const ObserverInfo* named) {
   if (const bool by_scheme = named->serves(dtype) || is_mx_ || !dtype_known_;
       !by_scheme || named->qscheme != spec_.qscheme) {
     in_.error("observer-mismatch", "observer_cls",
-              text_of("{} does not serve {}{}", in_.find("observer_cls")->as_string(),
+              text_of("{} does not support {}{}", in_.find("observer_cls")->as_string(),
                       by_scheme ? "qscheme " : "dtype ", by_scheme ? word_of(spec_.qscheme, kQSchemes) : dtype.name),
               text_of("these do: {}", observers_serving(spec_.qscheme, dtype)));
   }

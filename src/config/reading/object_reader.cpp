@@ -149,7 +149,7 @@ void ObjectReader::note_without_effect(std::span<const Key> keys) const {
   }
   if (!names.empty())
     out_.add({Severity::note, "no-effect", where_,
-              text_of("without effect here, because files do not depend on it: {}", names), ""});
+              text_of("has no effect here, because files do not depend on it: {}", names), ""});
 }
 
 void ObjectReader::error(DiagnosticCode code, const char* name, const char* message, const char* hint) const {

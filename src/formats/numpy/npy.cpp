@@ -186,7 +186,7 @@ Result<uint64_t> need(std::span<const uint8_t> prefix, uint64_t file_bytes) {
 Result<StoredTensor> read_tensor(std::span<const uint8_t> prefix, uint64_t file_bytes) {
   TRY(place, place_of_header(prefix, file_bytes));
   if (place.end == 0 || prefix.size() < place.end)
-    return error_at(ErrorCode::file_truncated, "byte 0", "of the header, only {} bytes were read", prefix.size());
+    return error_at(ErrorCode::file_truncated, "byte 0", "only {} bytes of the header were read", prefix.size());
   const std::string_view text(reinterpret_cast<const char*>(prefix.data() + place.begin), place.end - place.begin);
   if (!json::is_utf8(text)) return invalid("is not UTF-8 text");
   StoredTensor tensor;

@@ -120,7 +120,7 @@ Status Reader::read_end(std::span<const uint8_t> bytes) {
     begin = number(bytes, wide + 48, 8);
     at = wide;
   }
-  if (!is_one) return invalid("", "the archive goes over several disks, which numpy.savez does not write");
+  if (!is_one) return invalid("", "the archive spans several disks, which numpy.savez does not write");
   const uint64_t end = need_.offset + at;
   if (size > end || begin != end - size)
     return invalid("", text_of("the directory of {} bytes from byte {} does not end at byte {}", size, begin, end));
@@ -144,7 +144,7 @@ Status Reader::read_directory(std::span<const uint8_t> bytes) {
       return invalid(text_of("byte {}", directory_begin_ + at), text_of("entry {} of the directory is missing", e));
     const uint64_t name = u16(bytes, at + 28), extra = u16(bytes, at + 30), comment = u16(bytes, at + 32);
     if (name + extra + comment > bytes.size() - at - kCentralBytes)
-      return invalid(text_of("byte {}", directory_begin_ + at), "an entry goes over the end of the directory");
+      return invalid(text_of("byte {}", directory_begin_ + at), "an entry runs past the end of the directory");
     NpzMember& entry = entries.emplace_back();
     entry.name = text(bytes, at + kCentralBytes, name);
     TRY_VOID(check_name(entry.name));
@@ -184,7 +184,7 @@ Status Reader::read_directory(std::span<const uint8_t> bytes) {
     const uint64_t end = e + 1 < entries_.size() ? entries_[e + 1].begin : directory_begin_;
     const NpzMember& entry = entries_[e];
     if (entry.begin > end || end - entry.begin < kLocalBytes || end - entry.begin - kLocalBytes < entry.packed)
-      return invalid(entry.name, "its bytes go over those of the next entry, or of the directory");
+      return invalid(entry.name, "its bytes overlap those of the next entry, or the directory");
   }
   ask_for_entry();
   return {};
@@ -205,7 +205,7 @@ Status Reader::read_entry(std::span<const uint8_t> bytes) {
   const uint64_t name = u16(bytes, 26), extra = u16(bytes, 28), begin = kLocalBytes + name + extra;
   const uint64_t limit = (next_ + 1 < entries_.size() ? entries_[next_ + 1].begin : directory_begin_) - entry.begin;
   if (begin > limit || entry.packed > limit - begin)
-    return invalid(entry.name, "its bytes go over those of the next entry, or of the directory");
+    return invalid(entry.name, "its bytes overlap those of the next entry, or the directory");
   if (bytes.size() < begin) {
     need_.bytes = begin;
     return {};

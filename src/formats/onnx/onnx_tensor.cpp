@@ -179,8 +179,8 @@ class TensorReader {
     if (value_field_ != 0) return invalid("it has both inline data and external data");
     if (tensor_.data_type == kText) return invalid("texts cannot be external data");
     if (!is_inside_folder(external_.location))
-      return error_at(ErrorCode::file_invalid, where(),
-                      "its data are said to be in {q}; only files in the model's folder are read", external_.location);
+      return error_at(ErrorCode::file_invalid, where(), "its data is in {q}; only files in the model's folder are read",
+                      external_.location);
     if (external_.length != ~uint64_t{0} && external_.length != bytes_)
       return invalid("its external data have {} bytes, type and shape need {}", external_.length, bytes_);
     if (external_.offset > kMaxExternalBytes || bytes_ > kMaxExternalBytes - external_.offset)

@@ -99,7 +99,7 @@ Status GgufImportance::report(std::string_view recipe, List<Diagnostic>& diagnos
   }
   std::string message = text_of("{} tensors are quantized by the importance of their columns, {}", used_,
                                 is_matrix ? "from the matrix that was given" : "from calibration");
-  if (missing_ != 0) message += text_of("; there is none for {}", missing_names_);
+  if (missing_ != 0) message += text_of("; it has none for {}", missing_names_);
   if (missing_ > kNamesInMessage) message += text_of(" and {} more", missing_ - kNamesInMessage);
   diagnostics.push_back({is_layer_missing_ ? Severity::warning : Severity::note, "importance-used",
                          is_matrix ? "imatrix" : "calibration", std::move(message), ""});

@@ -87,7 +87,7 @@ class BitsAndBytesSource final : public SourceFormat {
                                         const ModelTensor& state) {
     TRY(said, read_state(model, state));
     if (shape_in(said) != weight.shape)
-      return error_at(ErrorCode::shape_mismatch, state.stored.name, "says shape {}; {} is expected",
+      return error_at(ErrorCode::shape_mismatch, state.stored.name, "has shape {}; expected {}",
                       json::write(said["shape"]), describe(weight.source, weight.shape));
     StoredWeight found;
     found.format = "bitsandbytes-4bit";

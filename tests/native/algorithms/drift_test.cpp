@@ -118,7 +118,7 @@ TEST_CASE("GPTAQ and Qronos: closer to the float network's output where the inpu
   }
 }
 
-TEST_CASE("GPTAQ: blocks of columns change rounding alone") {
+TEST_CASE("GPTAQ: blocks of columns change only rounding") {
   const Layer layer = layer_of(9, 0.1f);
   const std::vector<float> whole = rounded(layer, Method::gptaq, true, 1),
                            blocked = rounded(layer, Method::gptaq, true, 1, 8);

@@ -102,7 +102,7 @@ std::vector<QuantizationSpec> specs() {
 
 }  // namespace
 
-TEST_CASE("with independent columns GPTQ is round to nearest, whatever the order and blocks") {
+TEST_CASE("with independent columns GPTQ is round to nearest, in any order and blocks") {
   const size_t rows = 70, columns = 48;
   const std::vector<float> weight = RandomValues(1).vector(rows * columns);
   for (const QuantizationSpec& spec : specs()) {
@@ -143,7 +143,7 @@ TEST_CASE("on correlated inputs GPTQ loses less than round to nearest, and its v
   }
 }
 
-TEST_CASE("scales of static groups are those of the weight before, whatever the order") {
+TEST_CASE("scales of static groups are those of the original weight, in any order") {
   const size_t rows = 9, columns = 64;
   RandomValues random(4);
   const std::vector<float> x = random.inputs(200, columns), weight = random.vector(rows * columns);
@@ -157,7 +157,7 @@ TEST_CASE("scales of static groups are those of the weight before, whatever the 
   CHECK(worst < 1.5);
 }
 
-TEST_CASE("groups that are not static take their scales from the weight as it is, whatever the block size") {
+TEST_CASE("groups that are not static get their scales from the weight at that moment, for any block size") {
   const size_t rows = 5, columns = 96;
   RandomValues random(5);
   const std::vector<float> x = random.inputs(300, columns), weight = random.vector(rows * columns);

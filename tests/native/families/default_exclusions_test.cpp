@@ -84,7 +84,7 @@ TEST_CASE("each row finds the layers it is about, and no others") {
   CHECK(row_of(llm, "model.visual.blocks.0.attn.qkv", "Linear", {.tower = false}) == "");
 }
 
-TEST_CASE("encoders of images are towers only beside a language model") {
+TEST_CASE("encoders of images are towers only next to a language model") {
   const ModelFamily clip = default_exclusions_family_of(R"({"architectures": ["CLIPModel"], "model_type": "clip"})");
   CHECK(row_of(clip, "vision_model.encoder.layers.0.mlp.fc1") == "");
   const ModelFamily llava = default_exclusions_family_of(R"({"architectures": ["LlavaForConditionalGeneration"]})");
@@ -94,7 +94,7 @@ TEST_CASE("encoders of images are towers only beside a language model") {
   CHECK(row_of(colpali, "vlm.vision_tower.vision_model.encoder.layers.0.mlp.fc1") == "tower");
 }
 
-TEST_CASE("a layer's number is compared with the decoder's alone") {
+TEST_CASE("a layer's number is compared only with the decoder's") {
   const ModelFamily bart = default_exclusions_family_of(
       R"({"architectures": ["BartForConditionalGeneration"], "num_hidden_layers": 2, "decoder_layers": 6})");
   CHECK(row_of(bart, "model.decoder.layers.5.fc1") == "");

@@ -97,7 +97,7 @@ constexpr RunCase kRunCases[] = {
     {{0.5f, 31, 0, false, true}, RunPacking::fifths, 1, -3, 63},
 };
 
-TEST_CASE("codes of runs: halves, neighbours of halves, the sign of the extreme, and no byte besides their own") {
+TEST_CASE("codes of runs: halves, neighbours of halves, the sign of the extreme, and no other byte is written") {
   for (const RunCase& test : kRunCases) {
     std::vector<float> x;
     for (int32_t half = test.least; half <= test.greatest; ++half)
@@ -348,7 +348,7 @@ TEST_CASE("mxfp4's exponent is that of the logarithm rounded to float32") {
   }
 }
 
-TEST_CASE("any bytes dequantize, into the output alone") {
+TEST_CASE("any bytes dequantize, and nothing but the output is written") {
   BellShaped dice(3);
   for (const GgmlTypeInfo& info : kGgmlTypes) {
     if (!info.can_dequantize()) continue;

@@ -118,7 +118,7 @@ TEST_CASE("attention: grouped heads, windows and caps, sequences around the tile
         }
 }
 
-TEST_CASE("the loss of the next token, whatever the tiles of the vocabulary") {
+TEST_CASE("the loss of the next token, for any tiles of the vocabulary") {
   constexpr size_t kVocabulary = 50, kRows = 6;
   std::vector<float> logits = RandomValues(4).vector(kRows * kVocabulary);
   for (size_t i = 0; i < logits.size(); ++i) logits[i] = logits[i] * 20 + (i % 7 == 0 ? 200.0f : 0.0f);

@@ -55,7 +55,7 @@ TEST_CASE("TQT by Jeffreys divergence: all of small data, and less than the outl
   CHECK(scale >= 4.0f / 128);
 }
 
-TEST_CASE("moments are those of float64 sums, whatever the order") {
+TEST_CASE("moments are those of float64 sums, in any order") {
   std::mt19937 random(4);
   std::normal_distribution<float> normal(0.3f, 2.0f);
   std::vector<float> x(5000);

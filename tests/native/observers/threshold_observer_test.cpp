@@ -108,7 +108,7 @@ TEST_CASE("weights: a searched threshold is the best of its candidates") {
     }
 }
 
-TEST_CASE("channels are searched by themselves, whatever their axis") {
+TEST_CASE("each channel is searched by itself, along any axis") {
   const std::vector<float> x = threshold_observer_values(60, 3.0f);
   std::vector<float> transposed(60);
   for (size_t i = 0; i < 4; ++i)

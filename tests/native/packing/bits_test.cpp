@@ -58,7 +58,7 @@ TEST_CASE("int3: eight codes in three bytes, the first in the low bits") {
   CHECK(packed == Bytes{0xD1, 0x78, 0xE0});
 }
 
-TEST_CASE("nibbles: the first code in the low nibble, an odd last code alone") {
+TEST_CASE("nibbles: the first code in the low nibble, an odd last code in a byte without a partner") {
   const Bytes codes = {0x1, 0xFF, 0x7, 0xF8, 0x3};  // 1 -1 7 -8 3
   Bytes packed(4, kBitsGuard);
   pack_nibbles(codes, packed.data());

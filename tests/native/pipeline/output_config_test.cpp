@@ -41,8 +41,7 @@ TEST_CASE("output config: the block is set, replaced, or removed where the weigh
         "{\n  \"quantization_config\": {\n    \"percentile\": 100.0\n  }\n}\n");
 }
 
-TEST_CASE(
-    "output config: a block in text_config does not remain beside the new one, nor where the weights were decoded") {
+TEST_CASE("output config: a block in text_config does not survive next to the new one, nor after decoding") {
   const std::string nested = R"({"text_config": {"cap": 30.0, "quantization_config": {"bits": 4}}, "z": 1})";
   CHECK(output_config_written({}, nested) == R"({"text_config": {"cap": 30.0}, "z": 1})");
   CHECK(output_config_written(plan_with_block(), nested) ==

@@ -29,7 +29,7 @@ const PlannedTensor& plan_planned(const Plan& plan, const ModelIndex& index, std
 
 }  // namespace
 
-TEST_CASE("presets leave embeddings, norms and lm_head alone and say why") {
+TEST_CASE("presets keep embeddings, norms and lm_head as they are and say why") {
   const ModelIndex index = small_model(256).index();
   List<Diagnostic> diagnostics;
   auto plan = make_plan(index, "int4_wo_128", {}, diagnostics);

@@ -26,7 +26,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-TEST_CASE("quantized sources: each weight decodes to its tool's own values, whatever the tiles") {
+TEST_CASE("quantized sources: each weight decodes to its tool's own values, with any tiles") {
   const struct {
     const char* folder;
     size_t weights;

@@ -113,7 +113,7 @@ TEST_CASE("a finite weight that would become infinite is refused with its elemen
   }
 }
 
-TEST_CASE("saturating clamps to what is finite, whatever the tiles") {
+TEST_CASE("saturating clamps to the largest finite value, with any tiles") {
   for (const SessionLimitsCase& c : kSessionLimitsCases) {
     CAPTURE(std::string(c.format));
     CAPTURE(std::string(c.spec));

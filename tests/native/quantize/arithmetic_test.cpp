@@ -81,7 +81,7 @@ TEST_CASE("fp8 quotients of bfloat16 weights are rounded to bfloat16 before they
   }
 }
 
-TEST_CASE("groups of floats and fp8_e5m3 are divided in float32 whatever the dtype of the weight, as in Quark") {
+TEST_CASE("groups of floats and fp8_e5m3 are divided in float32 for every dtype of the weight, as in Quark") {
   CHECK(quotient_arithmetic(arithmetic_spec_of(Dtype::fp4, QScheme::per_group, Arithmetic::bfloat16)) ==
         Arithmetic::float32);
   CHECK(quotient_arithmetic(arithmetic_spec_of(Dtype::fp8_e5m3, QScheme::per_tensor, Arithmetic::float16)) ==

@@ -129,7 +129,7 @@ TEST_CASE("subnormals and the largest numbers give finite values") {
   }
 }
 
-TEST_CASE("NaN and infinities are refused with their place, whatever the dtype") {
+TEST_CASE("NaN and infinities are refused with their place, for every dtype") {
   for (const SpecialValuesSetting& s : special_values_settings()) {
     CAPTURE(s.name);
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kSpecialValuesInfinity, -kSpecialValuesInfinity}) {

@@ -13,7 +13,7 @@ const parts = {
   numbers: checkNumbers,
   biases: checkBiases,
   exports: (...given) => checkExports(...given, exportedModels, 'exports'),
-  smollm2: (...given) => checkExports(...given, largeModels, 'exports of SmolLM2-135M'),
+  smollm2: (...given) => checkExports(...given, largeModels, 'SmolLM2-135M'),
   algorithms: checkAlgorithms,
 };
 

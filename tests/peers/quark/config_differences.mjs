@@ -28,7 +28,8 @@ export const refusals = [
     id: 'observers of another qscheme or dtype',
     text: 'Quark takes any observer for per_block, and PerBlockBFPObserver for integers: what they find is not what the qscheme says',
     explains: ({ code, message }) =>
-      code === 'observer-mismatch' && /qscheme per_block|^PerBlockBFPObserver does not serve dtype u?int/.test(message),
+      code === 'observer-mismatch' &&
+      /qscheme per_block|^PerBlockBFPObserver does not support dtype u?int/.test(message),
   },
   {
     id: 'searches in lists of specs',

@@ -119,7 +119,7 @@ export async function observeActivations(
     async (observer) => {
       const because = instance.call<string>(() => observer.secondPass());
       if (because !== '' && isReadOnce(source)) {
-        const detail = `${because} sees the data twice, and this iterator can be read once; give an array, an object whose [Symbol.asyncIterator]() starts again, or a safetensors file, or take a min-max observer`;
+        const detail = `${because} sees the data twice, and this iterator can be read once; give an array, an object whose [Symbol.asyncIterator]() starts again, or a safetensors file, or use a min-max observer`;
         throw failure('argument-invalid', 'calibration', detail);
       }
       do {

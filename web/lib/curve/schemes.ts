@@ -1,4 +1,4 @@
-// The schemes of a curve: presets that a runtime reads, of weights alone, so that a forward pass in float32 measures what they cost.
+// The schemes of a curve: presets that a runtime reads, of weights only, so that a forward pass in float32 measures what they cost.
 
 import { failure, QuantizationError } from '../api/errors.js';
 import { formats } from '../api/formats.js';

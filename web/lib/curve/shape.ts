@@ -1,4 +1,4 @@
-// What points say beside each other: the frontier, estimates, and whether samples decide their order.
+// What points say when they are compared: the frontier, estimates, and whether samples decide their order.
 
 import type { Curve, CurvePoint } from '../api/types.js';
 

@@ -147,7 +147,7 @@ export class Instance {
 
   /** Puts `data` into the heap while `use` runs, and passes its address. */
   withBytes<T>(data: ArrayBufferView, use: (pointer: number) => T): T {
-    if (!ArrayBuffer.isView(data)) throw failure('argument-invalid', '', 'bytes are given as a typed array');
+    if (!ArrayBuffer.isView(data)) throw failure('argument-invalid', '', 'expected bytes as a typed array');
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     const pointer = this.run((module) => module.allocate(bytes.byteLength));
     if (pointer === 0 && bytes.byteLength > 0) {

@@ -46,7 +46,7 @@ export function checkTensor(tensor: TensorInput): 'F32' | 'F16' | 'BF16' {
   const dtype = tensor.dtype ?? 'F32';
   const expected = dtype === 'F32' ? Float32Array : Uint16Array;
   if (dtype !== 'F32' && dtype !== 'F16' && dtype !== 'BF16') {
-    throw failure('dtype-unsupported', 'dtype', `${shown(dtype)} is none of F32, F16, BF16`);
+    throw failure('dtype-unsupported', 'dtype', `${shown(dtype)} is not one of F32, F16, BF16`);
   }
   if (!(tensor.data instanceof expected))
     throw failure('argument-invalid', 'data', `dtype ${dtype} needs a ${expected.name}`);

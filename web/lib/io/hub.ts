@@ -85,7 +85,7 @@ function refusal(status: number, place: HubPlace, { token, endpoint = usualEndpo
   if (status === 403)
     return `access is not granted (403): accept the terms of the model on ${page}, with the account of the token`;
   if (status === 404) return `there is no such model or revision (404): check ${page}`;
-  if (status === 429) return 'the hub takes no more requests for now (429): wait a few minutes, or give a token';
+  if (status === 429) return 'the hub accepts no more requests for now (429): wait a few minutes, or give a token';
   return `the hub answered ${status}`;
 }
 

@@ -61,7 +61,11 @@ export async function placeFiles(partial: string, root: string, names: string[],
   for (const name of names) {
     const path = join(root, name);
     if ((await found(path))?.isDirectory())
-      throw failure('target-invalid', path, 'is a folder where a file of the output goes; move it away');
+      throw failure(
+        'target-invalid',
+        path,
+        'is a folder, but the output needs a file of that name; move the folder away',
+      );
   }
   await writeFile(join(partial, listName), JSON.stringify(names), { flush: true });
   try {

@@ -394,7 +394,7 @@ export async function openSharedFolder(path: string, overwrite: boolean, inputs:
   if (path === '' || (found ? !found.isDirectory() : outputFormatsOf(path).length > 0))
     throw failure('target-invalid', path, 'is not a folder; parts of a run are written to a folder');
   if (await exists(join(final, 'config.json')))
-    throw failure('target-exists', path, 'holds a whole model already; choose another name, or remove it first');
+    throw failure('target-exists', path, 'already holds a whole model; choose another name, or remove it first');
   await mkdir(final, { recursive: true }).catch((error: unknown) => {
     throw failure('target-invalid', path, `cannot be written: ${textOf(error)}`, error);
   });

@@ -117,7 +117,7 @@ export async function findConfig(
   );
   if (layers.length === 0) {
     const detail =
-      'leaves no linear layer of the transformer blocks to choose for; candidates fit none, or all are excluded';
+      'leaves no linear layer of the transformer blocks to choose for: no candidate fits, or all layers are excluded';
     throw failure('argument-invalid', 'candidates', detail);
   }
   // Only blocks are measured; other layers keep their dtype.

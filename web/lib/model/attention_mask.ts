@@ -36,7 +36,7 @@ export function runsOf(mask: MaskValues, maskShape: readonly number[], shape: re
       if (value === 0) continue;
       if (begin >= 0 && end !== i)
         throw invalid(
-          `has padding between tokens of row ${row}, at position ${end}; padding stands in front of a row or behind it: give the parts as rows of their own`,
+          `has padding between tokens of row ${row}, at position ${end}; padding is allowed only before or after the tokens of a row: give the parts as separate rows`,
         );
       if (begin < 0) begin = i;
       end = i + 1;

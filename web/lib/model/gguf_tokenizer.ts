@@ -1,4 +1,4 @@
-// tokenizer.json and tokenizer_config.json of the tokenizer in a GGUF file, so that whatever reads those files can use it: byte-level BPE
+// tokenizer.json and tokenizer_config.json of the tokenizer in a GGUF file, so that code that reads those files can use it: byte-level BPE
 // (`gpt2`), BPE of SentencePiece (`llama`) and WordPiece (`bert`). Others have none.
 
 /** What a file says. */
@@ -14,7 +14,7 @@ export interface GgufTokenizer {
 const types = { unknown: 2, control: 3, userDefined: 4, byte: 6 };
 const wordStart = '\u2581';
 
-/** Names of pre-tokenizers with which whole words that are tokens stay whole, whatever the merges. */
+/** Names of pre-tokenizers with which whole words that are tokens stay whole, with any merges. */
 const ignoresMerges = /^(llama3|llama-v3|llama-bpe|falcon3|falcon-h1|pixtral|midm-2\.0|lfm2|tekken)$/;
 
 class Vocabulary {

@@ -52,7 +52,9 @@ export function tokensOfText(input: TextInput, maxPositions: number, windows: Wi
   const prefix = prefixOf(idsOf(tokenizer, first, true), plain[0] ?? []);
   const step = length - prefix.length;
   if (step < 1)
-    throw invalid(`the tokenizer puts ${prefix.length} tokens in front of a text; length ${length} leaves none for it`);
+    throw invalid(
+      `the tokenizer puts ${prefix.length} tokens in front of a text; length ${length} leaves no room for the text`,
+    );
   const stream = plain.flat();
   if (stream.length === 0 || prefix.length + stream.length < 2)
     throw invalid(`the text has ${stream.length} tokens, too few to predict one from another; give more text`);

@@ -109,7 +109,7 @@ async function* captured(
         const outputs = await ran(session, feed, names, number);
         for (const name of names) {
           const tensor = outputs[name];
-          if (!tensor) throw failure('state-invalid', name, 'was not given out by ONNX Runtime');
+          if (!tensor) throw failure('state-invalid', name, 'was not returned by ONNX Runtime');
           yield* batchesOf(tensor, name, values.get(name) ?? [], mask);
           tensor.dispose?.();
           delete outputs[name];

@@ -107,7 +107,7 @@ export class OutputFiles implements ResultSink {
   async finish(): Promise<void> {
     for (const { name, bytes, taken, isFinished } of this.#files) {
       if (taken !== bytes && !isFinished)
-        throw failure('state-invalid', name, `${taken} bytes were written, ${bytes} were planned`);
+        throw failure('state-invalid', name, `${taken} bytes were written, but ${bytes} were planned`);
     }
     const isBusy = () =>
       this.#target.isPositioned ? this.#writing > 0 : this.#current < this.#files.length || this.#writing > 0;

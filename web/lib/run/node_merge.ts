@@ -69,7 +69,7 @@ async function readRecords(folder: string): Promise<PartRecord[]> {
   for (let part = 1; part <= of; ++part) records.push(await readRecord(folder, recordName({ part, of })));
   const others = records.filter(({ plan }) => plan !== records[0]?.plan).map(({ part }) => part);
   if (others.length > 0) {
-    const detail = `part ${listed(others)} followed another plan than part 1: config, options, model or version of this library differ; run the parts again with the same`;
+    const detail = `part ${listed(others)} followed a different plan than part 1: config, options, model or version of this library differ; run the parts again with the same`;
     throw failure('file-invalid', join(folder, partsFolder), detail);
   }
   return records;
