@@ -42,9 +42,10 @@ struct Calibration {
   CapturedInputs recorded{blocks, session->pass().architecture()}, received{blocks, session->pass().architecture()};
 };
 
-std::string regions_json(List<std::span<float>> regions) {
+template <class T>
+std::string regions_json(const List<std::span<T>>& regions) {
   json::Array out;
-  for (const std::span<float> region : regions) {
+  for (const std::span<T> region : regions) {
     json::Value row;
     row.set("pointer", address(region.data()));
     row.set("bytes", static_cast<uint64_t>(region.size_bytes()));
@@ -85,7 +86,7 @@ class BoundCalibration : Counted {
  public:
   BoundCalibration(const BoundForwardPass& pass, std::string config, uint32_t member, uint32_t members)
       : calibration_(calibration_of(pass, config)) {
-    if (calibration_) (*calibration_)->blocks.share_sums({member, members});
+    if (calibration_) (*calibration_)->blocks.share_work({member, members});
   }
   std::string error() const { return calibration_ ? ok(nullptr) : fail(calibration_.error()); }
   const Result<std::shared_ptr<Calibration>>& get() const noexcept { return calibration_; }
@@ -144,10 +145,16 @@ class BoundBlockCalibrator : Counted {
 
   std::string optimize(uint32_t part) {
     if (Status entered = enter(part); !entered) return reply(entered);
-    const Status done = blocks().optimize(part);
+    const auto done = blocks().optimize(part);
     forget_changed();
-    if (done) ++done_;
-    return reply(done);
+    if (!done) return fail(done.error());
+    if (*done) ++done_;
+    return ok(*done);
+  }
+
+  std::string results(uint32_t member) {
+    if (!status_) return fail(status_.error());
+    return regions_json(blocks().results(member));
   }
 
   std::string store(uint32_t slot) {
@@ -250,6 +257,7 @@ EMSCRIPTEN_BINDINGS(block_calibrator) {
       .function("show", &BoundBlockCalibrator::show)
       .function("sums", &BoundBlockCalibrator::sums)
       .function("optimize", &BoundBlockCalibrator::optimize)
+      .function("results", &BoundBlockCalibrator::results)
       .function("store", &BoundBlockCalibrator::store)
       .function("evidence", &BoundBlockCalibrator::evidence);
   class_<BoundEmbeddingRotation>("EmbeddingRotation")

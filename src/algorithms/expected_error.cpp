@@ -1,3 +1,4 @@
+// Correlations of inputs, factored once; changes judged row by row against them.
 #include "algorithms/expected_error.h"
 
 #include <algorithm>
@@ -18,29 +19,41 @@ constexpr double kFewDirections = 8;
 // Of fewer tokens or directions, features' squares are not known at all.
 constexpr double kFewTokens = 16, kFewRanks = 2;
 constexpr int kRidgeTries = 5;
-constexpr size_t kJudgedRows = 64, kJudgedColumns = 128;
+constexpr size_t kJudgedRows = 192, kJudgedColumns = 192;
 
 }  // namespace
 
 ExpectedError::ExpectedError(std::span<const float> hessian, size_t columns, uint64_t tokens,
                              std::span<const float> divisors)
+    : ExpectedError(hessian, columns, tokens, Unfinished{}) {
+  find_factor(hessian);
+  finish(divisors);
+}
+
+ExpectedError::ExpectedError(std::span<const float> hessian, size_t columns, uint64_t tokens, Unfinished)
     : columns_(columns), tokens_(tokens), deviations_(columns) {
-  const size_t n = columns;
-  for (size_t j = 0; j < n; ++j) {
-    deviations_[j] = std::sqrt(hessian[j * n + j]);
+  for (size_t j = 0; j < columns; ++j) {
+    deviations_[j] = std::sqrt(hessian[j * columns + j]);
     live_ += deviations_[j] > 0;
   }
+  if (live_ != 0) factor_.resize(columns * columns);
+}
+
+void ExpectedError::finish(std::span<const float> divisors) {
   if (live_ == 0) return;
-  factor_correlations(hessian);
-  rank_ = static_cast<size_t>(std::min<uint64_t>(rank_, tokens));
+  has_factor_ = factor_.back() > 0;
+  for (size_t j = 0; j < columns_; ++j) {
+    const float pivot = factor_[j * columns_ + j];
+    rank_ += deviations_[j] > 0 && pivot * pivot > kSmallestPivot;
+  }
+  rank_ = static_cast<size_t>(std::min<uint64_t>(rank_, tokens_));
   shrink_squares(divisors);
 }
 
-void ExpectedError::factor_correlations(std::span<const float> hessian) {
-  const size_t n = columns_;
-  factor_.resize(n * n);
+void ExpectedError::find_factor(std::span<const float> hessian) {
+  const size_t n = factor_.empty() ? 0 : columns_;
   float ridge = kRidge;
-  for (int attempt = 0; attempt < kRidgeTries; ++attempt, ridge *= 10) {
+  for (int attempt = 0; n != 0 && attempt < kRidgeTries; ++attempt, ridge *= 10) {
     for (size_t i = 0; i < n; ++i)
       for (size_t j = i; j < n; ++j) {
         // Divided one after the other: the product of two deviations may leave float32.
@@ -48,12 +61,9 @@ void ExpectedError::factor_correlations(std::span<const float> hessian) {
             deviations_[i] > 0 && deviations_[j] > 0 ? hessian[i * n + j] / deviations_[i] / deviations_[j] : 0.0f;
         factor_[i * n + j] = i == j ? 1 + ridge : scaled;
       }
-    if (!factor_cholesky(factor_, n)) continue;
-    for (size_t j = 0; j < n; ++j)
-      rank_ += deviations_[j] > 0 && factor_[j * n + j] * factor_[j * n + j] > kSmallestPivot;
-    return;
+    if (factor_cholesky(factor_, n)) return;
   }
-  factor_.clear();
+  std::fill(factor_.begin(), factor_.end(), 0.0f);
 }
 
 void ExpectedError::shrink_squares(std::span<const float> divisors) {
@@ -79,19 +89,20 @@ double ExpectedError::share() const noexcept {
   return shown * std::max(0.0, 1 - leverage * leverage);
 }
 
-double ExpectedError::of(std::span<const float> d) const {
-  const size_t n = columns_, height = n == 0 ? 0 : d.size() / n;
+void ExpectedError::sum_rows(std::span<const float> d, std::span<double> sums) const {
+  const size_t n = columns_, height = sums.size() / 2;
   std::vector<float> transposed(n * kJudgedRows), output(kJudgedRows * kJudgedColumns);
-  double correlated = 0, uncorrelated = 0;
+  std::fill(sums.begin(), sums.end(), 0.0);
   for (size_t row = 0; row < height; row += kJudgedRows) {
     const size_t rows = std::min(kJudgedRows, height - row);
+    double* const of_rows = sums.data() + 2 * row;  // correlated, uncorrelated
     for (size_t i = 0; i < rows; ++i)
       for (size_t j = 0; j < n; ++j) {
         const float scaled = d[(row + i) * n + j] * deviations_[j];
         transposed[j * kJudgedRows + i] = scaled;
-        uncorrelated += double{scaled} * scaled;
+        of_rows[2 * i + 1] += double{scaled} * scaled;
       }
-    for (size_t begin = 0; begin < n && !factor_.empty(); begin += kJudgedColumns) {
+    for (size_t begin = 0; begin < n && has_factor_; begin += kJudgedColumns) {
       const size_t width = std::min(kJudgedColumns, n - begin);
       std::fill(output.begin(), output.end(), 0.0f);
       // Below the diagonal R is zero.
@@ -99,10 +110,24 @@ double ExpectedError::of(std::span<const float> d) const {
                   {output.data(), kJudgedColumns});
       for (size_t i = 0; i < rows; ++i)
         for (size_t j = 0; j < width; ++j)
-          correlated += double{output[i * kJudgedColumns + j]} * output[i * kJudgedColumns + j];
+          of_rows[2 * i] += double{output[i * kJudgedColumns + j]} * output[i * kJudgedColumns + j];
     }
   }
+}
+
+double ExpectedError::of_sums(std::span<const double> sums) const noexcept {
+  double correlated = 0, uncorrelated = 0;
+  for (size_t i = 0; i < sums.size(); i += 2) {
+    correlated += sums[i];
+    uncorrelated += sums[i + 1];
+  }
   return share() * correlated + (1 - share()) * uncorrelated;
+}
+
+double ExpectedError::of(std::span<const float> d) const {
+  std::vector<double> sums(columns_ == 0 ? 0 : 2 * (d.size() / columns_));
+  sum_rows(d, sums);
+  return of_sums(sums);
 }
 
 }  // namespace wasmquant

@@ -21,11 +21,18 @@ namespace wasmquant {
 /// Judges changes of the weights of layers that read one input.
 class ExpectedError {
  public:
+  struct Unfinished {};
   /// `hessian`: X^T X [columns, columns] times any factor, both triangles, finite, the diagonal not negative, of
   /// `tokens` inputs; the factor is that of all errors.
   /// `divisors` [columns]: what the inputs were divided by (SmoothQuant, AWQ); empty: ones. Squares are compared as they
   /// were before: dividing inputs and multiplying columns changes neither rank nor error.
   ExpectedError(std::span<const float> hessian, size_t columns, uint64_t tokens, std::span<const float> divisors = {});
+  /// The same in three steps, the second of which another member of a team may do: then factor() is to be filled with
+  /// what it has there.
+  ExpectedError(std::span<const float> hessian, size_t columns, uint64_t tokens, Unfinished);
+  void find_factor(std::span<const float> hessian);
+  std::span<float> factor() noexcept { return factor_; }
+  void finish(std::span<const float> divisors);
 
   /// Directions that the inputs show, about: columns of which more than a thousandth of the square is not a combination of
   /// other columns.
@@ -37,15 +44,19 @@ class ExpectedError {
 
   /// tr(D H' D^T) for d [rows, columns]. Products in float32, squares summed in float64, rows in order.
   double of(std::span<const float> d) const;
+  /// The two sums of each row of d that of() adds up, of(sums) == of(d): rows are independent.
+  void sum_rows(std::span<const float> d, std::span<double> sums) const;
+  double of_sums(std::span<const double> sums) const noexcept;
 
  private:
-  void factor_correlations(std::span<const float> hessian);
   void shrink_squares(std::span<const float> divisors);
 
   size_t columns_, rank_ = 0, live_ = 0;
   uint64_t tokens_;
   std::vector<float> deviations_;  // sqrt(d_j)
-  std::vector<float> factor_;      // upper R, R R^T = H_ij / sqrt(H_ii H_jj) + kRidge I; empty without live columns
+  // Upper R, R R^T = H_ij / sqrt(H_ii H_jj) + kRidge I; empty without live columns, zeros if there is none.
+  std::vector<float> factor_;
+  bool has_factor_ = false;
 };
 
 }  // namespace wasmquant

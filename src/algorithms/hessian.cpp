@@ -10,7 +10,7 @@
 
 namespace wasmquant {
 
-HessianAccumulator::HessianAccumulator(size_t columns, HessianShare share)
+HessianAccumulator::HessianAccumulator(size_t columns, TeamShare share)
     : columns_(columns), share_(share), panel_(kProductDepth * columns), sum_(columns * columns) {}
 
 // The rows from i on have (1 - i/n)^2 of the upper triangle.

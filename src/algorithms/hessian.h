@@ -7,19 +7,16 @@
 #include <vector>
 
 #include "core/result.h"
+#include "core/team_share.h"
 
 namespace wasmquant {
 
-/// One of `members` that see the same inputs and each sum a band of rows of H of about the same work. One: all rows.
-struct HessianShare {
-  size_t member = 0, members = 1;
-};
-
-/// Accumulates H from a layer's inputs.
+/// Accumulates H from a layer's inputs. Members of a team that see the same inputs each sum a band of rows of about the
+/// same work.
 class HessianAccumulator {
  public:
   /// For inputs with this many features.
-  explicit HessianAccumulator(size_t columns, HessianShare share = {});
+  explicit HessianAccumulator(size_t columns, TeamShare share = {});
 
   /// x [tokens, columns] counts as `samples` in the mean (Quark: sequences, 1 for a bare matrix). Rows are summed in
   /// order, in panels that ignore batch boundaries: the result is the same to the bit however rows are split over
@@ -39,7 +36,7 @@ class HessianAccumulator {
   size_t first_row(size_t member) const noexcept;
 
   size_t columns_;
-  HessianShare share_;
+  TeamShare share_;
   uint64_t samples_ = 0;
   size_t panel_rows_ = 0;
   std::vector<float> panel_;  // rows not summed yet, [kProductDepth, columns]

@@ -8,10 +8,16 @@
 #include "kernels/kernels.h"
 
 namespace wasmquant {
+namespace {
 
-InputStatistics::InputStatistics(size_t columns, bool with_hessian, HessianShare share)
+constexpr size_t kHeldOutPart = 4;  // one token of so many
+
+}  // namespace
+
+InputStatistics::InputStatistics(size_t columns, bool with_hessian, TeamShare share, bool holds_out)
     : largest_(columns), sum_(columns) {
   if (with_hessian) hessian_.emplace(columns, share);
+  if (with_hessian && holds_out) held_out_.emplace(columns, share);
 }
 
 Status InputStatistics::add(std::span<const float> x) {
@@ -23,6 +29,10 @@ Status InputStatistics::add(std::span<const float> x) {
                     static_cast<size_t>(at) / columns, static_cast<size_t>(at) % columns);
   const size_t rows = x.size() / columns;
   if (hessian_) TRY_VOID(hessian_->add(x, rows));
+  if (const size_t apart = rows / kHeldOutPart; held_out_ && apart != 0) {
+    TRY_VOID(held_out_->add(x.subspan((rows - apart) * columns), apart));
+    held_out_tokens_ += apart;
+  }
   for (size_t row = 0; row < rows; ++row)
     for (size_t i = 0; i < columns; ++i) {
       const float magnitude = std::fabs(x[row * columns + i]);
@@ -43,6 +53,12 @@ std::vector<float> InputStatistics::mean() const {
 Result<std::vector<float>> InputStatistics::finish_hessian() {
   if (!hessian_) return error_at(ErrorCode::state_invalid, "", "the Hessian was not asked for");
   return std::move(*hessian_).finish();
+}
+
+std::vector<float> InputStatistics::finish_held_out() {
+  if (held_out_tokens_ == 0) return {};
+  auto found = std::move(*held_out_).finish();
+  return found ? std::move(*found) : std::vector<float>();
 }
 
 }  // namespace wasmquant

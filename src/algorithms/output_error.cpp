@@ -6,7 +6,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr size_t kStripRows = 64, kPanelTokens = 128;
+constexpr size_t kStripRows = 192, kPanelTokens = 192;
 constexpr int kDampingTries = 6;
 
 }  // namespace
@@ -42,17 +42,18 @@ Result<OutputError> OutputError::of_hessian(std::vector<float> hessian, size_t c
 }
 
 void OutputError::sum_squares(ConstMatrix d, size_t first, size_t count, std::span<double> sums) const noexcept {
-  std::vector<float> transposed(count * kStripRows), output(kStripRows * tokens_);
-  for (size_t row = 0; row < sums.size(); row += kStripRows) {
-    const size_t rows = std::min(kStripRows, sums.size() - row);
+  const size_t strip = std::min(kStripRows, sums.size());
+  std::vector<float> transposed(count * strip), output(strip * tokens_);
+  for (size_t row = 0; row < sums.size(); row += strip) {
+    const size_t rows = std::min(strip, sums.size() - row);
     for (size_t i = 0; i < rows; ++i)
-      for (size_t j = 0; j < count; ++j) transposed[j * kStripRows + i] = d.data[(row + i) * d.stride + j];
+      for (size_t j = 0; j < count; ++j) transposed[j * strip + i] = d.data[(row + i) * d.stride + j];
     std::fill(output.begin(), output.end(), 0.0f);
     // Features that a panel of tokens does not have would add zeros.
     for (size_t t = is_triangular_ ? first : 0; t < tokens_; t += kPanelTokens) {
       const size_t width = std::min(kPanelTokens, tokens_ - t);
       const size_t depth = is_triangular_ ? std::min(count, t + width - first) : count;
-      add_product(1, {transposed.data(), kStripRows}, {x_.data() + first * tokens_ + t, tokens_}, depth, rows, width,
+      add_product(1, {transposed.data(), strip}, {x_.data() + first * tokens_ + t, tokens_}, depth, rows, width,
                   {output.data() + t, tokens_});
     }
     for (size_t i = 0; i < rows; ++i) {

@@ -35,6 +35,8 @@ const configs = {
       { name: 'gptq', on_worse: 'nearest' },
     ],
   },
+  'awq, gptq by groups': { algo_config: [{ name: 'awq' }, { name: 'gptq', act_group_aware: true }] },
+  'awq, the best of gptq': { algo_config: [{ name: 'awq' }, { name: 'gptq', choose: 'best', on_worse: 'nearest' }] },
   qronos: { algo_config: [{ name: 'qronos' }] },
 };
 

@@ -1,4 +1,5 @@
-// `choose: "best"` of gptq: every layer is rounded several times, and the best of them is kept.
+// `choose: "best"` of gptq: every layer is rounded several times without a part of the calibration, and the one that changes
+// the outputs for that part least is kept.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -6,35 +7,33 @@ import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scrat
 
 const reference = join(files, 'tiny-llama-reference');
 
-test('the best of some variants is better for the layers of the first input, and for the whole model', async (t) => {
+/** As much as the mean of the Hessian's diagonal leaves little of GPTQ. */
+const tooMuch = 1;
+/** A difference of two models in bits per byte of this text has a standard error of 0.001 to 0.002. */
+const certain = 0.01;
+
+test('a layer is not rounded with damping that is far too large where a tenth of it is better', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const folder = scratchFolder(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const tokens = await modelFor(t, quantizer, join(reference, 'validation_tokens.safetensors'));
   const calibration = { tokens: await modelFor(t, quantizer, join(reference, 'calib_tokens.safetensors')) };
   const { config } = quantizer.presets().find(({ name }) => name === 'int3_wo_32');
-  const reports = {};
   const bits = {};
-  for (const choose of ['given', 'best']) {
-    const target = join(folder, choose);
-    const algo_config = [{ name: 'gptq', choose }];
-    reports[choose] = await quantizer.quantizeModel(
-      model,
-      { ...config, algo_config },
-      { target, format: 'gptq', calibration },
-    );
-    bits[choose] = (
-      await quantizer.languageModel(await modelFor(t, quantizer, target)).evaluate({ tokens })
-    ).bitsPerByte;
+  for (const [name, options] of Object.entries({
+    good: {},
+    bad: { damp_percent: tooMuch },
+    'best of bad': { damp_percent: tooMuch, choose: 'best' },
+  })) {
+    const target = join(folder, name);
+    const algo_config = [{ name: 'gptq', ...options }];
+    await quantizer.quantizeModel(model, { ...config, algo_config }, { target, format: 'gptq', calibration });
+    const written = await modelFor(t, quantizer, target);
+    bits[name] = (await quantizer.languageModel(written).evaluate({ tokens })).bitsPerByte;
   }
-  const sqnrOf = (choose, layer) =>
-    reports[choose].tensors.find(({ name }) => name === `model.layers.0.self_attn.${layer}.weight`).calibration
-      .outputSqnrDb;
-  const layers = ['q_proj', 'k_proj', 'v_proj'];
-  for (const layer of layers) assert.ok(sqnrOf('best', layer) >= sqnrOf('given', layer), layer);
-  assert.ok(layers.some((layer) => sqnrOf('best', layer) > sqnrOf('given', layer)));
-  t.diagnostic(`bits per byte: given ${bits.given}, best ${bits.best}`);
-  assert.ok(bits.best < bits.given, `bits per byte: given ${bits.given}, best ${bits.best}`);
+  t.diagnostic(JSON.stringify(bits));
+  assert.ok(bits.bad > bits.good + certain, 'the given damping is bad');
+  assert.ok(bits['best of bad'] < bits.bad - certain);
 });
 
 test('other words than given and best are refused, and other algorithms have no choose', async (t) => {

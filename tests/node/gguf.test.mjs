@@ -200,3 +200,21 @@ test('parts of a size: the same tensors, opened as one model; a single file is n
   assert.equal(code, 0, stderr);
   assert.deepEqual(readdirSync(out).sort()[0], 'tiny-llama-Q4_0-00001-of-00002.gguf');
 });
+
+test('the name of a result has its type, not that of the file that it was made from', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const bytes = readFileSync(join(tinyLlama, 'model.safetensors'));
+  const config = new File([readFileSync(join(tinyLlama, 'config.json'))], 'config.json');
+  for (const [name, result] of [
+    ['tiny-F16', 'tiny-Q8_0.gguf'],
+    ['tiny.q4_k_m', 'tiny-Q8_0.gguf'],
+    ['tiny-v1.5', 'tiny-v1.5-Q8_0.gguf'],
+    ['F16', 'F16-Q8_0.gguf'],
+  ]) {
+    const model = await modelFor(t, quantizer, [new File([bytes], `${name}.safetensors`), config]);
+    assert.deepEqual(
+      quantizer.plan(model, 'q8_0').files.map((file) => file.name),
+      [result],
+    );
+  }
+});

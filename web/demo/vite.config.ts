@@ -97,7 +97,12 @@ function offlineWorker(): Plugin {
     apply: 'build',
     enforce: 'post',
     generateBundle(_, bundle) {
-      const files = ['./', ...Object.keys(bundle).filter((name) => name.startsWith('assets/') && !isRare(name))].sort();
+      const texts = Object.keys(sampleTexts).map((name) => `sample/${name}`);
+      const files = [
+        './',
+        ...texts,
+        ...Object.keys(bundle).filter((name) => name.startsWith('assets/') && !isRare(name)),
+      ].sort();
       // Names contain content hashes: another build has other names.
       const version = createHash('sha256').update(files.join()).digest('hex').slice(0, 16);
       const source = readFileSync(join(root, 'offline/offline-worker.js'), 'utf8')

@@ -61,10 +61,29 @@ Status factor_with_retries(std::span<float> h, const std::vector<float>& diagona
                "a larger damp_percent"};
 }
 
+std::vector<uint32_t> order_of(const std::vector<float>& diagonal, ColumnOrder by) {
+  std::vector<size_t> place(diagonal.size());  // of the column's group
+  if (by.desc_act && by.group_size != 0) {
+    const size_t size = by.group_size, whole = diagonal.size() / size;
+    std::vector<float> largest(whole);
+    for (size_t j = 0; j < whole * size; ++j) largest[j / size] = std::max(largest[j / size], diagonal[j]);
+    const List<uint32_t> groups = sorted_order(whole, [&](uint32_t a, uint32_t b) { return largest[a] > largest[b]; });
+    for (size_t at = 0; at < whole; ++at)
+      for (size_t j = 0; j < size; ++j) place[groups[at] * size + j] = at;
+    for (size_t j = whole * size; j < place.size(); ++j) place[j] = whole;
+  }
+  const auto comes_first = [&](uint32_t a, uint32_t b) {
+    if (place[a] != place[b]) return place[a] < place[b];
+    return by.desc_act && diagonal[a] > diagonal[b];
+  };
+  const List<uint32_t> order = sorted_order(diagonal.size(), comes_first);
+  return {order.begin(), order.end()};
+}
+
 }  // namespace
 
-Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t columns, double damp_percent,
-                                        bool desc_act) {
+Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t columns, double damp_percent, ColumnOrder by,
+                                        bool has_factor) {
   const size_t n = columns;
   if (hessian.size() != n * n)
     return error_at(ErrorCode::shape_mismatch, "", "a Hessian of {} values is not one of {} columns", hessian.size(),
@@ -82,11 +101,13 @@ Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t colum
     }
     sum += diagonal[j] = value;
   }
-  const auto comes_first = [&](uint32_t a, uint32_t b) { return desc_act && diagonal[a] > diagonal[b]; };
-  const List<uint32_t> order = sorted_order(n, comes_first);
-  feedback.order.assign(order.begin(), order.end());
+  feedback.order = order_of(diagonal, by);
   if (n == 0) return feedback;
-  if (desc_act) permute_symmetric(hessian, feedback.order);
+  if (!has_factor) {
+    feedback.factor = std::move(hessian);
+    return feedback;
+  }
+  if (by.desc_act) permute_symmetric(hessian, feedback.order);
   const double damping = damp_percent * sum / static_cast<double>(n);
   for (size_t i = 0; i < n; ++i) diagonal[i] = static_cast<float>(hessian[i * n + i] + damping);
   TRY_VOID(factor_with_retries(hessian, diagonal, damping));

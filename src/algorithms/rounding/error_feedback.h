@@ -22,11 +22,21 @@ struct ErrorFeedback {
   size_t columns() const noexcept { return order.size(); }
 };
 
+/// An order of columns.
+struct ColumnOrder {
+  bool desc_act;        // by descending H_jj, equal ones by index; false: as they are
+  uint64_t group_size;  // not 0: groups of as many columns stay together, by their largest H_jj, a short one last
+
+  constexpr ColumnOrder(bool by_inputs, uint64_t groups_of = 0) noexcept : desc_act(by_inputs), group_size(groups_of) {}
+};
+
 /// `hessian` [columns, columns], symmetric, both triangles; its memory becomes the factor.
-///   dead columns: H_jj = 1 · desc_act: columns by descending H_jj, equal ones by index
+///   dead columns: H_jj = 1
 ///   damping: H_jj += damp_percent * mean(diag H). If H is still not positive definite, extra = max(|damping|,
 ///   1e-6 * mean |diag|, 2^-23) is added to the diagonal too, then 10 times as much, and so on: five tries.
 /// Errors: shape-mismatch, value-not-finite (names the column), argument-invalid (no try succeeded).
-Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t columns, double damp_percent, bool desc_act);
+/// `has_factor` false: the factor's memory is there, and another member of a team fills it.
+Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t columns, double damp_percent,
+                                        ColumnOrder order, bool has_factor = true);
 
 }  // namespace wasmquant

@@ -189,7 +189,8 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
 
   if (spec.scale_format == ScaleFormat::e4m3 && second_scale == 0) second_scale = observer.second_scale();
   Gptq work{feedback, spec, height, columns, weight.data(), codes.data(), groups, ScaleRule(spec, second_scale)};
-  work.static_groups = options.static_groups || groups.count() == 1 || !given.empty();
+  const bool is_static = options.static_groups && !options.act_group_aware;
+  work.static_groups = is_static || groups.count() == 1 || !given.empty();
   if (spec.scale_refit && given.empty() && work.static_groups)
     for (size_t group = 0; group < groups.count(); ++group) {
       const ColumnRange range = groups[group];
@@ -208,9 +209,10 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
   TRY_VOID(work.run(options.block_size));
   permute_columns(weight, feedback.order, true);
   if (!work.static_groups)
-    for (size_t row = 0; row < height; ++row)
-      for (size_t group = 0; group < groups.count(); ++group)
-        qparams[groups.scale_of(row, group)] = work.qparams[group * height + row];
+    for (size_t at = 0; at < groups.count(); ++at) {
+      const size_t group = options.act_group_aware ? groups.of(feedback.order[groups[at].begin]) : at;
+      for (size_t row = 0; row < height; ++row) qparams[groups.scale_of(row, group)] = work.qparams[at * height + row];
+    }
   return qparams;
 }
 

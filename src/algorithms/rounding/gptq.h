@@ -22,6 +22,10 @@ struct GptqOptions {
   bool desc_act = true;        // columns by descending H_jj
   bool static_groups = true;   // scales of all groups from the weight as it was; false: from the weight as it is when
                                // the group's first column is reached
+  bool act_group_aware =
+      false;  // groups by their largest H_jj, columns by H_jj inside each, and scales from the weight as
+              // it is when the group is reached; desc_act and static_groups then mean nothing
+              // (gptqmodel's name and order)
 };
 
 /// weight [rows, columns] becomes its quantized values; `codes` gets one code per element in the same order,
@@ -29,7 +33,8 @@ struct GptqOptions {
 /// per_tensor one · per_channel [rows] · per_group [rows, groups]. Rows are independent unless the spec is per_tensor:
 /// tiles of whole rows give the same result as the whole. `spec` has scales per tensor, per row or per group of
 /// columns, and the observer of its qscheme; codes are those of the fake path. With static_groups a group is a run of
-/// columns in the layer's order, else a run of positions in feedback.order (GPTQ's act-order): group_index(). `given`,
+/// columns in the layer's order, else a run of positions in feedback.order (GPTQ's act-order): group_index(). With
+/// act_group_aware, whose order must be one of whole groups, it is both. `given`,
 /// in internal order, are precomputed scales (a search; Brevitas, whose scales are those of the weight before dead
 /// columns became 0); they imply static_groups. `second_scale`: of scale_format e4m3, for the scales that are not given;
 /// 0: that of the weight. Does not choose signs by data.

@@ -40,22 +40,27 @@ bool has_independent_rows(const AwqLayer& layer, size_t columns) {
   return groups && groups->scale_count() == rows * groups->count() && layer.spec.scale_format != ScaleFormat::e4m3;
 }
 
-// Sum of squared changes of the outputs of rows first, first + step, ...
-Result<double> squared_error(const AwqLayer& layer, std::span<const float> scales, const OutputError& inputs,
-                             size_t first, size_t step) {
+// Adds squared changes of the outputs of the rows of a piece to the sums of their parts.
+Status add_errors(const AwqLayer& layer, std::span<const float> scales, const OutputError& inputs,
+                  const AwqPiece& piece, size_t parts, double* of_parts) {
   const size_t columns = scales.size(), rows = layer.weight.size() / columns;
   if (layer.weight.size() % columns != 0) return sizes_differ(layer.weight.size(), columns);
-  if (first >= rows) return 0.0;
-  std::vector<float> weight((rows - first + step - 1) / step * columns), change(weight.size());
-  for (size_t row = first, at = 0; row < rows; row += step, at += columns)
-    std::copy_n(layer.weight.data() + row * columns, columns, weight.data() + at);
+  std::vector<float> weight;
+  std::vector<size_t> part_of;
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t part = row % parts;
+    if (part < piece.begin || part >= piece.end) continue;
+    const float* const values = layer.weight.data() + row * columns;
+    weight.insert(weight.end(), values, values + columns);
+    part_of.push_back(part - piece.begin);
+  }
+  std::vector<float> change(weight.size());
   TRY_VOID(quantize_scaled(weight, layer.spec, scales, change));
   for (size_t i = 0; i < change.size(); ++i) change[i] -= weight[i];
-  std::vector<double> sums(change.size() / columns);
+  std::vector<double> sums(part_of.size());
   inputs.sum_squares({change.data(), columns}, 0, columns, sums);
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return total;
+  for (size_t i = 0; i < sums.size(); ++i) of_parts[part_of[i]] += sums[i];
+  return {};
 }
 
 // One group of columns of at most kClipRows rows, of the weight that begins at the group's first column; `inputs` are the
@@ -138,10 +143,16 @@ Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, s
   return choice;
 }
 
-Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
-                                    const OutputError& inputs, std::span<float> scales) {
+AwqSearch::AwqSearch(std::span<const double> mean_abs, std::span<const AwqLayer> layers, OutputError inputs,
+                     size_t rows, bool has_parts)
+    : mean_abs_(mean_abs), layers_(layers), inputs_(std::move(inputs)), rows_(rows), rounds_(has_parts) {
+  make_room();
+}
+
+Result<AwqSearch> AwqSearch::create(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
+                                    OutputError inputs) {
   const size_t columns = inputs.columns();
-  if (scales.size() != columns) return sizes_differ(scales.size(), columns);
+  if (mean_abs.size() != columns) return sizes_differ(mean_abs.size(), columns);
   bool has_parts = true;
   size_t rows = 0;
   for (const AwqLayer& layer : layers) {
@@ -149,23 +160,55 @@ Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<
     has_parts &= has_independent_rows(layer, columns);
   }
   has_parts &= rows >= kFewestRowsInParts;
-  AwqRounds rounds(has_parts);
-  do {
-    for (size_t piece = 0; piece < rounds.pieces(); ++piece) {
-      const AwqPiece at = rounds.piece(piece);
-      TRY_VOID(awq_scales(mean_abs, at.step, scales));
-      double total = 0;
-      for (const AwqLayer& layer : layers) {
-        TRY(error, squared_error(layer, scales, inputs, at.first_row, at.row_step));
-        total += error;
-      }
-      rounds.set_loss(piece, total);
-    }
-  } while (rounds.next());
-  const double outputs = static_cast<double>(inputs.tokens()) * static_cast<double>(rows);
-  TRY(choice, rounds.choice(std::max(outputs, 1.0)));
-  TRY_VOID(awq_scales(mean_abs, choice.step, scales));
+  return AwqSearch(mean_abs, layers, std::move(inputs), rows, has_parts);
+}
+
+void AwqSearch::make_room() {
+  offsets_.assign(1, 0);
+  for (const AwqPiece& piece : rounds_.pieces()) offsets_.push_back(offsets_.back() + piece.end - piece.begin);
+  losses_.assign(offsets_.back(), 0.0);
+}
+
+Status AwqSearch::measure(TeamShare share) {
+  const auto own = share.of(rounds_.pieces().size());
+  std::vector<float> scales(mean_abs_.size());
+  for (size_t i = own.begin; i < own.end; ++i) {
+    const AwqPiece& piece = rounds_.pieces()[i];
+    TRY_VOID(awq_scales(mean_abs_, piece.step, scales));
+    for (const AwqLayer& layer : layers_)
+      TRY_VOID(add_errors(layer, scales, inputs_, piece, rounds_.parts(), losses_.data() + offsets_[i]));
+  }
+  return {};
+}
+
+std::span<double> AwqSearch::losses(TeamShare share) noexcept {
+  const auto own = share.of(rounds_.pieces().size());
+  return std::span(losses_).subspan(offsets_[own.begin], offsets_[own.end] - offsets_[own.begin]);
+}
+
+bool AwqSearch::next() {
+  for (size_t i = 0; i < rounds_.pieces().size(); ++i)
+    rounds_.set_losses(i, std::span(losses_).subspan(offsets_[i], offsets_[i + 1] - offsets_[i]));
+  if (!rounds_.next()) return false;
+  make_room();
+  return true;
+}
+
+Result<AwqChoice> AwqSearch::choice(std::span<float> scales) const {
+  const double outputs = static_cast<double>(inputs_.tokens()) * static_cast<double>(rows_);
+  TRY(choice, rounds_.choice(std::max(outputs, 1.0)));
+  TRY_VOID(awq_scales(mean_abs_, choice.step, scales));
   return choice;
+}
+
+Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
+                                    const OutputError& inputs, std::span<float> scales) {
+  if (scales.size() != inputs.columns()) return sizes_differ(scales.size(), inputs.columns());
+  TRY(search, AwqSearch::create(mean_abs, layers, inputs));
+  do {
+    TRY_VOID(search.measure({}));
+  } while (search.next());
+  return search.choice(scales);
 }
 
 Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec,

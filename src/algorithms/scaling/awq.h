@@ -42,7 +42,7 @@ struct AwqChoice {
 Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, std::span<float> scales,
                                 const CallableRef<Result<double>()>& loss);
 
-/// The best candidate for the layers' outputs, the first of equals; `scales` gets it. Small layers are measured whole. If another module's output is to
+/// The best candidate for the layers' outputs, the first of equals; `scales` gets it (awq_rounds.h, AwqSearch). Small layers are measured whole. If another module's output is to
 /// be compared (attention), run that module on candidates of awq_scales and quantize_scaled. Errors: shape-mismatch;
 /// value-not-finite (no loss is finite); those of awq_scales and quantize_scaled.
 Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace wasmquant {
 namespace {
@@ -14,16 +15,17 @@ constexpr struct { size_t end, candidates; } kRounds[] = {{4, kAwqSteps}, {8, 8}
 
 AwqRounds::AwqRounds(bool has_parts) : parts_(has_parts ? kParts : 1), end_(has_parts ? kRounds[0].end : 1) {
   for (size_t step = 0; step < kAwqSteps; ++step) candidates_.push_back(step);
+  add_pieces(0);
 }
 
-AwqPiece AwqRounds::piece(size_t index) const noexcept {
-  const size_t parts = end_ - begin_;
-  return {candidates_[index / parts], begin_ + index % parts, parts_};
+void AwqRounds::add_pieces(size_t begin) {
+  pieces_.clear();
+  for (const size_t step : candidates_) pieces_.push_back({step, begin, end_});
 }
 
-void AwqRounds::set_loss(size_t index, double loss) noexcept {
-  const AwqPiece at = piece(index);
-  losses_[at.step][at.first_row] = loss;
+void AwqRounds::set_losses(size_t piece, std::span<const double> losses) noexcept {
+  const AwqPiece& at = pieces_[piece];
+  std::copy(losses.begin(), losses.end(), losses_[at.step].begin() + static_cast<ptrdiff_t>(at.begin));
 }
 
 double AwqRounds::loss_of(size_t step) const noexcept {
@@ -43,8 +45,8 @@ bool AwqRounds::next() {
   candidates_.resize(std::min(candidates_.size(), kRounds[round_].candidates));
   if (std::find(candidates_.begin(), candidates_.end(), 0) == candidates_.end()) candidates_.push_back(0);
   std::sort(candidates_.begin(), candidates_.end());
-  begin_ = end_;
-  end_ = kRounds[round_].end;
+  const size_t begin = std::exchange(end_, kRounds[round_].end);
+  add_pieces(begin);
   return true;
 }
 

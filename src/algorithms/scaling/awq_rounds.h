@@ -1,20 +1,22 @@
 // Successive halving of AWQ's candidates (K. Jamieson, A. Talwalkar, "Non-stochastic Best Arm Identification and
 // Hyperparameter Optimization", 2016): all are measured on a quarter of the rows, the better ones on more, the last on
-// all. Step 0, no scales, always goes on, so that the choice is never worse than it. Pieces of a round may be measured in
-// any order.
+// all. Step 0, no scales, always goes on, so that the choice is never worse than it.
+// Pieces of a round may be measured in any order.
 #pragma once
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "algorithms/scaling/awq.h"
 #include "core/result.h"
+#include "core/team_share.h"
 
 namespace wasmquant {
 
-/// A candidate to be measured on rows first_row, first_row + row_step, ... of every layer.
+/// A candidate to be measured on parts [begin, end) of the rows of every layer: part i has rows i, i + parts, ...
 struct AwqPiece {
-  size_t step, first_row, row_step;
+  size_t step, begin, end;
 };
 
 /// One search.
@@ -23,11 +25,10 @@ class AwqRounds {
   /// `has_parts` false: every candidate is measured on all rows at once.
   explicit AwqRounds(bool has_parts);
 
-  /// Pieces of the current round.
-  size_t pieces() const noexcept { return candidates_.size() * (end_ - begin_); }
-  AwqPiece piece(size_t index) const noexcept;
-  /// The squared change of the outputs of a piece's rows; once for each piece.
-  void set_loss(size_t index, double loss) noexcept;
+  size_t parts() const noexcept { return parts_; }
+  const std::vector<AwqPiece>& pieces() const noexcept { return pieces_; }
+  /// The squared changes of the outputs of a piece's rows, part by part; once for each piece.
+  void set_losses(size_t piece, std::span<const double> losses) noexcept;
   /// Begins the next round. Returns false after the last one.
   bool next();
 
@@ -39,13 +40,46 @@ class AwqRounds {
   static constexpr size_t kParts = 16;
   /// Over the parts measured so far, added in order; infinite if not a number.
   double loss_of(size_t step) const noexcept;
+  void add_pieces(size_t begin);
 
-  size_t parts_, round_ = 0, begin_ = 0, end_ = 0;  // parts of the current round
-  std::vector<size_t> candidates_;                  // steps, ascending
+  size_t parts_, round_ = 0, end_ = 0;  // parts that are measured by the end of the current round
+  std::vector<size_t> candidates_;      // steps, ascending
+  std::vector<AwqPiece> pieces_;
   std::array<std::array<double, kParts>, kAwqSteps> losses_{};
 };
 
 /// Rows of all layers together that a search in parts needs.
 inline constexpr size_t kFewestRowsInParts = 512;
+
+/// The search of AWQ's scales (search_awq_scales), whose pieces members of a team divide. While next() is true: measure(),
+/// then the losses of the others are put into losses().
+class AwqSearch {
+ public:
+  /// `mean_abs` and `layers` must outlive the search. Error: shape-mismatch.
+  static Result<AwqSearch> create(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
+                                  OutputError inputs);
+
+  /// Measures the member's pieces of the round. Errors: those of awq_scales and quantize_scaled.
+  Status measure(TeamShare share);
+  /// A member's, of the current round.
+  std::span<double> losses(TeamShare share) noexcept;
+  /// Begins the next round. Returns false after the last one.
+  bool next();
+  /// `scales` gets the choice. Errors: those of AwqRounds::choice and awq_scales.
+  Result<AwqChoice> choice(std::span<float> scales) const;
+
+ private:
+  AwqSearch(std::span<const double> mean_abs, std::span<const AwqLayer> layers, OutputError inputs, size_t rows,
+            bool has_parts);
+  void make_room();
+
+  std::span<const double> mean_abs_;
+  std::span<const AwqLayer> layers_;
+  OutputError inputs_;
+  size_t rows_;
+  AwqRounds rounds_;
+  std::vector<size_t> offsets_;  // of each piece's losses, and their number
+  std::vector<double> losses_;   // of the round's pieces, part by part
+};
 
 }  // namespace wasmquant

@@ -18,8 +18,11 @@ struct SeenInput {
   std::vector<float> largest;  // [columns], max |x|
   std::vector<double> mean;    // [columns], mean |x|
   std::vector<float> hessian;  // [columns, columns], 2 / tokens X^T X; only if the row requests it
-  std::vector<float> sample;   // [some tokens, columns]; likewise
-  uint64_t tokens = 0;
+  std::vector<float>
+      held_out;  // [columns, columns], the same of a quarter of the tokens, which the hessian has, too; only
+                 // for a choice between roundings
+  std::vector<float> sample;  // [some tokens, columns]; likewise
+  uint64_t tokens = 0, held_out_tokens = 0;
 };
 
 /// The arguments of FindScales.

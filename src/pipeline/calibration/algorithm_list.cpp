@@ -97,6 +97,7 @@ GptqOptions gptq_options_of(const json::Value& algorithm, CalibrationMethod meth
     options.damp_percent = damping.as_number();
   options.desc_act = flag("desc_act", flag("act_order", method != CalibrationMethod::gpfq));
   options.static_groups = flag("static_groups", options.static_groups);
+  options.act_group_aware = flag("act_group_aware", options.act_group_aware);
   return options;
 }
 
@@ -110,7 +111,7 @@ const RequestedAlgorithm* find_group_chooser(const List<RequestedAlgorithm>& alg
     if (!is_of_block || !method || info_of(*method).kind != AlgorithmKind::rounds) continue;
     if (*method == CalibrationMethod::gpfq) continue;  // its scales are always those of the weight as it was
     const GptqOptions options = gptq_options_of(algorithm.value, *method);
-    if (options.desc_act && !options.static_groups) return &algorithm;
+    if (options.desc_act && !options.static_groups && !options.act_group_aware) return &algorithm;
   }
   return nullptr;
 }

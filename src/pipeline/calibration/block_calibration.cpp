@@ -6,6 +6,8 @@
 
 #include "core/message.h"
 #include "model/linear_layers.h"
+#include "pipeline/calibration/rounding_work.h"
+#include "pipeline/calibration/scaling_work.h"
 
 namespace wasmquant {
 namespace {
@@ -28,6 +30,8 @@ constexpr uint32_t bit(LinearInput input) noexcept { return 1u << static_cast<ui
 BlockCalibration::BlockCalibration(const model::Architecture& architecture, std::span<CalibrationStep> steps) noexcept
     : architecture_(architecture), steps_(steps) {}
 
+BlockCalibration::~BlockCalibration() = default;
+
 Error BlockCalibration::at(const std::string& where, Error error) {
   if (error.where.empty()) error.where = where;
   return error;
@@ -41,6 +45,16 @@ bool BlockCalibration::sees(AlgorithmSees what) const noexcept {
   for (const CalibrationStep& step : steps_)
     if (info_of(step.method).sees == what || (step.nearest_if_worse && what == AlgorithmSees::hessian)) return true;
   return false;
+}
+
+const CalibrationStep* BlockCalibration::rounding_step() const noexcept {
+  for (const CalibrationStep& step : steps_)
+    if (rounds_columns(step.method)) return &step;
+  return nullptr;
+}
+
+bool BlockCalibration::holds_out() const noexcept {
+  return rounding_step() != nullptr && rounding_step()->chooses_best;
 }
 
 bool BlockCalibration::corrects_biases() const noexcept {
@@ -128,6 +142,7 @@ Status BlockCalibration::begin(model::BlockValues& block, List<std::pair<Slot, T
 
 void BlockCalibration::prepare(size_t part) {
   part_ = &parts_[part];
+  has_begun_ = false;
   captured_ = part_->captured;
   if (captured_ == 0) return;
   for (const LinearInput input : kInputsInOrder)
@@ -158,7 +173,8 @@ Status BlockCalibration::accept(uint32_t, LinearInput input, std::span<const flo
   const bool is_pair = part_->work == Work::round && wasmquant::needs_reference(part_->step->method);
   if (!statistics_[i]) {
     seen_[i].sample.clear();
-    statistics_[i] = std::make_unique<InputStatistics>(columns, sees(AlgorithmSees::hessian) && !is_pair, share_);
+    statistics_[i] =
+        std::make_unique<InputStatistics>(columns, sees(AlgorithmSees::hessian) && !is_pair, share_, holds_out());
     if (is_pair) pairs_[i] = std::make_unique<GpfqInputs>(columns);
   }
   Status added = statistics_[i]->add(x);
@@ -184,8 +200,11 @@ bool BlockCalibration::skips(LinearInput input) const noexcept {
 List<std::span<float>> BlockCalibration::shared_sums(size_t member) noexcept {
   List<std::span<float>> out;
   for (const auto& statistics : statistics_)
-    if (statistics)
-      if (const std::span<float> band = statistics->hessian_band(member); !band.empty()) out.push_back(band);
+    for (const bool apart : {false, true})
+      if (statistics)
+        if (const auto band = apart ? statistics->held_out_band(member) : statistics->hessian_band(member);
+            !band.empty())
+          out.push_back(band);
   return out;
 }
 
@@ -201,25 +220,42 @@ Status BlockCalibration::finish_capture(uint32_t captured) {
     const std::vector<float> mean = statistics->mean();
     input.mean.assign(mean.begin(), mean.end());
     input.hessian.clear();
+    input.held_out = statistics->finish_held_out();
+    input.held_out_tokens = statistics->held_out_tokens();
     if (auto hessian = statistics->finish_hessian()) input.hessian = std::move(*hessian);
     statistics_[i].reset();
   }
   return {};
 }
 
-Status BlockCalibration::optimize(size_t index) {
+Result<bool> BlockCalibration::optimize(size_t index) {
   const Part& part = parts_[index];
-  if (part.captured != 0 && part.work != Work::correct_biases) TRY_VOID(finish_capture(part.captured));
-  captured_ = 0;
-  // A run that ended at the input of the layers that change continues there.
-  const bool changes_behind = part.work == Work::round && part.input == captured_until_;
-  has_changed_ |= part.work != Work::clip && part.work != Work::keep_reference && !changes_behind;
+  if (!has_begun_) {
+    has_begun_ = true;
+    if (part.captured != 0 && part.work != Work::correct_biases) TRY_VOID(finish_capture(part.captured));
+    captured_ = 0;
+    // A run that ended at the input of the layers that change continues there.
+    const bool changes_behind = part.work == Work::round && part.input == captured_until_;
+    has_changed_ |= part.work != Work::clip && part.work != Work::keep_reference && !changes_behind;
+  }
+  for (;;) {
+    TRY(is_done, advance(part));
+    if (is_done) break;
+    if (share_.members > 1) return false;
+  }
+  const bool rounds_next = index + 1 < parts_.size() && parts_[index + 1].work == Work::round;
+  if (rounds_next && part.work != Work::round && part.work != Work::keep_reference) TRY_VOID(settle_copies());
+  return true;
+}
+
+Result<bool> BlockCalibration::advance(const Part& part) {
   switch (part.work) {
     case Work::rotate:
       steps_.front().rotation.rotate_block(*block_);  // a rotation is always the first step
       break;
     case Work::equalize:
-      return equalize_pairs(part);
+      TRY_VOID(equalize_pairs(part));
+      break;
     case Work::keep_reference:
       reference_ = *block_;
       break;
@@ -231,6 +267,36 @@ Status BlockCalibration::optimize(size_t index) {
       return clip(part);
     case Work::round:
       return round(part);
+  }
+  return true;
+}
+
+List<std::span<uint8_t>> BlockCalibration::results(size_t member) noexcept {
+  List<std::span<uint8_t>> out;
+  const TeamShare share = share_.other(member);
+  if (rounding_) rounding_->add_results(share, seen(part_->input).mean.size(), out);
+  if (scaling_) Judgement::add_region(scaling_->search.losses(share), out);
+  if (!clipping_) return out;
+  for (const Slot slot : clipping_->clipped) {
+    std::vector<float>& clipped = tensor(slot).clipped;
+    const auto rows = share.of(rows_of(slot), kSharedRows);
+    const size_t columns = seen(part_->input).mean.size();
+    Judgement::add_region(std::span(clipped).subspan(rows.begin * columns, rows.count() * columns), out);
+  }
+  for (Judgement& judgement : clipping_->judged) judgement.add_results(share, out);
+  return out;
+}
+
+Status BlockCalibration::settle_copies() {
+  if (corrects_biases()) return {};
+  for (const model::BlockWeight& weight : model::block_weights(architecture_)) {
+    Tensor& target = tensor(weight.slot);
+    if (is_quantized(weight.slot) || target.stored) continue;
+    std::vector<float>& values = (*block_)[weight.slot];
+    TRY(stored, store_changed(*target.task, values, nullptr, values));
+    has_changed_ |= stored.values != values;
+    values = stored.values;
+    target.stored.emplace(std::move(stored));
   }
   return {};
 }

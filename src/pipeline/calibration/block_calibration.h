@@ -1,8 +1,10 @@
 // Calibration of one transformer block whose weights are loaded and whose input is computed. Algorithms change the
 // weights; each tensor is then quantized, stored and replaced by what readers will decode, so the next block sees the
 // quantized one.
-//   begin, then for each part:  prepare;  capture on the portions that captures(part) needs;  optimize
+//   begin, then for each part:  prepare;  capture on the portions that captures(part) needs;  optimize until it is done
 //   then store for each tensor
+// Members of a team see the same inputs. Each makes a part of the sums over them, factors, rows and candidates; between
+// the stages of a part they exchange what they have made, so that all go on with the same values.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -15,7 +17,6 @@
 
 #include "algorithms/expected_error.h"
 #include "algorithms/input_statistics.h"
-#include "algorithms/rounding/error_feedback.h"
 #include "algorithms/rounding/gpfq.h"
 #include "algorithms/scaling/scale_search.h"
 #include "core/list.h"
@@ -39,9 +40,10 @@ class BlockCalibration final : public model::InputSink {
  public:
   /// `steps` and `architecture` must outlive this object.
   BlockCalibration(const model::Architecture& architecture, std::span<CalibrationStep> steps) noexcept;
+  ~BlockCalibration();
 
-  /// From the next part on: shares the sums over inputs with others that are shown the same ones. Not with a reference.
-  void share_sums(HessianShare share) noexcept { share_ = share; }
+  /// From the next part on: divides the work with others that are shown the same inputs. Not with a reference.
+  void share_work(TeamShare share) noexcept { share_ = share; }
 
   /// Starts the next block. `tasks`: the plan's, by slot; slots the architecture lacks have none. Errors:
   /// argument-invalid if a task belongs to another tensor.
@@ -63,8 +65,11 @@ class BlockCalibration final : public model::InputSink {
   bool captures(model::LinearInput input) const noexcept {
     return (captured_ >> static_cast<uint32_t>(input) & 1) != 0;
   }
-  /// Errors, `where` a tensor: those of the algorithms.
-  Status optimize(size_t part);
+  /// Whether the part is done; false: what results() has of the other members is to be put there, then this is to be called
+  /// again. Errors, `where` a tensor: those of the algorithms.
+  Result<bool> optimize(size_t part);
+  /// What a member has made of the part since the last call of optimize().
+  List<std::span<uint8_t>> results(size_t member) noexcept;
 
   /// Stores the tensor; call once. Errors: those of store_changed.
   Result<StoredChange> store(model::Slot slot);
@@ -97,25 +102,13 @@ class BlockCalibration final : public model::InputSink {
     std::vector<float> clipped;   // clipped by AWQ; scales are computed from it
     ValueRange joined;            // of all weights that share a scale with it, once the first of them is stored
     std::optional<StoredChange> stored;
-    double least_error = 0;  // of `stored` among the variants of choose: "best"
     std::optional<LayerEvidence> evidence;
   };
-  /// Expected squares of changes of one layer's outputs. `pull`: W D [rows, columns] where the method also corrects for
-  /// drift D of the inputs (gptaq.h): |W x - Q x'|^2 is then error - 2 tr(pull change^T), plus a constant.
-  struct Judge {
-    const ExpectedError& expected;
-    std::span<const float> pull;
-    double error_of(std::span<const float> change) const;
-  };
-  /// One way to round the columns of the layers that read an input.
-  struct Rounding {
-    const CalibrationStep& step;
-    const GptqOptions& options;
-    const ErrorFeedback& feedback;
-    const ExpectedError& expected;
-    std::span<const float> drift;
-    const GpfqInputs* pair;
-  };
+  struct Judgement;     // judgement.h
+  struct RoundedLayer;  // rounding_work.h
+  struct Rounding;
+  struct Scaling;  // scaling_work.h
+  struct Clipping;
   class ReferenceSink final : public model::InputSink {
    public:
     explicit ReferenceSink(BlockCalibration& calibration) noexcept : calibration_(calibration) {}
@@ -147,34 +140,50 @@ class BlockCalibration final : public model::InputSink {
   /// if it shares none.
   const ValueRange& joined_range(model::Slot slot) noexcept;
   Status finish_capture(uint32_t captured);
+  /// Puts what files will hold in the place of norms and biases, which no later step changes.
+  Status settle_copies();
+  size_t rows_of(model::Slot slot) noexcept { return static_cast<size_t>(tensor(slot).task->layout->rows); }
 
+  // Work of a part. Whether it is done; else results() are to be exchanged.
+  Result<bool> advance(const Part& part);
   // channel_scaling.cpp
   Status equalize_pairs(const Part& part);
   bool can_scale(const Part& part) const noexcept;
   bool sees(AlgorithmSees what) const noexcept;
-  Status scale(const Part& part);
-  Status clip(const Part& part);
-  Status clip_layer(const Part& part, model::Slot slot);
+  const CalibrationStep* rounding_step() const noexcept;
+  bool holds_out() const noexcept;
+  Result<bool> scale(const Part& part);
+  Status found_scales(const Part& part, std::vector<float>& scales);
+  Result<bool> clip(const Part& part);
+  bool is_clipped(model::Slot slot) noexcept;
+  /// Undoes clipping where the step asks for that and it is worse; notes layers that no later step rounds.
+  void settle_clipped();
   // layer_evidence.cpp
   /// Rounding to nearest of weight * scales (empty: ones): what it changes, divided by the scales.
   Result<std::vector<float>> nearest_change(model::Slot slot, std::span<const float> weight,
                                             std::span<const float> scales);
   /// Whether scaling makes rounding to nearest no worse, over the layers that read the input.
   Result<bool> scales_help(const Part& part, std::span<const float> scales);
-  /// Notes what `values`, stored for `weight`, change.
-  Status note(model::Slot slot, const Judge& judge, std::span<const float> weight, std::span<const float> values);
-  /// Puts rounding to nearest in the place of `stored` where the step asks for that and it is better; notes the outcome.
-  Status settle(model::Slot slot, const CalibrationStep& step, const Judge& judge, std::span<const float> weight,
-                StoredChange& stored);
-  /// Undoes clipping where the step asks for that and it is worse; notes layers that no later step rounds.
-  Status note_clipped(const Part& part);
+  bool is_rounded_later(model::Slot slot) const noexcept;
+  /// Judges the member's rows of what `values`, stored for `weight`, change; `pull`: see Judgement. `with_nearest`: also
+  /// what rounding to nearest would.
+  Status judge(Judgement& judgement, const ExpectedError& expected, std::span<const float> pull,
+               std::span<const float> weight, std::span<const float> values, bool with_nearest);
+  /// Notes a judgement whose rows are complete.
+  void note(const Judgement& judgement, const ExpectedError& expected, bool is_nearest);
   // gptq_rounding.cpp
-  Status round(const Part& part);
-  /// Rounds a copy of the weight, and keeps it in `stored` where it is better than what is there.
-  Status round_layer(model::Slot slot, const Rounding& by);
-  /// The weight becomes the values of `stored`.
-  Status settle_rounded(model::Slot slot, const CalibrationStep& step, const ExpectedError& expected,
-                        std::span<const float> drift);
+  Result<bool> round(const Part& part);
+  void begin_rounding(const Part& part);
+  /// The trials of all variants, or what was chosen of them.
+  void add_passes(const Part& part);
+  Status find_factors(const Part& part);
+  /// Rounds the member's rows of copies of the layers.
+  Status round_columns(const Part& part);
+  Status round_layer(const CalibrationStep& step, RoundedLayer& layer);
+  Status judge_rounded(const Part& part);
+  Status judge_trial(RoundedLayer& layer);
+  /// Notes how well a trial did, or puts the stored values in the place of the weights.
+  Status settle_rounded(const Part& part);
   /// bias += (W - Q) mean(x) of the float network, for a bias whose layer is stored.
   void correct_bias(model::Slot slot) noexcept;
   Status share_scales(std::span<float> scales, std::span<float> of_heads) const;
@@ -185,7 +194,11 @@ class BlockCalibration final : public model::InputSink {
   std::span<CalibrationStep> steps_;
   List<Part> parts_;
   const Part* part_ = nullptr;  // current part
-  HessianShare share_;
+  TeamShare share_;
+  std::unique_ptr<Rounding> rounding_;  // of the current part, between its stages
+  std::unique_ptr<Scaling> scaling_;
+  std::unique_ptr<Clipping> clipping_;
+  bool has_begun_ = false;  // the current part
   uint32_t captured_ = 0;
   model::LinearInput captured_until_ = model::LinearInput::attention;  // the last input of the latest capture
   bool has_changed_ = false;

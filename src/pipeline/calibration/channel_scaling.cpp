@@ -6,7 +6,7 @@
 #include "algorithms/scaling/scale_search.h"
 #include "core/message.h"
 #include "model/linear_layers.h"
-#include "pipeline/calibration/block_calibration.h"
+#include "pipeline/calibration/scaling_work.h"
 
 namespace wasmquant {
 
@@ -25,7 +25,8 @@ void divide(SeenInput& input, std::span<const float> scales) noexcept {
   for (size_t i = 0; i < n; ++i) {
     input.largest[i] /= scales[i];
     input.mean[i] /= double{scales[i]};
-    for (size_t j = 0; j < n && !input.hessian.empty(); ++j) input.hessian[i * n + j] /= scales[i] * scales[j];
+    for (std::vector<float>* const matrix : {&input.hessian, &input.held_out})
+      for (size_t j = 0; j < n && !matrix->empty(); ++j) (*matrix)[i * n + j] /= scales[i] * scales[j];
   }
   for (size_t i = 0; i < input.sample.size(); ++i) input.sample[i] /= scales[i % n];
 }
@@ -128,10 +129,23 @@ Status BlockCalibration::equalize_pairs(const Part& part) {
   return {};
 }
 
-Status BlockCalibration::scale(const Part& part) {
+Result<bool> BlockCalibration::scale(const Part& part) {
   const CalibrationStep& step = *part.step;
   const Slot first = consumers_of(part.input).front().weight;
-  if (!can_scale(part) && !step.names_inputs) return {};
+  const auto failed = [&](Error& error) { return at(name(first), std::move(error)); };
+  if (scaling_) {
+    if (scaling_->search.next()) {
+      if (Status measured = scaling_->search.measure(share_); !measured) return failed(measured.error());
+      return false;
+    }
+    std::vector<float> scales(seen(part.input).mean.size());
+    const auto choice = scaling_->search.choice(scales);
+    scaling_.reset();
+    if (!choice) return at(name(first), Error(choice.error()));
+    if (choice->step != 0) TRY_VOID(found_scales(part, scales));
+    return true;
+  }
+  if (!can_scale(part) && !step.names_inputs) return true;
   const SeenInput& input = seen(part.input);
   std::vector<float> of_weights(input.largest.size()), scales(input.largest.size());
   List<AwqLayer> layers;
@@ -141,6 +155,18 @@ Status BlockCalibration::scale(const Part& part) {
       return at(name(slot), std::move(status.error()));
     if (is_quantized(slot)) layers.push_back({(*block_)[slot], searched_spec(tensor(slot).task->layout)});
   }
+  if (step.method == CalibrationMethod::awq) {
+    if (layers.empty()) return true;
+    auto inputs = OutputError::of_hessian(input.hessian, scales.size());
+    if (!inputs) return failed(inputs.error());
+    // Moving a list leaves its items where they are.
+    const std::span<const AwqLayer> searched(layers.data(), layers.size());
+    auto search = AwqSearch::create(input.mean, searched, std::move(*inputs));
+    if (!search) return failed(search.error());
+    scaling_.reset(new Scaling{std::move(layers), std::move(*search)});
+    if (Status measured = scaling_->search.measure(share_); !measured) return failed(measured.error());
+    return false;
+  }
   auto found = search_of(step.method)({input,
                                        of_weights,
                                        {layers.data(), layers.size()},
@@ -148,8 +174,13 @@ Status BlockCalibration::scale(const Part& part) {
                                        step.scale_loss,
                                        step.input_spec ? &*step.input_spec : nullptr},
                                       scales);
-  if (!found) return at(name(first), std::move(found.error()));
-  if (!*found) return {};
+  if (!found) return failed(found.error());
+  if (*found) TRY_VOID(found_scales(part, scales));
+  return true;
+}
+
+Status BlockCalibration::found_scales(const Part& part, std::vector<float>& scales) {
+  const CalibrationStep& step = *part.step;
   if (step.nearest_if_worse && !step.quantizes_inputs) {
     if (part.input == LinearInput::attention_output) {
       std::vector<float> of_heads(architecture_.key_columns());
@@ -161,22 +192,67 @@ Status BlockCalibration::scale(const Part& part) {
   return apply_scales(part.input, scales);
 }
 
-Status BlockCalibration::clip(const Part& part) {
-  for (const LinearLayer& layer : consumers_of(part.input))
-    if (is_quantized(layer.weight)) TRY_VOID(clip_layer(part, layer.weight));
-  return note_clipped(part);
+// Queries and keys are multiplied together, so the error of their outputs says little about clipping.
+bool BlockCalibration::is_clipped(Slot slot) noexcept {
+  if (!is_quantized(slot) || slot == Slot::q || slot == Slot::k) return false;
+  const WeightLayout& layout = tensor(slot).task->layout;
+  // Groups whose scales are those of the weight when they are rounded have no use for limits of what it was.
+  const bool is_by_groups = is_rounded_later(slot) && rounding_step()->gptq.act_group_aware;
+  if (is_by_groups && layout.spec.qscheme == QScheme::per_group) return false;
+  return layout.spec.qscheme != QScheme::per_tensor && layout.codes != CodeStorage::ggml_rows;
 }
 
-Status BlockCalibration::clip_layer(const Part& part, Slot slot) {
-  // Queries and keys are multiplied together, so the error of their outputs says little about clipping.
-  if (slot == Slot::q || slot == Slot::k) return {};
-  const TensorTask& task = *tensor(slot).task;
-  if (task.layout->spec.qscheme == QScheme::per_tensor || task.layout->codes == CodeStorage::ggml_rows) return {};
+Result<bool> BlockCalibration::clip(const Part& part) {
   const SeenInput& input = seen(part.input);
-  tensor(slot).clipped = (*block_)[slot];
-  if (Status status = clip_weight(tensor(slot).clipped, task.layout->rows, task.layout->spec, input.hessian); !status)
-    return at(task.name, std::move(status.error()));
-  return {};
+  if (!clipping_) {
+    clipping_.reset(new Clipping);
+    for (const LinearLayer& layer : consumers_of(part.input)) {
+      const Slot slot = layer.weight;
+      if (!is_clipped(slot)) continue;
+      std::vector<float>& clipped = tensor(slot).clipped = (*block_)[slot];
+      const auto rows = share_.of(rows_of(slot), kSharedRows);
+      const std::span<float> own =
+          std::span(clipped).subspan(rows.begin * input.mean.size(), rows.count() * input.mean.size());
+      if (Status status = clip_weight(own, rows.count(), tensor(slot).task->layout->spec, input.hessian); !status)
+        return at(name(slot), std::move(status.error()));
+      clipping_->clipped.push_back(slot);
+    }
+    return false;
+  }
+  if (clipping_->expected) {
+    settle_clipped();
+    clipping_.reset();
+    return true;
+  }
+  clipping_->clipped.clear();
+  for (const LinearLayer& layer : consumers_of(part.input)) {
+    const Slot slot = layer.weight;
+    if (!is_quantized(slot)) continue;
+    const bool may_be_undone = part.step->nearest_if_worse && !tensor(slot).clipped.empty();
+    if (is_rounded_later(slot) && !may_be_undone) continue;
+    if (!clipping_->expected)
+      clipping_->expected.emplace(input.hessian, input.mean.size(), input.tokens, applied_scales(part.input));
+    const std::vector<float>& weight = (*block_)[slot];
+    TRY(stored, store_changed(*tensor(slot).task, ranged(slot), nullptr, weight));
+    clipping_->judged.push_back({slot, rows_of(slot)});
+    TRY_VOID(judge(clipping_->judged.back(), *clipping_->expected, {}, weight, stored.values, may_be_undone));
+  }
+  if (clipping_->expected) return false;
+  clipping_.reset();
+  return true;
+}
+
+void BlockCalibration::settle_clipped() {
+  for (const Judgement& judgement : clipping_->judged) {
+    const ExpectedError& expected = *clipping_->expected;
+    const bool is_worse =
+        !judgement.sums[Judgement::scaled_nearest].empty() &&
+        judgement.error_of(Judgement::stored, expected) > judgement.error_of(Judgement::scaled_nearest, expected);
+    if (is_worse) tensor(judgement.slot).clipped.clear();
+    if (is_rounded_later(judgement.slot)) continue;
+    note(judgement, expected, is_worse);
+    tensor(judgement.slot).evidence->is_nearest = false;  // scales are still AWQ's
+  }
 }
 
 }  // namespace wasmquant

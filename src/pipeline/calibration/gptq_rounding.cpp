@@ -1,15 +1,17 @@
 // BlockCalibration: column-by-column rounding of weights, and bias correction.
+#include <algorithm>
 #include <cmath>
-#include <optional>
+#include <limits>
 #include <utility>
 
+#include "algorithms/rounding/column_groups.h"
 #include "algorithms/rounding/gptaq.h"
 #include "algorithms/rounding/qronos.h"
 #include "algorithms/scaling/bias_correction.h"
 #include "core/message.h"
 #include "kernels/matmul.h"
 #include "model/linear_layers.h"
-#include "pipeline/calibration/block_calibration.h"
+#include "pipeline/calibration/rounding_work.h"
 
 namespace wasmquant {
 namespace {
@@ -35,8 +37,8 @@ std::vector<float> product_with(std::span<const float> w, std::span<const float>
   return out;
 }
 
-// What `choose: "best"` tries: the step as it is given; less and more damping; and scales of each group when it is
-// reached, in the layer's order.
+// What `choose: "best"` tries: the step as it is given, less and more damping, and scales of each group when it is
+// reached, by the importance of groups.
 List<GptqOptions> variants_of(const CalibrationStep& step) {
   List<GptqOptions> variants;
   variants.push_back(step.gptq);
@@ -44,111 +46,293 @@ List<GptqOptions> variants_of(const CalibrationStep& step) {
   constexpr double kDampings[] = {0.1, 10};
   for (const double share : kDampings) variants.emplace_back(step.gptq).damp_percent *= share;
   // Where the groups are those of the order of rounding, the file says so.
-  if (!step.gptq.static_groups) return variants;
-  GptqOptions& late = variants.emplace_back(step.gptq);
-  late.static_groups = late.desc_act = false;
+  const bool has_index = step.gptq.desc_act && !step.gptq.static_groups;
+  if (!has_index && !step.gptq.act_group_aware) variants.emplace_back(step.gptq).act_group_aware = true;
   return variants;
+}
+
+constexpr bool has_static_groups(const GptqOptions& options) noexcept {
+  return options.static_groups && !options.act_group_aware;
+}
+
+constexpr uint32_t bit(Slot slot) noexcept { return 1u << static_cast<uint32_t>(slot); }
+
+// Rows of groups have scales of their own.
+bool has_independent_rows(const QuantizationSpec& spec) noexcept {
+  return (spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_channel) &&
+         spec.scale_format != ScaleFormat::e4m3;
+}
+
+// Without the inputs held out: H of all is a mean over tokens.
+std::vector<float> without(const SeenInput& input) {
+  const double all = static_cast<double>(input.tokens), apart = static_cast<double>(input.held_out_tokens);
+  std::vector<float> out(input.hessian.size());
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<float>((input.hessian[i] * all - input.held_out[i] * apart) / (all - apart));
+  return out;
 }
 
 }  // namespace
 
-Status BlockCalibration::round(const Part& part) {
+void BlockCalibration::Rounding::add_results(TeamShare share, size_t columns, List<std::span<uint8_t>>& out) {
+  switch (stage) {  // the one that comes next
+    case Stage::columns:
+      if (share.member == 0) Judgement::add_region(std::span(feedback.factor), out);
+      if (has_new_judge && share.member + 1 == share.members) Judgement::add_region(expected->factor(), out);
+      return;
+    case Stage::judging:
+      for (RoundedLayer& layer : layers) {
+        if (!layer.is_shared) continue;
+        const size_t rows = layer.judged.rows, groups = layer.scales.qparams.size() / rows;
+        const size_t code_bytes = layer.codes.size() * sizeof(uint32_t) / layer.weight.size();
+        const auto part = share.of(rows, kSharedRows);
+        Judgement::add_region(std::span(layer.weight).subspan(part.begin * columns, part.count() * columns), out);
+        Judgement::add_region(std::span(layer.scales.qparams).subspan(part.begin * groups, part.count() * groups), out);
+        out.push_back({reinterpret_cast<uint8_t*>(layer.codes.data()) + part.begin * columns * code_bytes,
+                       part.count() * columns * code_bytes});
+      }
+      return;
+    case Stage::settling:
+      for (RoundedLayer& layer : layers) layer.judged.add_results(share, out);
+      return;
+    default:
+      return;
+  }
+}
+
+Result<bool> BlockCalibration::round(const Part& part) {
+  using Stage = Rounding::Stage;
+  if (!rounding_) begin_rounding(part);
+  Rounding& work = *rounding_;
+  switch (work.stage) {
+    case Stage::settling:
+      TRY_VOID(settle_rounded(part));
+      if (work.pass == work.passes.size()) {
+        rounding_.reset();
+        seen(part.input).hessian.clear();
+        seen(part.input).held_out.clear();
+        return true;
+      }
+      [[fallthrough]];
+    case Stage::factors:
+      TRY_VOID(find_factors(part));
+      work.stage = Stage::columns;
+      break;
+    case Stage::columns:
+      TRY_VOID(round_columns(part));
+      work.stage = Stage::judging;
+      break;
+    case Stage::judging:
+      TRY_VOID(judge_rounded(part));
+      work.stage = Stage::settling;
+      break;
+  }
+  return false;
+}
+
+void BlockCalibration::begin_rounding(const Part& part) {
   const CalibrationStep& step = *part.step;
   SeenInput& input = seen(part.input);
   const size_t columns = input.mean.size();
-  const std::unique_ptr<GpfqInputs> pair = std::move(pairs_[static_cast<size_t>(part.input)]);
-  ErrorFeedback feedback;
-  std::vector<float> drift;
-  if (pair) {
+  rounding_.reset(new Rounding);
+  Rounding& work = *rounding_;
+  work.variants = variants_of(step);
+  work.is_trial = step.chooses_best && !input.held_out.empty();
+  work.pair = std::move(pairs_[static_cast<size_t>(part.input)]);
+  if (work.pair) {
     const double factor = 2 / static_cast<double>(input.tokens);
-    drift = input_drift(*pair, factor);
-    input.hessian.assign(pair->square().begin(), pair->square().end());
+    work.drift = input_drift(*work.pair, factor);
+    input.hessian.assign(work.pair->square().begin(), work.pair->square().end());
     for (float& value : input.hessian) value = static_cast<float>(value * factor);
   }
-  const ExpectedError expected(input.hessian, columns, input.tokens, applied_scales(part.input));
-  std::vector<float> squares(columns);
-  for (size_t j = 0; j < columns; ++j) squares[j] = input.hessian[j * columns + j];
-  const List<GptqOptions> variants = variants_of(step);
-  for (const GptqOptions& variant : variants) {
-    const bool is_last = &variant == &variants.back();
-    if (step.method != CalibrationMethod::gpfq) {
-      double damping = variant.damp_percent;
-      if (step.method == CalibrationMethod::qronos) damping = relative_damping(input.hessian, columns, step.alpha);
-      auto found = error_feedback_of(is_last ? std::move(input.hessian) : std::vector<float>(input.hessian), columns,
-                                     damping, variant.desc_act);
-      if (!found) return at(name(model::consumers_of(part.input).front().weight), std::move(found.error()));
-      feedback = std::move(*found);
-      if (step.method == CalibrationMethod::gptaq) add_drift(feedback, drift, step.alpha);
-    }
-    feedback.squares = squares;
+  work.squares.resize(columns);
+  for (size_t j = 0; j < columns; ++j) work.squares[j] = input.hessian[j * columns + j];
+  work.least.fill(std::numeric_limits<double>::infinity());
+  add_passes(part);
+}
+
+void BlockCalibration::add_passes(const Part& part) {
+  Rounding& work = *rounding_;
+  work.passes.clear();
+  work.pass = 0;
+  for (size_t variant = 0; variant < work.variants.size(); ++variant)
     for (const LinearLayer& layer : model::consumers_of(part.input)) {
-      if (!is_rounded(step, layer.weight)) continue;
-      Status status = round_layer(layer.weight, {step, variant, feedback, expected, drift, pair.get()});
-      if (status && is_last) status = settle_rounded(layer.weight, step, expected, drift);
-      if (!status) return at(name(layer.weight), std::move(status.error()));
+      if (!is_rounded(*part.step, layer.weight)) continue;
+      if (!work.is_trial && work.chosen[static_cast<size_t>(layer.weight)] != variant) continue;
+      const WeightLayout& layout = tensor(layer.weight).task->layout;
+      const bool has_groups = work.variants[variant].act_group_aware && layout.spec.qscheme == QScheme::per_group;
+      const uint64_t size = has_groups ? static_cast<uint64_t>(layout.granularity.block) : 0;
+      Rounding::Pass* same = nullptr;
+      for (Rounding::Pass& pass : work.passes)
+        if (pass.variant == variant && pass.group_size == size) same = &pass;
+      if (same == nullptr) same = &(work.passes.emplace_back() = {variant, size, 0});
+      same->layers |= bit(layer.weight);
     }
+}
+
+Status BlockCalibration::find_factors(const Part& part) {
+  const CalibrationStep& step = *part.step;
+  Rounding& work = *rounding_;
+  SeenInput& input = seen(part.input);
+  const size_t columns = input.mean.size();
+  work.has_new_judge = !work.expected;
+  if (work.has_new_judge) {
+    const std::vector<float>& judge = work.is_trial ? input.held_out : input.hessian;
+    work.expected.emplace(judge, columns, work.is_trial ? input.held_out_tokens : input.tokens,
+                          ExpectedError::Unfinished{});
+    if (share_.member + 1 == share_.members) work.expected->find_factor(judge);
   }
-  input.hessian.clear();
+  work.feedback = {};
+  if (step.method != CalibrationMethod::gpfq) {
+    const GptqOptions& options = work.options();
+    double damping = options.damp_percent;
+    if (step.method == CalibrationMethod::qronos) damping = relative_damping(input.hessian, columns, step.alpha);
+    const bool is_last = !work.is_trial && work.pass + 1 == work.passes.size();
+    std::vector<float> hessian = work.is_trial ? without(input)
+                                 : is_last     ? std::move(input.hessian)
+                                               : std::vector<float>(input.hessian);
+    const uint64_t group_size = work.passes[work.pass].group_size;
+    const bool is_ordered = options.desc_act || options.act_group_aware;
+    auto found = error_feedback_of(std::move(hessian), columns, damping, {is_ordered, group_size}, share_.member == 0);
+    if (!found) return at(name(model::consumers_of(part.input).front().weight), std::move(found.error()));
+    work.feedback = std::move(*found);
+    if (step.method == CalibrationMethod::gptaq) add_drift(work.feedback, work.drift, step.alpha);
+  }
+  work.feedback.squares = work.squares;
   return {};
 }
 
-Status BlockCalibration::round_layer(Slot slot, const Rounding& by) {
-  const auto& [step, options, feedback, expected, drift, pair] = by;
-  Tensor& target = tensor(slot);
-  const WeightLayout& layout = target.task->layout;
-  const QuantizationSpec& spec = layout.spec;
-  if (info_of(spec.dtype).is_block() || !layout.stages.empty())
+Status BlockCalibration::round_columns(const Part& part) {
+  Rounding& work = *rounding_;
+  if (work.has_new_judge) work.expected->finish(applied_scales(part.input));
+  work.layers.clear();
+  for (const LinearLayer& layer : model::consumers_of(part.input)) {
+    if ((work.passes[work.pass].layers & bit(layer.weight)) == 0) continue;
+    RoundedLayer& rounded = work.layers.emplace_back();
+    rounded.slot = layer.weight;
+    rounded.judged.slot = layer.weight;
+    rounded.judged.rows = rows_of(layer.weight);
+    if (Status status = round_layer(*part.step, rounded); !status)
+      return at(name(layer.weight), std::move(status.error()));
+  }
+  return {};
+}
+
+Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& layer) {
+  const Rounding& work = *rounding_;
+  const GptqOptions& options = work.options();
+  const ErrorFeedback& feedback = work.feedback;
+  Tensor& target = tensor(layer.slot);
+  const QuantizationSpec& spec = target.task->layout->spec;
+  if (info_of(spec.dtype).is_block() || !target.task->layout->stages.empty())
     return error_at(ErrorCode::spec_invalid, target.task->name,
                     "{} needs one scale per row or group; {} has none, so exclude the layer or use another dtype",
                     step.name, info_of(spec.dtype).name);
-  const bool is_gpfq = step.method == CalibrationMethod::gpfq;
-  const ValueRange joined = joined_range(slot);
-  const std::vector<float>& original = (*block_)[slot];
-  std::vector<float> weight = original, clipped = target.clipped;
-  std::vector<float>& ranged = clipped.empty() ? weight : clipped;
-  for (size_t row = 0; row < weight.size() && !is_gpfq; row += feedback.columns())
-    for (const uint32_t j : feedback.dead) weight[row + j] = ranged[row + j] = 0;
-  const bool was_clipped = !clipped.empty();
+  const bool is_gpfq = step.method == CalibrationMethod::gpfq, was_clipped = !target.clipped.empty();
+  const ValueRange joined = joined_range(layer.slot);
+  const std::vector<float>& original = (*block_)[layer.slot];
+  layer.weight = original;
+  std::vector<float> clipped = target.clipped;
+  std::vector<float>& ranged = was_clipped ? clipped : layer.weight;
+  for (size_t row = 0; row < layer.weight.size() && !is_gpfq; row += feedback.columns())
+    for (const uint32_t j : feedback.dead) layer.weight[row + j] = ranged[row + j] = 0;
   TRY(scales, observed_scales(*target.task, ranged, joined, feedback.squares));
-  if (!is_gpfq && !options.static_groups && !was_clipped) scales.qparams.clear();
-  if (step.method == CalibrationMethod::qronos) TRY_VOID(correct_for_drift(feedback, drift, weight));
-  std::vector<uint32_t> codes(weight.size() * code_bytes_of(spec) / sizeof(uint32_t) + 1);
-  const std::span<uint8_t> bytes{reinterpret_cast<uint8_t*>(codes.data()), weight.size() * code_bytes_of(spec)};
+  if (!is_gpfq && !has_static_groups(options) && !was_clipped) scales.qparams.clear();
+  if (step.method == CalibrationMethod::qronos) TRY_VOID(correct_for_drift(feedback, work.drift, layer.weight));
+  const size_t bytes_of_code = code_bytes_of(spec), rows = layer.judged.rows;
+  layer.codes.resize(layer.weight.size() * bytes_of_code / sizeof(uint32_t) + 1);
+  uint8_t* const codes = reinterpret_cast<uint8_t*>(layer.codes.data());
   if (is_gpfq) {
-    TRY_VOID(gpfq(*pair, spec, scales.qparams, {options.desc_act}, layout.rows, weight, bytes));
-  } else {
-    TRY(found, gptq(feedback, spec, options, layout.rows, weight, bytes, scales.qparams, scales.second_scale));
-    scales.qparams = std::move(found);
-  }
-  const bool is_static = is_gpfq || options.static_groups || was_clipped;
-  const std::vector<uint32_t> groups =
-      is_static || spec.qscheme != QScheme::per_group
-          ? std::vector<uint32_t>()
-          : group_index(feedback.order, static_cast<uint64_t>(layout.granularity.block));
-  TRY(stored, groups.empty() ? store_changed(*target.task, weight, &scales, original)
-                             : store_grouped(*target.task, bytes, scales.qparams, groups, weight, original));
-  if (!step.chooses_best) {
-    target.stored.emplace(std::move(stored));
+    TRY_VOID(gpfq(*work.pair, spec, scales.qparams, {options.desc_act}, rows, layer.weight,
+                  {codes, layer.weight.size() * bytes_of_code}));
+    layer.scales = std::move(scales);
     return {};
   }
-  std::vector<float> change = stored.values;
-  for (size_t i = 0; i < change.size(); ++i) change[i] -= original[i];
-  const double error = Judge{expected, {}}.error_of(change);
-  if (target.stored && target.least_error <= error) return {};
-  target.least_error = error;
-  target.stored.emplace(std::move(stored));
+  const size_t columns = feedback.columns();
+  TRY(groups, ColumnGroups::create(spec, rows, columns));
+  layer.is_shared = share_.members > 1 && has_independent_rows(spec);
+  const auto own = (layer.is_shared ? share_ : TeamShare{}).of(rows, kSharedRows);
+  const size_t first_scale = layer.is_shared ? own.begin * groups.count() : 0;
+  const size_t own_scales = layer.is_shared ? own.count() * groups.count() : groups.scale_count();
+  const std::span<const QParams> given =
+      scales.qparams.empty() ? std::span<const QParams>() : std::span(scales.qparams).subspan(first_scale, own_scales);
+  TRY(found, gptq(feedback, spec, options, own.count(),
+                  std::span(layer.weight).subspan(own.begin * columns, own.count() * columns),
+                  {codes + own.begin * columns * bytes_of_code, own.count() * columns * bytes_of_code}, given,
+                  scales.second_scale));
+  layer.scales = std::move(scales);
+  layer.scales.qparams.resize(groups.scale_count());
+  std::copy(found.begin(), found.end(), layer.scales.qparams.begin() + static_cast<ptrdiff_t>(first_scale));
   return {};
 }
 
-Status BlockCalibration::settle_rounded(Slot slot, const CalibrationStep& step, const ExpectedError& expected,
-                                        std::span<const float> drift) {
-  Tensor& target = tensor(slot);
-  std::vector<float>& weight = (*block_)[slot];
-  const std::vector<float> pull = product_with(weight, drift);
-  TRY_VOID(settle(slot, step, {expected, pull}, weight, *target.stored));
-  target.clipped.clear();
-  weight = std::move(target.stored->values);
-  target.stored->values.clear();
+Status BlockCalibration::judge_rounded(const Part& part) {
+  const CalibrationStep& step = *part.step;
+  Rounding& work = *rounding_;
+  for (RoundedLayer& layer : work.layers) {
+    Tensor& target = tensor(layer.slot);
+    const std::vector<float>& original = (*block_)[layer.slot];
+    if (work.is_trial) {
+      TRY_VOID(judge_trial(layer));
+      continue;
+    }
+    const WeightLayout& layout = target.task->layout;
+    const GptqOptions& options = work.options();
+    const bool is_static = step.method == CalibrationMethod::gpfq || options.static_groups || options.act_group_aware ||
+                           !target.clipped.empty();
+    const std::vector<uint32_t> groups =
+        is_static || layout.spec.qscheme != QScheme::per_group
+            ? std::vector<uint32_t>()
+            : group_index(work.feedback.order, static_cast<uint64_t>(layout.granularity.block));
+    const std::span<const uint8_t> codes(reinterpret_cast<const uint8_t*>(layer.codes.data()),
+                                         layer.weight.size() * code_bytes_of(layout.spec));
+    auto stored = groups.empty()
+                      ? store_changed(*target.task, layer.weight, &layer.scales, original)
+                      : store_grouped(*target.task, codes, layer.scales.qparams, groups, layer.weight, original);
+    if (!stored) return at(name(layer.slot), std::move(stored.error()));
+    layer.weight = {};
+    layer.codes = {};
+    layer.stored.emplace(std::move(*stored));
+    const std::vector<float> pull = product_with(original, work.drift);
+    const Status judged =
+        judge(layer.judged, *work.expected, pull, original, layer.stored->values, step.nearest_if_worse);
+    if (!judged) return at(name(layer.slot), Error(judged.error()));
+  }
+  return {};
+}
+
+Status BlockCalibration::settle_rounded(const Part& part) {
+  Rounding& work = *rounding_;
+  for (RoundedLayer& layer : work.layers) {
+    const auto slot = static_cast<size_t>(layer.slot);
+    if (work.is_trial) {
+      const double error = layer.judged.error_of(Judgement::stored, *work.expected);
+      if (!(error < work.least[slot])) continue;
+      work.least[slot] = error;
+      work.chosen[slot] = work.passes[work.pass].variant;
+      continue;
+    }
+    Tensor& target = tensor(layer.slot);
+    std::vector<float>& weight = (*block_)[layer.slot];
+    const bool is_worse =
+        part.step->nearest_if_worse && layer.judged.error_of(Judgement::stored, *work.expected) >
+                                           layer.judged.error_of(Judgement::scaled_nearest, *work.expected);
+    if (is_worse) {
+      auto nearest = store_changed(*target.task, weight, nullptr, weight);
+      if (!nearest) return at(name(layer.slot), std::move(nearest.error()));
+      layer.stored.emplace(std::move(*nearest));
+    }
+    note(layer.judged, *work.expected, is_worse);
+    target.stored.emplace(std::move(*layer.stored));
+    target.clipped.clear();
+    weight = std::move(target.stored->values);
+    target.stored->values.clear();
+  }
+  work.layers.clear();
+  if (++work.pass < work.passes.size() || !work.is_trial) return {};
+  work.is_trial = false;
+  work.expected.reset();
+  add_passes(part);
   return {};
 }
 

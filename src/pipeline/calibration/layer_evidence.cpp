@@ -3,11 +3,10 @@
 #include <utility>
 
 #include "model/linear_layers.h"
-#include "pipeline/calibration/block_calibration.h"
+#include "pipeline/calibration/rounding_work.h"
 
 namespace wasmquant {
 
-using model::LinearInput;
 using model::LinearLayer;
 using model::Slot;
 
@@ -31,87 +30,75 @@ Result<std::vector<float>> BlockCalibration::nearest_change(Slot slot, std::span
   return change;
 }
 
-Status BlockCalibration::note(Slot slot, const Judge& judge, std::span<const float> weight,
-                              std::span<const float> values) {
-  const LinearInput input = model::linear_layers()[static_cast<size_t>(slot)].reads;
-  LayerEvidence& evidence = tensor(slot).evidence.emplace();
-  evidence.tokens = seen(input).tokens;
-  evidence.columns = judge.expected.live_columns();
-  evidence.rank = judge.expected.rank();
-  evidence.signal = judge.expected.of(weight);
-  evidence.error = judge.error_of(difference_of(values, weight));
+Status BlockCalibration::judge(Judgement& judgement, const ExpectedError& expected, std::span<const float> pull,
+                               std::span<const float> weight, std::span<const float> values, bool with_nearest) {
+  const Slot slot = judgement.slot;
+  const auto rows = share_.of(judgement.rows, kSharedRows);
+  const size_t columns = judgement.rows == 0 ? 0 : weight.size() / judgement.rows;
+  judgement.aims_at_float = !pull.empty();
+  const auto add = [&](Judgement::What what, std::span<const float> change) {
+    std::vector<double>& sums = judgement.sums[what];
+    sums.resize(2 * judgement.rows);
+    expected.sum_rows(change.subspan(rows.begin * columns, rows.count() * columns),
+                      std::span(sums).subspan(2 * rows.begin, 2 * rows.count()));
+    for (size_t i = 0; what != Judgement::signal && i < pull.size(); ++i)
+      judgement.pulled[what] += double{pull[i]} * change[i];
+  };
+  add(Judgement::signal, weight);
+  add(Judgement::stored, difference_of(values, weight));
   // Inverse scales make the weight what it was before its columns were scaled.
-  std::vector<float> inverse = applied_scales(input);
+  std::vector<float> inverse = applied_scales(model::linear_layers()[static_cast<size_t>(slot)].reads);
   for (float& scale : inverse) scale = 1 / scale;
   TRY(nearest, nearest_change(slot, weight, inverse));
-  evidence.nearest_error = judge.error_of(nearest);
-  evidence.aims_at_float = !judge.pull.empty();
+  add(Judgement::nearest, nearest);
+  if (!with_nearest) return {};
+  TRY(scaled, nearest_change(slot, weight, {}));
+  add(Judgement::scaled_nearest, scaled);
   return {};
 }
 
-Status BlockCalibration::settle(Slot slot, const CalibrationStep& step, const Judge& judge,
-                                std::span<const float> weight, StoredChange& stored) {
-  bool is_worse = false;
-  if (step.nearest_if_worse) {
-    TRY(nearest, store_changed(*tensor(slot).task, weight, nullptr, weight));
-    is_worse =
-        judge.error_of(difference_of(stored.values, weight)) > judge.error_of(difference_of(nearest.values, weight));
-    if (is_worse) stored = std::move(nearest);
-  }
-  TRY_VOID(note(slot, judge, weight, stored.values));
-  tensor(slot).evidence->is_nearest = is_worse;
+Status BlockCalibration::judge_trial(RoundedLayer& layer) {
+  Judgement& judgement = layer.judged;
+  const std::vector<float>& original = (*block_)[layer.slot];
+  const auto rows = share_.of(judgement.rows, kSharedRows);
+  const size_t columns = judgement.rows == 0 ? 0 : original.size() / judgement.rows;
+  const std::vector<float> change = difference_of(layer.weight, original);
+  std::vector<double>& sums = judgement.sums[Judgement::stored];
+  sums.resize(2 * judgement.rows);
+  rounding_->expected->sum_rows(std::span(change).subspan(rows.begin * columns, rows.count() * columns),
+                                std::span(sums).subspan(2 * rows.begin, 2 * rows.count()));
   return {};
 }
 
-Status BlockCalibration::note_clipped(const Part& part) {
-  const CalibrationStep& step = *part.step;
-  const SeenInput& input = seen(part.input);
-  std::optional<ExpectedError> expected;
-  for (const LinearLayer& layer : model::consumers_of(part.input)) {
-    const Slot slot = layer.weight;
-    bool is_rounded_later = false;
-    for (const CalibrationStep& each : steps_)
-      is_rounded_later |= rounds_columns(each.method) && is_rounded(each, slot);
-    if (!is_quantized(slot) || (is_rounded_later && !step.nearest_if_worse)) continue;
-    if (!expected) expected.emplace(input.hessian, input.mean.size(), input.tokens, applied_scales(part.input));
-    const Judge judge{*expected, {}};
-    const std::vector<float>& weight = (*block_)[slot];
-    Tensor& target = tensor(slot);
-    TRY(stored, store_changed(*target.task, target.clipped.empty() ? weight : target.clipped, nullptr, weight));
-    bool is_worse = false;
-    if (step.nearest_if_worse && !target.clipped.empty()) {
-      TRY(nearest, nearest_change(slot, weight, {}));
-      is_worse = judge.error_of(difference_of(stored.values, weight)) > judge.error_of(nearest);
-      if (is_worse) target.clipped.clear();
-    }
-    if (is_rounded_later) continue;
-    if (is_worse) {
-      TRY(nearest, store_changed(*target.task, weight, nullptr, weight));
-      stored = std::move(nearest);
-    }
-    TRY_VOID(note(slot, judge, weight, stored.values));
-  }
-  return {};
+void BlockCalibration::note(const Judgement& judgement, const ExpectedError& expected, bool is_nearest) {
+  LayerEvidence& evidence = tensor(judgement.slot).evidence.emplace();
+  evidence.tokens = seen(model::linear_layers()[static_cast<size_t>(judgement.slot)].reads).tokens;
+  evidence.columns = expected.live_columns();
+  evidence.rank = expected.rank();
+  evidence.signal = expected.of_sums(judgement.sums[Judgement::signal]);
+  evidence.error = judgement.error_of(is_nearest ? Judgement::scaled_nearest : Judgement::stored, expected);
+  evidence.nearest_error = judgement.error_of(Judgement::nearest, expected);
+  evidence.aims_at_float = judgement.aims_at_float;
+  evidence.is_nearest = is_nearest;
 }
 
-double BlockCalibration::Judge::error_of(std::span<const float> change) const {
-  double sum = 0;
-  for (size_t i = 0; i < pull.size(); ++i) sum += double{pull[i]} * change[i];
-  return expected.of(change) - 2 * expected.share() * sum;
+bool BlockCalibration::is_rounded_later(Slot slot) const noexcept {
+  bool found = false;
+  for (const CalibrationStep& step : steps_) found |= rounds_columns(step.method) && is_rounded(step, slot);
+  return found;
 }
 
 Result<bool> BlockCalibration::scales_help(const Part& part, std::span<const float> scales) {
   const SeenInput& input = seen(part.input);
   const ExpectedError expected(input.hessian, input.mean.size(), input.tokens, applied_scales(part.input));
-  const Judge judge{expected, {}};
   double scaled_error = 0, nearest_error = 0;
   for (const LinearLayer& layer : model::consumers_of(part.input)) {
     if (!is_quantized(layer.weight)) continue;
     const std::vector<float>& weight = (*block_)[layer.weight];
     TRY(scaled, nearest_change(layer.weight, weight, scales));
     TRY(nearest, nearest_change(layer.weight, weight, {}));
-    scaled_error += judge.error_of(scaled);
-    nearest_error += judge.error_of(nearest);
+    scaled_error += expected.of(scaled);
+    nearest_error += expected.of(nearest);
   }
   return scaled_error <= nearest_error;
 }

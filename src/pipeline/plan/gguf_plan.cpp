@@ -34,6 +34,16 @@ std::string upper(std::string_view text) {
   return out;
 }
 
+// "llama-Q8_0" and "llama.Q8_0" without the type that the model had.
+std::string_view without_type(std::string_view name) {
+  const size_t at = name.find_last_of("-.");
+  if (at == name.npos || at == 0) return name;
+  std::string type(name.substr(at + 1));
+  for (char& c : type)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  return conversion::recipe_named(type) ? name.substr(0, at) : name;
+}
+
 class GgufPlanner final : public OutputPlanner {
  public:
   GgufPlanner(const ModelIndex& model, const Config& config, const OutputFormat& format, const PlanOptions& options,
@@ -253,8 +263,8 @@ class GgufPlanner final : public OutputPlanner {
       first = std::move(parts);
     }
     const auto count = static_cast<uint32_t>(first.size()), total = static_cast<uint32_t>(entries.size());
-    const std::string stem =
-        text_of("{}-{}", options_.name.empty() ? std::string("model") : options_.name, upper(gguf_.recipe));
+    const std::string_view name = without_type(options_.name);
+    const std::string stem = text_of("{}-{}", name.empty() ? std::string_view("model") : name, upper(gguf_.recipe));
     for (uint32_t part = 0; part < count; ++part) {
       const uint32_t begin = first[part], end = part + 1 < count ? first[part + 1] : total;
       TRY(header, gguf::write_header(

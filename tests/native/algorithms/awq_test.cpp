@@ -1,12 +1,13 @@
 // AWQ: candidates by hand, and on planted outliers what each search must gain.
 #include "algorithms/scaling/awq.h"
-#include "observers/registry.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <vector>
 
+#include "algorithms/scaling/awq_rounds.h"
+#include "core/list.h"
 #include "observers/observer.h"
 #include "random_values.h"
 
@@ -103,6 +104,38 @@ TEST_CASE("candidates by hand") {
   CHECK(scales == std::vector<float>{1, 1, 1});
   CHECK_FALSE(awq_scales(std::vector<double>{1, NAN, 0}, 10, scales));
   CHECK_FALSE(awq_scales(std::vector<double>{1}, 10, scales));
+}
+
+TEST_CASE("members of a team find the candidate that one finds, to the bit") {
+  const size_t tokens = 96, columns = 64, rows = 900;
+  const std::vector<float> x = outlier_inputs(tokens, columns), weight = peaked_weight(12, rows * columns);
+  const AwqLayer layer{weight, kGroups};
+  const std::vector<double> means = means_of(x, columns);
+  std::vector<float> expected(columns), scales(columns);
+  const auto alone = search_awq_scales(means, {&layer, 1}, OutputError(x, columns), expected);
+  REQUIRE(alone);
+  for (const size_t members : {size_t{2}, size_t{5}}) {
+    List<AwqSearch> team;
+    for (size_t member = 0; member < members; ++member)
+      team.push_back(*AwqSearch::create(means, {&layer, 1}, OutputError(x, columns)));
+    bool goes_on = true;
+    while (goes_on) {
+      for (size_t member = 0; member < members; ++member) REQUIRE(team[member].measure({member, members}));
+      for (size_t to = 0; to < members; ++to)
+        for (size_t from = 0; from < members; ++from) {
+          const auto losses = team[from].losses({from, members});
+          std::copy(losses.begin(), losses.end(), team[to].losses({from, members}).begin());
+        }
+      for (AwqSearch& search : team) goes_on = search.next();
+    }
+    for (const AwqSearch& search : team) {
+      const auto choice = search.choice(scales);
+      REQUIRE(choice);
+      CHECK(choice->step == alone->step);
+      CHECK(choice->loss == alone->loss);
+      CHECK(scales == expected);
+    }
+  }
 }
 
 TEST_CASE("scales found on outlier channels lose less than none; the loss is that of the choice") {

@@ -72,6 +72,22 @@ TEST_CASE("desc_act orders by the diagonal, equal ones by index; dead columns co
   CHECK(in_order->order == std::vector<uint32_t>{0, 1, 2, 3, 4});
 }
 
+TEST_CASE("groups of columns stay together, by their largest input; a short one is the last") {
+  const size_t n = 8;
+  const float diagonal[n] = {1, 4, 2, 2, 9, 3, 100, 200};  // groups of three: {1, 4, 2}, {2, 9, 3}, a short one
+  std::vector<float> h(n * n);
+  for (size_t i = 0; i < n; ++i) h[i * n + i] = diagonal[i];
+  const Result<ErrorFeedback> feedback = error_feedback_of(h, n, 0, {true, 3});
+  REQUIRE(feedback);
+  CHECK(feedback->order == std::vector<uint32_t>{4, 5, 3, 1, 2, 0, 7, 6});
+  for (size_t i = 0; i < n; ++i)
+    CHECK(feedback->factor[i * (n + 1)] == doctest::Approx(1 / std::sqrt(diagonal[feedback->order[i]])));
+  const Result<ErrorFeedback> unfinished = error_feedback_of(h, n, 0, {true, 3}, false);
+  REQUIRE(unfinished);
+  CHECK(unfinished->order == feedback->order);
+  CHECK(unfinished->factor.size() == feedback->factor.size());
+}
+
 TEST_CASE("a Hessian that damping does not make positive definite gets more, up to five times") {
   // Eigenvalues 1 + c and 1 - c; the first extra is 1e-6, the fifth 1e-2.
   const auto with_correlation = [](float c) { return error_feedback_of({1, c, c, 1}, 2, 0, false); };

@@ -84,6 +84,24 @@ TEST_CASE("the expected error is tr(D H' D^T)") {
     }
 }
 
+TEST_CASE("found in steps, and summed by rows in any parts, the expected error is the same to the bit") {
+  const size_t columns = 40, rows = 230;
+  const std::vector<float> h = mean_products_of(RandomValues(21).inputs(300, columns), columns);
+  const std::vector<float> d = RandomValues(22).vector(rows * columns);
+  const ExpectedError whole(h, columns, 300);
+  ExpectedError steps(h, columns, 300, ExpectedError::Unfinished{});
+  ExpectedError other(h, columns, 300, ExpectedError::Unfinished{});
+  other.find_factor(h);
+  std::copy(other.factor().begin(), other.factor().end(), steps.factor().begin());
+  steps.finish({});
+  CHECK(steps.rank() == whole.rank());
+  std::vector<double> sums(2 * rows);
+  for (const auto& [begin, end] : {std::pair<size_t, size_t>{0, 7}, {7, 200}, {200, rows}})
+    steps.sum_rows(std::span(d).subspan(begin * columns, (end - begin) * columns),
+                   std::span(sums).subspan(2 * begin, 2 * (end - begin)));
+  CHECK(steps.of_sums(sums) == whole.of(d));
+}
+
 TEST_CASE("tokens that each show a direction of their own say nothing about others") {
   RandomValues random(34);
   const size_t columns = 64;

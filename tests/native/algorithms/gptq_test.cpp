@@ -180,6 +180,43 @@ TEST_CASE("groups that are not static get their scales from the weight at that m
   }
 }
 
+TEST_CASE("groups by importance are GPTQ of the groups in that order, with the scales of each group of columns") {
+  const size_t rows = 5, columns = 72, size = 16;  // the last group has eight
+  RandomValues random(15);
+  std::vector<float> x = random.inputs(300, columns);
+  for (size_t t = 0; t < 300; ++t)
+    for (size_t j = 32; j < 48; ++j) x[t * columns + j] *= 5;
+  const std::vector<float> weight = random.vector(rows * columns);
+  HessianAccumulator accumulator(columns);
+  REQUIRE(accumulator.add(x, 1));
+  std::vector<float> h = *std::move(accumulator).finish();
+  const Result<ErrorFeedback> feedback = error_feedback_of(h, columns, 0.01, {true, size});
+  REQUIRE(feedback);
+  REQUIRE(feedback->order.front() / size == 2);
+  REQUIRE(feedback->order.back() / size == 4);
+  QuantizationSpec spec = int4_groups(size);
+  spec.grid.pads_groups = true;
+  GptqOptions options;
+  options.act_group_aware = true;
+  const GptqQuantized q = run_gptq(*feedback, spec, options, weight, rows);
+  // The same columns, moved to where they come.
+  std::vector<float> moved_x(x.size()), moved(weight.size());
+  for (size_t i = 0; i < columns; ++i) {
+    for (size_t t = 0; t < 300; ++t) moved_x[t * columns + i] = x[t * columns + feedback->order[i]];
+    for (size_t row = 0; row < rows; ++row) moved[row * columns + i] = weight[row * columns + feedback->order[i]];
+  }
+  GptqOptions in_order;
+  in_order.static_groups = false;
+  const GptqQuantized expected = run_gptq(feedback_of(moved_x, columns, false), spec, in_order, moved, rows);
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t i = 0; i < columns; ++i) {
+      const size_t column = feedback->order[i];
+      REQUIRE(q.values[row * columns + column] == doctest::Approx(expected.values[row * columns + i]).epsilon(1e-4));
+      REQUIRE(q.qparams[row * 5 + column / size].scale ==
+              doctest::Approx(expected.qparams[row * 5 + i / size].scale).epsilon(1e-4));
+    }
+}
+
 TEST_CASE("act-order is GPTQ of the columns in that order: groups are runs of positions") {
   const size_t rows = 70, columns = 96;
   for (uint32_t seed = 1; seed <= 4; ++seed) {

@@ -1,3 +1,4 @@
+// Hessians of inputs: their definition, bands of members of a team, and tokens held out.
 #include "algorithms/hessian.h"
 
 #include <doctest/doctest.h>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/input_statistics.h"
 #include "core/list.h"
 #include "random_values.h"
 
@@ -75,6 +77,38 @@ TEST_CASE("members of a team have the rows of the whole sum between them, to the
       CHECK(*joined == *whole);
     }
   }
+}
+
+TEST_CASE("a share of some work is whole steps, and all shares are all of it") {
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{7}, size_t{64}, size_t{1001}})
+    for (const size_t step : {size_t{1}, size_t{8}})
+      for (const size_t members : {size_t{1}, size_t{2}, size_t{3}, size_t{16}}) {
+        size_t end = 0;
+        for (size_t member = 0; member < members; ++member) {
+          const auto part = TeamShare{member, members}.of(count, step);
+          CHECK(part.begin == end);
+          CHECK((part.begin % step == 0 || part.count() == 0));
+          CHECK(part.count() <= (count / step / members + 1) * step);
+          end = part.end;
+        }
+        CHECK(end == count);
+      }
+}
+
+TEST_CASE("the last quarter of the tokens of each call is held out, and counts in the whole") {
+  const size_t columns = 9;
+  const std::vector<float> x = RandomValues(6).inputs(80, columns);
+  InputStatistics both(columns, true, {}, true), whole(columns, true), last(columns, true);
+  for (const auto& [begin, count] : {std::pair<size_t, size_t>{0, 40}, {40, 37}, {77, 3}}) {
+    const std::span<const float> rows = std::span(x).subspan(begin * columns, count * columns);
+    REQUIRE(both.add(rows));
+    REQUIRE(whole.add(rows));
+    if (count >= 4) REQUIRE(last.add(rows.subspan((count - count / 4) * columns)));
+  }
+  CHECK(both.held_out_tokens() == 19);
+  CHECK(both.finish_held_out() == *last.finish_hessian());
+  CHECK(*both.finish_hessian() == *whole.finish_hessian());
+  CHECK(whole.finish_held_out().empty());
 }
 
 TEST_CASE("inputs that are not rows, not finite or not there") {

@@ -117,7 +117,7 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
            ++portion)
         REQUIRE(bool(session.run(portion, false)));
       session.set_sink(nullptr);
-      if (Status done = calibration.optimize(part); !done) {
+      if (const auto done = calibration.optimize(part); !done) {
         out.error = done.error();
         return out;
       }

@@ -15,6 +15,7 @@ from vllm import LLM, SamplingParams
 from vllm.config import set_current_vllm_config
 from vllm.distributed import cleanup_dist_env_and_memory
 from vllm.forward_context import set_forward_context
+from vllm.model_executor.layers.fused_moe.router.gate_linear import GateLinear
 from vllm.model_executor.layers.linear import LinearBase
 from vllm.model_executor.layers.quantization.compressed_tensors.schemes import compressed_tensors_w4a4_nvfp4 as nvfp4
 from vllm.model_executor.layers.quantization.utils.nvfp4_emulation_utils import dequantize_to_dtype
@@ -65,11 +66,11 @@ def linear_layers(llm):
 
 @torch.no_grad()
 def products_of(llm, dtype):
-    """Of the kernels themselves, below the hooks that round inputs."""
-    layers = named_linear_layers(llm)
+    """Of the kernels themselves, below the hooks that round inputs. Routers may have weights of another dtype, and none is quantized."""
+    layers = {name: one for name, one in named_linear_layers(llm).items() if not isinstance(one, GateLinear)}
     with set_current_vllm_config(llm.llm_engine.vllm_config), set_forward_context(None, llm.llm_engine.vllm_config):
         return LayerProducts({name: functools.partial(one.quant_method.apply, one) for name, one in layers.items()},
-                             {name: one.input_size_per_partition for name, one in layers.items()}, dtype)
+                             {name: one.input_size for name, one in layers.items()}, dtype)
 
 
 def round_inputs(llm, dtype):

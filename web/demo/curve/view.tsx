@@ -110,7 +110,7 @@ export function CurveView() {
     <>
       {now && <Plot now={now} />}
       {now?.status === 'running' && now.original.loss === null && (
-        <div class="curve-waiting" style={{ height: plotHeight() }} />
+        <div class="curve-waiting" style={{ height: `${plotHeight()}px` }} />
       )}
       <div class="curve-foot">
         {now && now.points.length > 0 && <span class="fine">{metricText(now)}</span>}

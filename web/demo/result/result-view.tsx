@@ -7,11 +7,14 @@ import { lastRun, showStage } from '../app/stage';
 import { Views } from '../app/views';
 import { Conflict, CustomNote } from '../choose/custom-note';
 import { choice, isSameChoice } from '../configure/choice';
-import { makeBetter, whyNotBetter } from '../improve/better';
+import { curve } from '../curve/state';
+import { isImproving, makeBetter, whyNotBetter } from '../improve/better';
 import { runnableRun } from '../inspect/kept-model';
+import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
 import { JobProgress } from '../quality/job-progress';
 import { measure } from '../quality/measurements';
+import { isSample } from '../quality/texts';
 import { RunLine } from '../run/run-line';
 import type { FinishedRun } from '../run/runs';
 import { SaveButton, SavedFiles } from '../run/saved-files';
@@ -48,9 +51,28 @@ function Measuring({ done }: { done: FinishedRun }) {
   );
 }
 
+/** The loss of the sample, and of models that the curve found to be language models, is measured without being asked for. */
+function useMeasurement(done: FinishedRun): void {
+  const waits = isBusy.value || isImproving.value;
+  const tried = useRef<number | null>(null);
+  useEffect(() => {
+    const run = runnableRun(done.model);
+    const isKnown =
+      (isSample() && done.model === opened.peek()?.model) ||
+      (curve.peek()?.model === done.model && curve.peek()?.metric.kind === 'bits-per-byte');
+    if (waits || tried.current === done.number || !isKnown || !run || lossOf(done)) return;
+    const timer = setTimeout(() => {
+      tried.current = done.number;
+      void measure(done.model, run);
+    }, 100);
+    return () => clearTimeout(timer);
+  }, [done.number, waits]);
+}
+
 function Headline({ done }: { done: FinishedRun }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const { headline, details, verdict } = sentenceOf(done);
+  useMeasurement(done);
   // The button that began the run is gone.
   useEffect(() => {
     if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });

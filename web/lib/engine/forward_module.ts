@@ -84,8 +84,11 @@ export interface BoundBlockCalibrator {
   /** After all portions of a part: the sums over inputs that a member of the team makes, to be exchanged before
    * `optimize`. JSON `HeapBytes[]`. */
   sums(member: number): string;
-  /** Changes weights. JSON null. */
+  /** Changes weights. JSON boolean: whether the part is done; else the members of the team exchange their `results`, and
+   * call it again. */
   optimize(part: number): string;
+  /** What a member has made of the part since the last `optimize`. JSON `HeapBytes[]`. */
+  results(member: number): string;
   /** Quantizes a tensor and replaces it by the decoded values. JSON `StoredTile`. */
   store(slot: number): string;
   /** After all parts: what its inputs say about a layer. JSON `LayerEvidence | null`. */
@@ -136,7 +139,7 @@ export interface ForwardModule {
   ActivationObserver: new (
     requests: string,
   ) => BoundActivationObserver;
-  /** `config`: the quantization config. One of `members` that are shown the same inputs and share the sums over them. */
+  /** `config`: the quantization config. One of `members` that are shown the same inputs and divide the work. */
   Calibration: new (
     pass: BoundForwardPass,
     config: string,

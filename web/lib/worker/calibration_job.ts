@@ -1,6 +1,7 @@
 // Calibrates blocks in a team of workers: load, observe inputs, change and store the weights, then run the quantized block.
 // Each member runs its own portions of the batch and shows all others the inputs of layers, in the order of portions; each
-// sums a part of the Hessian's rows over all of them. The first member stores and reports.
+// sums a part of the Hessian's rows over all of them, and makes a part of what follows from them. The first member stores and
+// reports.
 
 import type { BoundBlockCalibrator, BoundCalibration, LayerEvidence } from '../engine/forward_module.js';
 import type { HeapBytes, StoredTile } from '../engine/module.js';
@@ -112,7 +113,10 @@ async function calibrateBlock(
       for (const [part, portions] of parts.entries()) {
         await capture(host, block, part, portions, () => done('calibrate'));
         await host.pause();
-        instance.call<null>(() => block.optimize(part));
+        while (!instance.call<boolean>(() => block.optimize(part))) {
+          await exchange(host, (member) => block.results(member));
+          await host.pause();
+        }
         done('optimize');
       }
       if (pieces === 0) done('optimize');
@@ -163,9 +167,15 @@ async function capture(
     if (portion === recorded) recorded = undefined;
   }
   if (portions.length === 0) return;
-  share(host, () => block.sums(team.member));
+  await exchange(host, (member) => block.sums(member));
+}
+
+/** Shares this member's regions with the others, and takes theirs. */
+async function exchange(host: JobHost, regionsOf: (member: number) => string): Promise<void> {
+  const { team } = host;
+  share(host, () => regionsOf(team.member));
   for (let member = 0; member < team.members; ++member)
-    if (member !== team.member) await receive(host, member, () => block.sums(member));
+    if (member !== team.member) await receive(host, member, () => regionsOf(member));
 }
 
 /** Shares regions of memory with the other members. */
