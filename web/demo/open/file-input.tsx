@@ -1,11 +1,11 @@
 // A button that chooses files, or a folder.
 import { quantizer } from '../app/engine';
-import { isBusy } from '../quality/job';
+import { run } from '../run/runs';
 import { acceptedFiles } from './accepted-files';
 import { openFiles, openFolder } from './open-model';
 import { opening } from './opened';
 
-export const cannotOpen = () => !quantizer.value || opening.value !== null || isBusy.value;
+export const cannotOpen = () => !quantizer.value || opening.value !== null || run.value.state === 'running';
 
 interface Properties {
   id: string;

@@ -5,7 +5,8 @@ import { weightFilePattern } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
 import { chooseFor } from '../configure/reach';
-import { isBusy } from '../quality/job';
+import { endJob } from '../quality/job';
+import { run } from '../run/runs';
 import { extensionsText } from './accepted-files';
 import { chosenFolder, type FoundFiles } from './dropped-files';
 import { opened, openFailure, opening } from './opened';
@@ -35,12 +36,13 @@ interface Given {
 
 /** Opens what `find` returns; null: nothing was given. */
 async function load(what: string, find: () => Promise<Given | null>): Promise<void> {
-  if (!quantizer.value || opening.value || isBusy.value) return;
+  if (!quantizer.value || opening.value || run.value.state === 'running') return;
   opening.value = what;
   openFailure.value = null;
   try {
     const given = await find();
     if (!given) return;
+    await endJob(); // of the model that is left
     const { source, ...names } = given;
     const model = await quantizer.value.open(source);
     const former = opened.value;

@@ -1,5 +1,5 @@
 // Measuring and planning: one job at a time, never during a run, with progress and cancel.
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import type { Progress } from 'wasmquant';
 import { explain, type Failure } from '../app/failure';
 import { run } from '../run/runs';
@@ -20,6 +20,20 @@ let controller: AbortController | null = null;
 export function cancelJob(): void {
   if (job.value) job.value = { ...job.value, cancelling: true };
   controller?.abort();
+}
+
+/** Cancels the job, if there is one, and waits for its end. */
+export function endJob(): Promise<void> {
+  cancelJob();
+  return new Promise((resolve) => {
+    const stop = effect(() => {
+      if (job.value === null)
+        queueMicrotask(() => {
+          stop();
+          resolve();
+        });
+    });
+  });
 }
 
 /** Passes `work` a signal and a progress callback. Failures are shown, cancels are not. */
