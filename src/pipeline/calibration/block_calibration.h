@@ -4,7 +4,7 @@
 //   begin, then for each part:  prepare;  capture on the portions that captures(part) needs;  optimize until it is done
 //   then store for each tensor
 // Members of a team see the same inputs. Each makes a part of the sums over them, factors, rows and candidates; between
-// the stages of a part they exchange what they have made, so that all go on with the same values.
+// the stages of a part they exchange what they have made, so that all continue with the same values.
 #pragma once
 #include <array>
 #include <cstdint>
