@@ -22,7 +22,7 @@ export function keep(found) {
   const made = new Map(recorded().rows.map((row) => [row.name, row]));
   made.set(found.name, { ...found, date: new Date().toISOString().slice(0, 10) });
   const results = { rows: rows.flatMap(({ name }) => made.get(name) ?? []) };
-  writeFileSync(file, `${JSON.stringify(results, null, 1)}\n`);
+  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
   writeGuides(results);
 }
 
