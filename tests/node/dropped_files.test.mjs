@@ -20,12 +20,12 @@ const dropOf = (content) => ({ items: [{ webkitGetAsEntry: () => entryOf('droppe
 
 test('a dropped folder: its files, and weights of ONNX in subfolders', async (t) => {
   const { droppedFiles } = await moduleOf(t, 'demo/open/dropped-files.ts');
-  const names = async (content) => (await droppedFiles(dropOf(content))).map(({ name }) => name);
+  const names = async (content) => (await droppedFiles(dropOf(content))).files.map(({ name }) => name);
   const plain = { 'model.safetensors': 'x', 'config.json': '{}', original: { 'consolidated.pth': 'x' } };
   assert.deepEqual(await names(plain), ['model.safetensors', 'config.json']);
   const { bytes, data } = twoLayers({ location: 'weights/deep/w.bin' });
   const onnx = { 'model.onnx': bytes, weights: { deep: { 'w.bin': data } } };
-  const files = await droppedFiles(dropOf(onnx));
+  const { files } = await droppedFiles(dropOf(onnx));
   assert.deepEqual(
     files.map(({ name, size }) => [name, size]),
     [
