@@ -106,7 +106,10 @@ bool names_row(const DefaultExclusion& row, std::string_view pattern) noexcept {
 const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::string_view type) const {
   uint32_t listed = 0;
   const DefaultExclusion* const converted = row_of_conversion(layer);
-  for (std::string_view rest = layer; !rest.empty();) listed |= rows_of_part(next_component(rest));
+  // Config blocks name the rows' words, which loaders compare with their own names.
+  const std::string loaded = loader_name(family_, layer);
+  for (const std::string_view name : {layer, std::string_view(loaded)})
+    for (std::string_view rest = name; !rest.empty();) listed |= rows_of_part(next_component(rest));
   for (const DefaultExclusion& row : kRows) {
     const bool is_listed = listed >> (&row - kRows) & 1;
     bool matches = false;
@@ -115,8 +118,7 @@ const DefaultExclusion* DefaultExclusions::find(std::string_view layer, std::str
         matches = is_listed;
         break;
       case Match::ending:
-        matches =
-            has_ending(row.words, layer) || (row.id == kHead && has_ending(row.words, loader_name(family_, layer)));
+        matches = has_ending(row.words, layer) || (row.id == kHead && has_ending(row.words, loaded));
         break;
       case Match::type:
         matches = is_word(row.words, type);

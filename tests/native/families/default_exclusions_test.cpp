@@ -94,6 +94,14 @@ TEST_CASE("encoders of images are towers only next to a language model") {
   CHECK(row_of(colpali, "vlm.vision_tower.vision_model.encoder.layers.0.mlp.fc1") == "tower");
 }
 
+TEST_CASE("a layer is in a tower that only its name in the loaded model shows") {
+  const ModelFamily model = default_exclusions_family_of(
+      R"({"model_type": "deepseek_ocr2", "architectures": ["DeepseekOcr2ForConditionalGeneration"]})");
+  CHECK(row_of(model, "model.qwen2_model.model.model.layers.0.mlp.up_proj") == "tower");
+  CHECK(row_of(model, "model.qwen2_model.query_768") == "tower");
+  CHECK(row_of(model, "model.layers.0.mlp.up_proj").empty());
+}
+
 TEST_CASE("a layer's number is compared only with the decoder's") {
   const ModelFamily bart = default_exclusions_family_of(
       R"({"architectures": ["BartForConditionalGeneration"], "num_hidden_layers": 2, "decoder_layers": 6})");

@@ -57,6 +57,10 @@ TEST_CASE("renamed on loading") {
        "segformer.stages.2.blocks.10.attention.o_proj"},
       {"segformer", "segformer.encoder.layer_norm.3", "segformer.stages.3.layer_norm"},
       {"segformer", "decode_head.linear_c.0.proj", "decode_head.linear_projections.0.proj"},
+      {"deepseek_ocr2", "model.qwen2_model.model.model.layers.1.mlp.up_proj",
+       "model.vision_tower.vision_encoder.layers.1.mlp.up_proj"},
+      {"deepseek_ocr2", "model.sam_model.blocks.3.attn.qkv", "model.vision_tower.sam_encoder.layers.3.attn.qkv"},
+      {"deepseek_ocr2", "model.layers.0.mlp.gate", "model.language_model.layers.0.mlp.gate"},
       {"llama", "model.layers.0.mlp.up_proj", "model.layers.0.mlp.up_proj"},
       {"", "visual.blocks.0.attn.qkv", "visual.blocks.0.attn.qkv"},
   };
