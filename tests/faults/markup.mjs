@@ -2,7 +2,15 @@
 // Chromium.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { quantize, someWeights, startBrowser, writeSafetensors } from '../browser/browser.mjs';
+import {
+  chooseScheme,
+  quantize,
+  quantizeButton,
+  show,
+  someWeights,
+  startBrowser,
+  writeSafetensors,
+} from '../browser/browser.mjs';
 
 /** Markup of every kind that runs code, fetches or changes a document. An element it became has the attribute `injected`. */
 const markup = [
@@ -58,11 +66,16 @@ async function onPage(browser, check) {
   };
   await page.locator('#files').setInputFiles([model, config]);
   const rows = page.locator('.cell-name button');
+  await quantizeButton(page).waitFor();
+  await clean('choosing');
+  await show(page, 'Tensors');
   await rows.first().waitFor();
   const shown = await rows.allTextContents();
   for (const name of names) check(shown.includes(name), `the table does not show ${JSON.stringify(name)}`);
-  await page.getByLabel('Preset').selectOption('int8');
+  await chooseScheme(page, 'int8');
   await quantize(page);
+  await clean('result');
+  await show(page, 'Tensors');
   await clean('table');
   for (const row of await rows.all()) await row.click();
   await page.waitForFunction((all) => document.querySelectorAll('.row-detail').length === all, names.length);
