@@ -54,7 +54,7 @@ class ExpectedError {
   size_t columns_, rank_ = 0, live_ = 0;
   uint64_t tokens_;
   std::vector<float> deviations_;  // sqrt(d_j)
-  // Upper R, R R^T = H_ij / sqrt(H_ii H_jj) + kRidge I; empty without live columns, zeros if there is none.
+  // Upper R, R R^T = H_ij / sqrt(H_ii H_jj) + kRidge I; empty without live columns, zeros if the matrix does not factor.
   std::vector<float> factor_;
   bool has_factor_ = false;
 };

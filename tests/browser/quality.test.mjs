@@ -180,7 +180,7 @@ test('"Make it better" calibrates with the built-in text, and says how much of t
     const details = await page.locator('.result-head p').first().textContent();
     assert.match(details, /bits per byte 1\.\d{4} → 1\.\d{4} on \d+ windows of text/);
     await picture(page, `better-${scheme}`);
-    // Numbers of layers are those of outputs, and nothing of plain rounding stands beside them.
+    // Layers show the error of their outputs, and no figure of plain rounding.
     if (scheme === 'int4_wo_128') {
       await page.getByRole('columnheader', { name: 'output error' }).waitFor();
       assert.equal(await page.locator('.worst .link').count(), 0);

@@ -167,8 +167,8 @@ test('evaluate, generate and curve accept a GGUF file by itself', async (t) => {
   assert.equal(alone.code, 0, alone.stderr);
   assert.ok(alone.document.bitsPerByte > 0);
   // "default" splits a text into words, but these are bytes one by one in any case.
-  const beside = await cliJson(['evaluate', path, '--text', text, '--sequences', '2', '--source', tinyLlama]);
-  assert.equal(alone.document.bitsPerByte, beside.document.bitsPerByte);
+  const withFolder = await cliJson(['evaluate', path, '--text', text, '--sequences', '2', '--source', tinyLlama]);
+  assert.equal(alone.document.bitsPerByte, withFolder.document.bitsPerByte);
   const { code, stdout } = await cli(['generate', path, '--prompt', 'And the king said', '--count', '5']);
   assert.equal(code, 0);
   assert.match(stdout, /^And the king said[a-z ,]+\n/);

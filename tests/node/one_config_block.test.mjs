@@ -1,5 +1,5 @@
-// A quantization_config has two occasions: a file that was written with a config, and the config converted to the file's dialect. Both are the same
-// block, whatever the spec; where one can say the spec and the other cannot, the other says so.
+// A quantization_config is written in two cases: into a file that was made with a config, and when that config is converted to the file's dialect.
+// Both blocks say the same of every spec that the file stores and the dialect expresses without a loss.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The index of the first word in which two texts differ; -1 if there is none. */
+/** The index of the first word in which two texts differ, or -1 if they are equal. */
 export function firstDifference(left: string, right: string): number {
   const [a, b] = [left, right].map((text) => text.split(/\s+/).filter(Boolean)) as [string[], string[]];
   const most = Math.max(a.length, b.length);

@@ -64,7 +64,7 @@ export interface CurvePoint {
   format: OutputFormat;
   /** Size of the weight files. */
   bytes: number;
-  /** An estimate, if not measured; null if there is none yet. */
+  /** Measured, or an estimate; null before the estimate is made. */
   loss: number | null;
   /** Whether the loss was measured. */
   measured: boolean;
