@@ -11,7 +11,7 @@ import { TensorRow } from './tensor-row';
 import { TreeView } from './tree-view';
 
 /** Rows drawn at first and added per click, so that a model with thousands of tensors opens quickly. */
-const rowsAtOnce = 300;
+const rowsAtOnce = 100;
 
 /** Selects the rows that match the search. */
 function MarkAll({ rows }: { rows: Row[] }) {

@@ -65,11 +65,11 @@ function Larger({ plan }: { plan: Plan }) {
 
 /** What keeps a run from being started, in a sentence; null: nothing. */
 function missingText(): string | null {
-  const { plan } = planned.value;
+  const { plan, failure } = planned.value;
   const model = opened.value?.model;
   const config = chosenConfig.value;
   if (!model) return 'Open a model first.';
-  if (!plan) return 'This config does not fit the model yet.';
+  if (!plan) return failure ? 'This config does not fit the model yet.' : 'Planning…';
   const { hasGraph } = formats.inputs[model.format];
   return hasGraph && config && needsActivations(config) && !feeds()
     ? 'The static inputs of this config need feeds: see “Calibrate and measure” below.'
