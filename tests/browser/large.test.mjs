@@ -81,9 +81,10 @@ test('4,000 tensors open, are looked through and planned anew without a task ove
   const count = writeModel(folder);
   assert.ok(count >= 4000 - 30, `${count} tensors`);
   const text = count.toLocaleString('en-US');
-  const worst = [];
-  // The machine may be busy with other things: of three visits one must be without.
-  for (let visit = 0; visit < 3 && !worst.some((ms) => ms <= most); ++visit) {
+  const shortest = {};
+  const worst = () => Math.max(...Object.values(shortest));
+  // The machine may be busy with other things: of the visits one must be without, for each step.
+  for (let visit = 0; visit === 0 || (visit < 5 && worst() > most); ++visit) {
     const { page, complaints, close } = await browser.open();
     const found = {};
     found.open = await longTasks(page, async () => {
@@ -95,7 +96,7 @@ test('4,000 tensors open, are looked through and planned anew without a task ove
       await show(page, 'Tensors');
       await page.locator('.tensors tbody tr').first().waitFor();
     });
-    assert.ok((await page.locator('.tensors tbody tr').count()) <= 100);
+    assert.ok((await page.locator('.tensors tbody tr').count()) <= 60);
     found.search = await longTasks(page, async () => {
       await page.getByRole('searchbox', { name: 'Search tensors' }).fill('experts.7.down');
       await page.locator('.tensors-head').getByText(`${layers} of ${text}`).waitFor();
@@ -107,13 +108,11 @@ test('4,000 tensors open, are looked through and planned anew without a task ove
       await quantizeButton(page).and(page.locator(':enabled')).waitFor();
     });
     process.stdout.write(`# long tasks: ${JSON.stringify(found)}\n`);
-    worst.push(Math.max(0, ...Object.values(found).flat()));
+    for (const [step, tasks] of Object.entries(found))
+      shortest[step] = Math.min(shortest[step] ?? Number.POSITIVE_INFINITY, Math.max(0, ...tasks));
     if (visit === 0) await picture(page, 'light-large');
     assert.deepEqual(complaints, []);
     await close();
   }
-  assert.ok(
-    worst.some((ms) => ms <= most),
-    `longest tasks of the visits: ${worst.join(', ')} ms`,
-  );
+  assert.ok(worst() <= most, `longest tasks: ${JSON.stringify(shortest)} ms`);
 });

@@ -14,7 +14,7 @@ type Outcome = { plan: Plan } | { error: unknown };
 
 interface Planning {
   source: Source | Source[];
-  worker: Worker | null;
+  worker: Promise<Worker> | null;
   waiting: Map<number, (reply: PlanReply) => void>;
   /** Outcomes by request, the newest last; promises of those that the worker has not answered. */
   known: Map<string, Outcome | Promise<Plan>>;
@@ -32,7 +32,7 @@ export function plansFrom(model: Model, source: Source | Source[] | URL): void {
 /** Of a model that is closed. */
 export function endPlans(model: Model): void {
   const of = plannings.get(model);
-  of?.worker?.terminate();
+  void of?.worker?.then((worker) => worker.terminate());
   if (of) failAll(of, 'The model was closed.');
   plannings.delete(model);
 }
@@ -42,8 +42,9 @@ function failAll({ waiting }: Planning, error: string): void {
   waiting.clear();
 }
 
-function start(of: Planning): Worker {
-  const worker = new Worker(new URL('./plan-worker.ts', import.meta.url), { type: 'module' });
+async function start(of: Planning): Promise<Worker> {
+  const { scriptUrl } = await import('./plan-worker');
+  const worker = new Worker(scriptUrl, { type: 'module' });
   worker.onmessage = ({ data }: MessageEvent<PlanReply>) => {
     of.waiting.get(data.id)?.(data);
     if (!data.rows) of.waiting.delete(data.id);
@@ -56,9 +57,9 @@ function start(of: Planning): Worker {
   return worker;
 }
 
-function ask(of: Planning, config: string | object, options: PlanOptions): Promise<Plan> {
+async function ask(of: Planning, config: string | object, options: PlanOptions): Promise<Plan> {
   of.worker ??= start(of);
-  const { worker } = of;
+  const worker = await of.worker;
   const id = ++requests;
   return new Promise((resolve, reject) => {
     const tensors: Plan['tensors'] = [];

@@ -1,5 +1,6 @@
 // What can be chosen for the open model: runtimes, their schemes, and the first choice.
 import { formats, type Model, type OutputFormat } from 'wasmquant';
+import { sentenceOf } from '../../present/sentence';
 import { opened } from '../open/opened';
 import { type CardName, type Choice, choice, presets } from './choice';
 import { isRecipePreset, takes, usualSchemes } from './formats';
@@ -28,9 +29,9 @@ function refusalOf(runtime: Runtime, model: Model, sizeFor: SizeFor): Obstacle |
       if (!size || size.totals) return null;
       reason ||= size.reason;
     }
-  return model.config === null && formats.inputs[model.format].hasSiblingFiles
+  return model.config === null && formats.inputs[model.format].hasSiblingFiles && /config\.json/.test(reason)
     ? { reason: 'needs config.json', help: 'Open the whole folder of the model, with config.json and the tokenizer.' }
-    : { reason: 'not for this model', help: reason };
+    : { reason: 'not for this model', help: sentenceOf('The model', reason) };
 }
 
 export const obstacleFor = (runtime: Runtime, model: Model) => refusalOf(runtime, model, sizeOf);

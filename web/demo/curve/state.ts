@@ -2,6 +2,7 @@
 import { computed, effect, signal } from '@preact/signals';
 import { type Curve, type CurvePoint, type Model, QuantizationError, type RuntimeName } from 'wasmquant';
 import { tokenizerFiles } from '../../present/tokenizer_files';
+import type { Kind } from '../../present/verdict';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
 import { type Choice, choice } from '../configure/choice';
@@ -13,7 +14,6 @@ import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
 import { textFor, texts } from '../quality/texts';
 import { tokensOf } from '../quality/tokenize';
-import type { Kind } from './verdict';
 
 export interface Point extends CurvePoint {
   id: string;

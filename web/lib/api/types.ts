@@ -2,6 +2,7 @@
 
 export type * from './auto_config_types.js';
 export type * from './calibration_types.js';
+export type * from './compare_types.js';
 export type * from './curve_types.js';
 export type * from './diagnostic_types.js';
 export type * from './distribution_types.js';
