@@ -1,10 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // The entry point.
 
-import type { CompareOptions } from './compare_types.js';
+import type { CompareOptions, Distribution, DistributionOptions } from './compare_types.js';
 import type { Curve, CurveOptions } from './curve_types.js';
 import type { Diagnostic } from './diagnostic_types.js';
-import type { Distribution, DistributionOptions } from './distribution_types.js';
 import type { LanguageModel } from './language_model_types.js';
 import type { Model } from './model_types.js';
 import type { Dialect, Preset, PresetEdits, QuantConfig } from './parsed_config_types.js';
