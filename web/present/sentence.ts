@@ -15,5 +15,5 @@ export function sentenceOf(where: string | null | undefined, detail: string): st
 const advice =
   /[.;:,)] (and )?(add|check|choose|convert|download|enter|exclude|export|fix|get|give|load|make|merge|name|open|pass|put|raise|remove|rename|replace|run|save|see|set|take|unpack|use|write)\b/i;
 
-/** Whether a detail says what to do, besides what was found. */
+/** Whether a detail says what to do, and not only what was found. */
 export const saysWhatToDo = (detail: string) => advice.test(detail);

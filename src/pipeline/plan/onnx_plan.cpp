@@ -306,7 +306,7 @@ class OnnxPlanner final : public OutputPlanner {
                    "several "
                    "times slower than in float",
                    integer_convolutions_.count),
-           "use int8, which rounds the weights alone, or static inputs, calibrated with feeds");
+           "use int8, which rounds only the weights, or static inputs, calibrated with feeds");
     if (inputs_differ_)
       note("inputs-uint8", inputs,
            "ONNX's DynamicQuantizeLinear brings inputs to uint8, one scale and zero point a tensor");

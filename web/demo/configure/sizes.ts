@@ -71,7 +71,7 @@ class Awaited {
   }
 }
 
-/** What `decide` makes of sizes that are planned when it asks for them. It is called anew for each that had to be waited for. */
+/** Decides by sizes, which are planned when it asks for them. It is called anew for each that had to be waited for. */
 export function whenSized<T>(model: Model, decide: (sizeFor: SizeFor) => T): T | Promise<T> {
   try {
     return decide((preset, format) => {

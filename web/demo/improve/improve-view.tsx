@@ -87,7 +87,7 @@ export function ImproveView() {
       {calibrated && (
         <p class="fine">
           This run is calibrated: the error of a layer is that of its output, and what plain rounding would make of it
-          cannot be set beside that. The table of the worst layers above has the errors of the outputs.
+          cannot be compared with it. The table of the worst layers above has the errors of the outputs.
         </p>
       )}
       {done && !calibrated && !editable && (

@@ -1,4 +1,4 @@
-// Two models beside each other: options of `compare` and what it finds of outputs, and the distribution of one weight in both.
+// Two models compared: options of `compare` and what it finds of outputs, and the distribution of one weight in both.
 
 import type { CurveOptions } from './curve_types.js';
 import type { Progress } from './progress_types.js';

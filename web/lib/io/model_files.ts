@@ -190,7 +190,7 @@ function weightsOfList(folder: Folder): string[] {
   const others = names.filter((name) => name !== 'config.json' && !isSiblingFile(name));
   const direct = others.filter((name) => !name.includes('/'));
   const found = direct.length > 0 ? direct : others;
-  // Beside weights that can be read lie pictures, and the same weights for other programs.
+  // Next to weights that can be read lie pictures, and the same weights for other programs.
   const known = found.filter((name) => weightFilePattern.test(name));
   const weights = known.length > 0 ? known : found;
   const naming = weights.filter((name) => {
