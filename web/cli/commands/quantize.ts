@@ -1,9 +1,9 @@
 /** `wasmquant quantize <model> -o <out>`: runs, then reports sizes, worst layers, files, and how to load them. */
 import { stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Model, OutputFormat, Plan, QuantizeModelOptions, Report, ShardPart } from '../../lib/node.js';
-import { createQuantizer, outputFormatsOf } from '../../lib/node.js';
+import { createQuantizer, formats, outputFormatsOf, weightFilePattern } from '../../lib/node.js';
 import { otherDiagnostics } from '../../present/output_size.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, durationText, plural } from '../../present/units.js';
@@ -51,7 +51,7 @@ interface QuantizeOptions
     ResourceOptions,
     ReportOptions,
     ModelFlags {
-  output: string;
+  output?: string;
   format?: OutputFormat;
   calibration?: string;
   calibrationText?: string;
@@ -106,7 +106,7 @@ function reportLines(
   argument: string,
   model: Model,
   report: Report,
-  options: QuantizeOptions,
+  options: QuantizeOptions & { output: string },
   isFolder: boolean,
   { terminal }: Context,
 ): string[] {
@@ -143,12 +143,27 @@ function reportLines(
   ];
 }
 
+/** Without -o: the file's own name, or a folder called after model and scheme, where the command runs. */
+function usualOutput({ format, files }: Plan, argument: string, { preset, config }: QuantizeOptions): string {
+  const [file] = files;
+  if (file && formats.outputs[format].isWholeFile) return basename(file.name);
+  const last =
+    argument
+      .replace(/[?#].*$/, '')
+      .replace(/[/\\]+$/, '')
+      .split(/[/\\]/)
+      .at(-1) ?? '';
+  const model = last === '' || /^\.+$/.test(last) ? 'model' : last.replace(weightFilePattern, '');
+  const scheme = preset ?? basename(config ?? 'quantized').replace(/\.json$/i, '');
+  return `${model}-${scheme}`;
+}
+
 async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
   const { terminal, signal } = context;
   const { config: configFile, imatrix, calibrationText: textFile } = options;
   await checkReportPath(options, [argument, options.output, configFile, imatrix, textFile]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
-  const [named, ...others] = outputFormatsOf(options.output);
+  const [named, ...others] = outputFormatsOf(options.output ?? '');
   if (named && others.length === 0) options.format ??= named;
   const config = await configFor(quantizer, options, signal);
   await using model = await openModel(quantizer, argument, signal, options);
@@ -164,6 +179,8 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     ...(calibration ? await modelPaths(options.calibration ?? '', calibration) : []),
   ]);
   const choices = await planOptions(options);
+  const output = options.output ?? usualOutput(quantizer.plan(model, config, choices), argument, options);
+  await checkReportPath(options, [output]);
   if (terminal.live) {
     const plan = quantizer.plan(model, config, choices);
     const lines = [terminal.err.dim(specsText(plan.tensors)), ...headlineLines(plan, terminal.err)];
@@ -172,7 +189,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
 
   const bar = new ProgressBar(terminal);
   const run: QuantizeModelOptions = {
-    target: options.output,
+    target: output,
     ...choices,
     overwrite: options.force === true,
     resume: options.resume === true,
@@ -191,10 +208,10 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     bar.stop();
   }
   if (options.report !== undefined) await writeReport(options.report, report);
-  const isFolder = (await stat(options.output)).isDirectory();
+  const isFolder = (await stat(output)).isDirectory();
   return {
-    document: { ...report, output: options.output },
-    lines: reportLines(argument, model, report, options, isFolder, context),
+    document: { ...report, output },
+    lines: reportLines(argument, model, report, { ...options, output }, isFolder, context),
   };
 }
 
@@ -214,7 +231,10 @@ export function addQuantize(program: Command, run: Run): void {
     .description('quantize the weights of a model and copy the rest of its folder')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
-    .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors or out.onnx');
+    .option(
+      '-o, --output <path>',
+      'folder, or a single file such as out.safetensors or out.onnx (default: named after model and scheme, here)',
+    );
   addConfigOptions(addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(command)))))
     .addOption(
       new Option(
