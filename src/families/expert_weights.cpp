@@ -50,6 +50,13 @@ bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape)
   return !row->parent.empty() || has_component(module, kExpertsPart) || has_component(module, kMlxPart);
 }
 
+bool are_experts_in_rows(std::string_view name, size_t axes) noexcept {
+  if (axes != 2) return false;
+  for (const std::string_view ending : {"experts.mlp.w1", "experts.mlp.v1", "experts.mlp.w2"})
+    if (ends_with_components(name, ending)) return true;
+  return false;
+}
+
 std::string_view routed_module(std::string_view layer) noexcept {
   const std::string_view part = last_component(layer);
   if (part.size() == layer.size()) return {};

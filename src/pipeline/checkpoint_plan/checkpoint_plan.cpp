@@ -570,6 +570,13 @@ const ModelTensor* stacked_experts(const ModelIndex& model) {
   return nullptr;
 }
 
+// The first tensor with all experts in the rows of one matrix; null if there is none.
+const ModelTensor* experts_in_rows(const ModelIndex& model) {
+  for (const ModelTensor& tensor : model.tensors())
+    if (families::are_experts_in_rows(tensor.stored.name, tensor.stored.shape.size())) return &tensor;
+  return nullptr;
+}
+
 // How experts are written, and why they stay as they are.
 struct Experts {
   ExpertStorage storage;
@@ -589,6 +596,13 @@ Result<Experts> choose_experts(const ModelIndex& model, const families::ModelFam
     if (experts.storage == ExpertStorage::per_expert) experts.storage = ExpertStorage::left;
     return experts;
   }
+  if (const ModelTensor* const rows = experts_in_rows(model);
+      rows != nullptr && options.experts == ExpertChoice::include)
+    return error_at(
+        ErrorCode::format_unsupported, rows->stored.name,
+        "the experts of this family ({}) are the rows of one matrix, from which neither transformers nor vLLM "
+        "reads single quantized ones. Remove --include-experts",
+        family.model_type.empty() ? std::string("unknown") : family.model_type);
   const ModelTensor* const stacked = experts.storage == ExpertStorage::per_expert ? stacked_experts(model) : nullptr;
   std::string limit = stacked == nullptr ? std::string() : format.stacked_experts_limit(family);
   if (limit.empty()) return experts;
