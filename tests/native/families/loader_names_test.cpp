@@ -140,12 +140,15 @@ TEST_CASE("classes that read weights while they load") {
   CHECK(needs_plain_weight(loader_names_family_of("t5"), "encoder.block.0.layer.0.SelfAttention.q"));
   CHECK(needs_plain_weight(loader_names_family_of("gpt_bigcode"), "transformer.h.0.attn.c_proj"));
   CHECK_FALSE(needs_plain_weight(loader_names_family_of("gpt_bigcode"), "transformer.h.0.attn.c_attn"));
-  CHECK(needs_plain_weight(loader_names_family_of("llava"), "vision_tower.encoder.layers.0.mlp.fc1"));
+  CHECK(needs_plain_weight(loader_names_family_of("gemma3"), "vision_tower.encoder.layers.0.mlp.fc1"));
   CHECK_FALSE(needs_plain_weight(loader_names_family_of("llava"), "language_model.layers.0.mlp.up_proj"));
+  CHECK(needs_plain_weight(loader_names_family_of("wav2vec2"), "wav2vec2.feature_projection.projection"));
+  CHECK_FALSE(needs_plain_weight(loader_names_family_of("wav2vec2"), "wav2vec2.encoder.layers.0.attention.k_proj"));
+  CHECK_FALSE(needs_plain_weight(loader_names_family_of("clip"), "text_model.encoder.layers.0.mlp.fc1"));
   CHECK_FALSE(needs_plain_weight(loader_names_family_of("llama"), "model.layers.0.mlp.up_proj"));
   CHECK_FALSE(needs_plain_weight(ModelFamily(), "x"));
   ModelFamily speech = loader_names_family_of("speech-encoder-decoder", "SpeechEncoderDecoderModel");
-  speech.model_types = {"speech-encoder-decoder", "wav2vec2", "bert"};
+  speech.model_types = {"speech-encoder-decoder", "mimi", "bert"};
   CHECK(needs_plain_weight(speech, "encoder.encoder.layers.0.attention.q_proj"));
   ModelFamily words = loader_names_family_of("phi4_multimodal", "Phi4MultimodalForCausalLM");
   words.model_types = {"phi4_multimodal", "phi4_multimodal_vision"};
