@@ -188,6 +188,7 @@ class CheckpointPlanner final : public OutputPlanner {
     if (!dtype.is_integer || dtype.bits != 8) return false;
     const families::Conversion* const conversion = conversions_.find(weight.layer);
     return families::needs_plain_weight(family_, weight.layer) ||
+           families::needed_plain_weight(family_, weight.layer) ||
            (conversion != nullptr && conversion->kind == families::Conversion::Kind::split) ||
            quantizes_inputs(resolver_.layer_config(weight.layer, weight.layer_type).input_tensors, format_, options_);
   }
@@ -671,7 +672,9 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
         plan && !needed.empty() && !limit)
       diagnostics.push_back(
           {Severity::note, "loader-version", "model",
-           text_of("needs {}: older releases do not load experts like these, or layers that they split", needed),
+           text_of(
+               "needs {}: older releases do not load experts or packed layers like these, or layers that they split",
+               needed),
            needed});
     if (const std::string_view option = format.loader_option(planner.outcomes()); plan && !option.empty() && !limit)
       diagnostics.push_back({Severity::note, "loader-option", "model",

@@ -146,6 +146,8 @@ TEST_CASE("classes that read weights while they load") {
   CHECK_FALSE(needs_plain_weight(loader_names_family_of("wav2vec2"), "wav2vec2.encoder.layers.0.attention.k_proj"));
   CHECK_FALSE(needs_plain_weight(loader_names_family_of("clip"), "text_model.encoder.layers.0.mlp.fc1"));
   CHECK_FALSE(needs_plain_weight(loader_names_family_of("llama"), "model.layers.0.mlp.up_proj"));
+  CHECK(needed_plain_weight(loader_names_family_of("clip"), "text_model.encoder.layers.0.mlp.fc1"));
+  CHECK_FALSE(needed_plain_weight(loader_names_family_of("llama"), "model.layers.0.mlp.up_proj"));
   CHECK_FALSE(needs_plain_weight(ModelFamily(), "x"));
   ModelFamily speech = loader_names_family_of("speech-encoder-decoder", "SpeechEncoderDecoderModel");
   speech.model_types = {"speech-encoder-decoder", "mimi", "bert"};
