@@ -1,3 +1,4 @@
+// Tensors that hold several experts, by name and shape, and the matrices in them.
 #include "families/expert_weights.h"
 
 #include <utility>
