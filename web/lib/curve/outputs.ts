@@ -124,7 +124,12 @@ export class OutputErrors {
       const done = given
         ? await run(typeof given === 'function' ? given() : (given as Iterable<Feed>))
         : await runMade(runtime as WithTensors, model, windows ?? generatedCount, run);
-      if (done.feeds.length === 0) throw failure('argument-invalid', 'feeds', 'the list is empty; give at least one feed, or leave the option out');
+      if (done.feeds.length === 0)
+        throw failure(
+          'argument-invalid',
+          'feeds',
+          'the list is empty; give at least one feed, or leave the option out',
+        );
       if (done.expected.every(({ size }) => size === 0))
         throw failure('format-unsupported', model.name, 'none of its outputs has floating-point values to compare');
       return new OutputErrors(runtime, done.feeds, done.expected, names, !given);

@@ -4,7 +4,7 @@ import { check } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import { formats, weightFilePattern } from '../api/formats.js';
 import { loaded } from '../api/loaded.js';
-import { Shapes } from '../api/plan_json.js';
+import { SharedValues, usualLayer } from '../api/plan_json.js';
 import type { Diagnostic, InputFormat, Model, OpenOptions, TensorInfo } from '../api/types.js';
 import { defineDisposeSymbols } from '../engine/disposable.js';
 import type { Instance } from '../engine/instance.js';
@@ -96,13 +96,15 @@ export class OpenedModel implements Model {
     this.bytes = bytes;
     this.tensors = [];
     const numbers: number[] = []; // of their files
-    const shapes = new Shapes();
+    const shapes = new SharedValues<number[]>();
     for (let first = 0; first < tensors; first += rowsAtOnce) {
       const rows = instance.call<TensorJson[]>(() => index.tensors(first, first + rowsAtOnce));
       for (const row of rows) {
         numbers.push(row.file);
         const file = name(row.file);
-        this.tensors.push(Object.assign(row, { file, shape: shapes.shared(row.shape) }));
+        const usual = usualLayer(row.name);
+        const layer = row.layer === usual ? usual : row.layer;
+        this.tensors.push(Object.assign(row, { file, layer, shape: shapes.shared(row.shape) }));
       }
     }
     this.metadata = Object.fromEntries(metadata);
