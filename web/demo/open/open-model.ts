@@ -4,7 +4,9 @@ import { batch } from '@preact/signals';
 import { weightFilePattern } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
-import { chooseFor } from '../configure/reach';
+import { choice } from '../configure/choice';
+import { endPlans, plansFrom } from '../configure/planner';
+import { firstFor, lookAhead } from '../configure/reach';
 import { endJob } from '../quality/job';
 import { run } from '../run/runs';
 import { extensionsText } from './accepted-files';
@@ -45,11 +47,15 @@ async function load(what: string, find: () => Promise<Given | null>): Promise<vo
     await endJob(); // of the model that is left
     const { source, ...names } = given;
     const model = await quantizer.value.open(source);
+    plansFrom(model, source);
+    const first = await firstFor(model, shardsOf(source));
     const former = opened.value;
     batch(() => {
       opened.value = { model, ...names };
-      chooseFor(model, shardsOf(source));
+      choice.value = first;
+      lookAhead(model);
     });
+    if (former) endPlans(former.model);
     await former?.model.close();
   } catch (error) {
     openFailure.value = explain(error, `${what} could not be opened`);
@@ -118,7 +124,11 @@ export function openDrop(found: Promise<FoundFiles>): Promise<void> {
 export function openSample(): Promise<void> {
   const names = ['model.safetensors', 'config.json', 'tokenizer.json', 'tokenizer_config.json'];
   const fetchFile = async (name: string) => {
-    const response = await fetch(`./sample/${name}`);
+    const response = await fetch(`./sample/${name}`).catch(() => {
+      throw new Error(
+        'The sample (10 MB) is fetched when it is opened, and the network cannot be reached. Open a model of this machine; once opened, the sample works offline, too.',
+      );
+    });
     if (!response.ok) throw new Error(`The server answered ${response.status} for sample/${name}.`);
     return new File([await response.blob()], name);
   };
