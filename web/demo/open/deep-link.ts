@@ -6,7 +6,7 @@ import { type Choice, presets } from '../configure/choice';
 import { runtimes } from '../configure/runtimes';
 
 export interface Link {
-  /** `sample`, an address, or null: whatever is opened next. */
+  /** `sample`, an address, or null: any model that is opened next. */
   model: string | null;
   preset: string;
   format: OutputFormat;
