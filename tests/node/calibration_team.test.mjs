@@ -37,6 +37,12 @@ const configs = {
   },
   'awq, gptq by groups': { algo_config: [{ name: 'awq' }, { name: 'gptq', act_group_aware: true }] },
   'awq, the best of gptq': { algo_config: [{ name: 'awq' }, { name: 'gptq', choose: 'best', on_worse: 'nearest' }] },
+  'awq with duo scaling, gptq refined': {
+    algo_config: [
+      { name: 'awq', duo_scaling: true },
+      { name: 'gptq', refine: 1 },
+    ],
+  },
   qronos: { algo_config: [{ name: 'qronos' }] },
 };
 

@@ -1,6 +1,7 @@
 // Builders for common configs: plain objects, to be spread and changed.
 
 import { check } from './arguments.js';
+import { bestConfig } from './best_config.js';
 import type { AihwkitConfig, BrevitasConfig, QuarkConfig, QuarkLayerConfig, Stages } from './config_types.js';
 import { failure } from './errors.js';
 import type { Preset, PresetEdits } from './parsed_config_types.js';
@@ -80,7 +81,7 @@ export function quarkConfig(weight: Stages, parts: QuarkConfigParts = {}): Quark
   };
 }
 
-const layerEdits = { exclude: 'strings', layers: 'object', layerTypes: 'object' } as const;
+const layerEdits = { exclude: 'strings', layers: 'object', layerTypes: 'object', best: 'boolean' } as const;
 
 /** `presetConfig` of a quantizer: `presets` are those that it knows. Errors: argument-invalid. */
 export function editedPreset(presets: readonly Preset[], name: string, edits: PresetEdits): Record<string, unknown> {
@@ -112,12 +113,13 @@ export function editedPreset(presets: readonly Preset[], name: string, edits: Pr
     return Object.keys(first).length > 0 ? { [key]: { ...first, ...Object.fromEntries(others) } } : {};
   };
   const excluded = Array.isArray(config.exclude) ? config.exclude : [];
-  return {
+  const edited = {
     ...config,
     ...(edits.exclude?.length && { exclude: [...excluded, ...edits.exclude] }),
     ...before(isRecipe ? 'layers' : 'layer_quant_config', chosen(edits.layers)),
     ...before('layer_type_quant_config', chosen(edits.layerTypes)),
   };
+  return edits.best ? bestConfig(edited) : edited;
 }
 
 /** A config in aihwkit's dialect: Linear weights of `bits` bits, one scale per output channel. */

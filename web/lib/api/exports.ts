@@ -1,5 +1,6 @@
 // Exports shared by both entries.
 
+export { bestConfig } from './best_config.js';
 export {
   aihwkitConfig,
   brevitasConfig,
