@@ -98,8 +98,9 @@ class Builder {
     if (spec.group_size < int64_t{kSmallestGroup} || size > kLargestGroup || !std::has_single_bit(size))
       return unsupported("{} has groups of 16, 32, 64, 128 or 256 elements, not of {}", size);
     const bool is_gather = form_ == OnnxForm::gather_block_quantized;
-    if (is_gather ? layout_.bits != 4 : layout_.bits != 2 && layout_.bits != 4 && layout_.bits != 8)
-      return unsupported(is_gather ? "{} stores 4 bits, not {}" : "{} stores 2, 4 or 8 bits, not {}", layout_.bits);
+    if (layout_.bits != 4 && layout_.bits != 8 && (is_gather || layout_.bits != 2))
+      return unsupported(is_gather ? "{} stores 4 or 8 bits, not {}" : "{} stores 2, 4 or 8 bits, not {}",
+                         layout_.bits);
     return {};
   }
 

@@ -8,8 +8,9 @@
 //                         are 0. Codes of less than 8 bits: two or four a byte, low bits first
 //   integer_operator      MatMulInteger or ConvInteger on inputs quantized at run time: the same, X_scale of a
 //                         convolution's channels [channels, 1, …]
-//   gather_block_quantized  com.microsoft GatherBlockQuantized, instead of Gather from rows: X_Q4 U8 [rows, columns/2],
-//                         X_scales [rows, groups], X_zero_points U8 [rows, ceil(groups / 2)] unless all are 8
+//   gather_block_quantized  com.microsoft GatherBlockQuantized, instead of Gather from rows: X_Q4 U8 [rows, columns/2] or
+//                         X_Q8 U8 [rows, columns], X_scales [rows, groups], X_zero_points U8 [rows, ceil(groups * bits / 8)]
+//                         unless all are 2^(bits - 1)
 // Source: ContribOperators.md of onnxruntime, Operators.md of onnx; formats.md B.6.
 #pragma once
 #include <string>

@@ -94,7 +94,7 @@ void OnnxOperators::multiply(const OnnxChoice& choice, const Node& node, const L
 }
 
 void OnnxOperators::gather(const OnnxChoice& choice, const Node& node, const List<std::string>& names, Pieces& nodes) {
-  NodeBytes out("GatherBlockQuantized", kMicrosoft, node.name, "_Q4");
+  NodeBytes out("GatherBlockQuantized", kMicrosoft, node.name, choice.layout->bits == 8 ? "_Q8" : "_Q4");
   const bool is_shared = choice.form == OnnxForm::mat_mul_n_bits;
   out.input(is_shared ? rows_of(choice, node, names[0], nodes) : names[0]).input(node.inputs[1]);
   for (size_t i = 1; i < names.size(); ++i) out.input(names[i]);

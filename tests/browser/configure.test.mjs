@@ -163,10 +163,19 @@ test('marked rows get another scheme, are excluded, and become like the rest aga
   await page.locator('.badge', { hasText: 'fp4' }).nth(3).waitFor();
   await picture(page, 'light-selection');
   assert.match(await page.locator('.reason').first().textContent(), /layer_quant_config|named/);
+  // The marks go with each action: what is marked next stands for itself.
+  const markAll = async () => {
+    assert.equal(await page.locator('.selection-bar').count(), 0);
+    await page.getByRole('checkbox', { name: 'Select all rows of the table' }).check();
+    await page.getByText('4 selected').waitFor();
+  };
+  await markAll();
   await page.getByRole('button', { name: 'Exclude' }).click();
   await page.locator('.badge-copy').nth(3).waitFor();
+  await markAll();
   await page.getByRole('button', { name: 'Like the rest' }).click();
   await page.locator('.badge', { hasText: 'int4' }).nth(3).waitFor();
+  await markAll();
   await page.getByRole('button', { name: 'Clear' }).click();
   assert.equal(await page.locator('.selection-bar').count(), 0);
 

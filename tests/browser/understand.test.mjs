@@ -90,11 +90,11 @@ test('a suggestion says what it costs and gains, and is applied with a click', a
     const bytes = quantizer.plan(model, edited).totals.bytesAfter - quantizer.plan(model, config).totals.bytesAfter;
     const target = join(browser.folder, 'improved');
     const { totals } = await quantizer.quantizeModel(model, edited, { target });
-    const gain = tried.error.sqnrDb - now.error.sqnrDb;
+    const [was, is] = [now, tried].map(({ error }) => 10 ** (-error.sqnrDb / 20));
     return {
       bytes,
-      gain,
-      after: tried.error.sqnrDb,
+      times: was / is,
+      after: `${(100 * is).toFixed(1)} %`,
       kept: totals.quantized - 1,
       file: join(target, 'model.safetensors'),
     };
@@ -102,7 +102,7 @@ test('a suggestion says what it costs and gains, and is applied with a click', a
   const button = first.getByRole('button', { name: /int8 per channel/ });
   const text = await button.textContent();
   assert.ok(text.includes(`+${(expected.bytes / 1000).toFixed(1)} kB`), text);
-  assert.ok(text.includes(`+${expected.gain.toFixed(1)} dB`), text);
+  assert.ok(text.endsWith(`, ${expected.after} good`), text);
   await button.click();
   await first.getByRole('button', { name: /✓ int8 per channel/ }).waitFor();
   await page.getByRole('button', { name: /^Quantize again/ }).click();
@@ -111,12 +111,13 @@ test('a suggestion says what it costs and gains, and is applied with a click', a
   assert.equal(Buffer.compare(saved, readFileSync(expected.file)), 0, 'not the bytes of a whole run');
   await show(page, 'Tensors');
   const row = page.locator('.tensors tbody tr').filter({ has: page.getByRole('button', { name: worst, exact: true }) });
-  await row.getByText(`${expected.after.toFixed(1)} dB`).waitFor();
+  await row.getByText(`${expected.after} good`).waitFor();
 
   await show(page, 'Compare runs');
   const compared = page.locator('.compare-table tbody tr').filter({ hasText: worst });
-  assert.ok((await compared.textContent()).endsWith(`+${expected.gain.toFixed(1)} dB`));
-  assert.equal(await page.locator('.compare-table tbody td:last-child').filter({ hasText: 'dB' }).count(), 1);
+  assert.ok((await compared.textContent()).endsWith(`${expected.times.toFixed(1)}× less error`));
+  assert.equal(await page.locator('.compare-table tbody td:last-child').filter({ hasText: '× less' }).count(), 1);
+  await page.getByText(/^Weight error: good up to 5.* 27 layers of the same error are left out/).waitFor();
   await picture(page, 'light-compare');
   assert.deepEqual(complaints, []);
   await close();
@@ -128,7 +129,7 @@ test('GGUF recipes are improved by type', async () => {
   await quantize(page);
   await show(page, 'Improve');
   await page.getByText('Sizes are those of the whole output').waitFor();
-  const button = page.getByRole('button', { name: /^q8_0 blocks: \+.* dB$/ }).first();
+  const button = page.getByRole('button', { name: /^q8_0 blocks: \+.* % good$/ }).first();
   await button.click();
   await page.getByRole('button', { name: /✓ q8_0/ }).waitFor();
   await page.getByRole('button', { name: /^Quantize again/ }).click();

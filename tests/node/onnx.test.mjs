@@ -77,7 +77,7 @@ test('int4 in groups becomes MatMulNBits, transposed where MatMul has [K, N]', a
       const { error } = named(report.tensors, name);
       assert.ok(Math.abs(error.mse - noiseSum / values.length) < 1e-9, `${error.mse} ${noiseSum / values.length}`);
     }
-    assert.equal(named(report.tensors, 'embed_tokens.weight').action, 'copy');
+    assert.equal(named(report.tensors, 'embed_tokens.weight').action, 'quantize');
     assert.deepEqual(floats(out, named(model.tensors, 'down.bias')), noise(32, 4));
   }
 });

@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as ort from 'onnxruntime-web';
-import { graph, model as modelBytes, node, noise, tensor } from './onnx_model.mjs';
-import { modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
+import { convolutions, graph, model as modelBytes, node, noise, tensor, twoLayers } from './onnx_model.mjs';
+import { modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
 
 async function outputOf(bytes, feeds) {
   const session = await ort.InferenceSession.create(new Uint8Array(bytes));
@@ -103,4 +103,94 @@ test('a weight that another node reads, too, is in the file once: int8 for all i
     assert.ok(size < 0.35 * model.bytes);
     assert.ok(error < 0.02, `${preset}: ${error}`);
   }
+});
+
+test('embeddings are int8 in groups in the presets of integers, as rows that are looked up', async (t) => {
+  const [words, width] = [50, 96];
+  const bytes = modelBytes(
+    graph({
+      nodes: [
+        node('Gather', ['words.weight', 'ids'], ['e'], { name: '/words/Gather' }),
+        node('Gather', ['odd.weight', 'ids'], ['o'], { name: '/odd/Gather' }),
+        node('MatMul', ['e', 'up'], ['h'], { name: '/up/MatMul' }),
+        node('Concat', ['h', 'o'], ['y'], { name: '/join', axis: 1 }),
+      ],
+      tensors: [
+        tensor('words.weight', 'F32', [words, width], noise(words * width, 1)),
+        tensor('odd.weight', 'F32', [words, 20], noise(words * 20, 2)),
+        tensor('up', 'F32', [width, 64], noise(width * 64, 3)),
+      ],
+      inputs: [['ids', 'I64', ['n']]],
+      outputs: [['y', 'F32', ['n', 84]]],
+    }),
+  );
+  const feeds = { ids: new ort.Tensor('int64', BigInt64Array.of(0n, 7n, 49n, 7n), [4]) };
+  const { model, quantizer, found } = await results(t, bytes, feeds, ['int8', 'int4_wo_32', 'int8_dynamic']);
+  for (const [preset, most] of [
+    ['int8', 0.01],
+    ['int4_wo_32', 0.09],
+    ['int8_dynamic', 0.02],
+  ]) {
+    const { report, error } = found[preset];
+    const row = (name) => report.tensors.find((each) => each.name === name);
+    assert.match(row('words.weight').reason.text, /embeddings .* int8 in groups; as GatherBlockQuantized/, preset);
+    assert.equal(row('words.weight').spec.group_size, 32, preset); // the largest that divides 96
+    assert.equal(row('odd.weight').action, 'copy', preset); // 20 has no groups
+    assert.ok(error < most, `${preset}: ${error}`);
+  }
+  // With DequantizeLinear throughout the whole table would be converted in each run.
+  const qdq = quantizer.plan(model, 'int8', { onnx: { qdq: true } });
+  assert.equal(qdq.tensors.find(({ name }) => name === 'words.weight').action, 'copy');
+  const left = quantizer.presetConfig('int8', { exclude: ['words'] });
+  assert.equal(quantizer.plan(model, left).tensors.find(({ name }) => name === 'words.weight').action, 'copy');
+});
+
+test('convolutions that round their inputs at run time are slow, and the plan says so', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, new Uint8Array(convolutions()));
+  const slow = ({ diagnostics }) => diagnostics.find(({ code }) => code === 'slow-convolutions');
+  assert.match(slow(quantizer.plan(model, 'int8_dynamic')).hint, /int8/);
+  assert.equal(slow(quantizer.plan(model, 'int8')), undefined);
+  const products = await modelFor(t, quantizer, new Uint8Array(twoLayers().bytes));
+  assert.equal(slow(quantizer.plan(products, 'int8_dynamic')), undefined);
+});
+
+test('compare runs both models and compares their outputs', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const folder = scratchFolder(t);
+  const [source, target] = ['model.onnx', 'model_int8.onnx'].map((name) => join(folder, name));
+  writeFileSync(source, twoLayers().bytes);
+  const model = await modelFor(t, quantizer, source);
+  await quantizer.quantizeModel(model, 'int8', { target });
+  const quantized = await modelFor(t, quantizer, target);
+  const ids = (...list) => ({ ids: new ort.Tensor('int64', BigInt64Array.from(list, BigInt), [list.length]) });
+  const feeds = [ids(1, 2, 3), ids(39)];
+  const values = [];
+  const { outputs, totals } = await quantizer.compare(model, quantized, {
+    runtime: ort,
+    feeds,
+    onOutput: (output) => values.push(output),
+  });
+  assert.ok(totals.tensors > 0);
+  assert.deepEqual([outputs.feeds, outputs.areGenerated], [2, false]);
+  assert.deepEqual(
+    values.map(({ feed, name, shape }) => [feed, name, [...shape]]),
+    [
+      [0, 'y', [3, 32]],
+      [1, 'y', [1, 32]],
+    ],
+  );
+  const off = await Promise.all(
+    feeds.map(async (feed) =>
+      relativeError(await outputOf(readFileSync(source), feed), await outputOf(readFileSync(target), feed)),
+    ),
+  );
+  assert.ok(Math.abs(outputs.error - (off[0] + off[1]) / 2) < 1e-6, `${outputs.error}, by hand ${off}`);
+  assert.deepEqual(outputs.outputs, [{ name: 'y', error: outputs.error }]);
+  const made = await quantizer.compare(model, quantized, { runtime: ort, windows: 3 });
+  assert.deepEqual([made.outputs.feeds, made.outputs.areGenerated], [3, true]);
+  assert.equal((await quantizer.compare(model, quantized)).outputs, undefined);
+  const language = await modelFor(t, quantizer, tinyLlama);
+  await assert.rejects(quantizer.compare(language, language, { runtime: ort }), { code: 'format-unsupported' });
+  await assert.rejects(quantizer.compare(model, quantized, { runtime: {} }), { code: 'argument-invalid' });
 });

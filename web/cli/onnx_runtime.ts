@@ -2,6 +2,9 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Model, Quantizer } from '../lib/node.js';
+import { CommandError } from './failure.js';
+import { openModel } from './model_source.js';
 
 /** onnxruntime-node is the faster one. */
 const kModules = ['onnxruntime-node', 'onnxruntime-web'];
@@ -16,6 +19,20 @@ export async function findOnnxRuntime(): Promise<object | null> {
       return 'InferenceSession' in found ? found : (found.default ?? found);
     }
   return null;
+}
+
+/** ONNX Runtime and, if a file is named, the feeds in it. Errors: source-invalid if it is not installed. */
+export async function runtimeFor(
+  quantizer: Quantizer,
+  feeds: string | undefined,
+  signal: AbortSignal,
+): Promise<{ runtime: object; feeds?: Model }> {
+  const runtime = await findOnnxRuntime();
+  if (!runtime)
+    throw new CommandError('source-invalid', 'running the model on feeds needs ONNX Runtime, which is not installed', {
+      hint: 'npm install onnxruntime-node, in this folder',
+    });
+  return { runtime, ...(feeds !== undefined && { feeds: await openModel(quantizer, feeds, signal) }) };
 }
 
 function resolved(name: string, folder: string): string | null {

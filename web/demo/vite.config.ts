@@ -134,6 +134,17 @@ export default defineConfig({
     outDir: join(repository, 'dist/demo'),
     emptyOutDir: true,
     target: 'es2022',
-    modulePreload: { polyfill: false },
+    // What a script imports on demand may be imported in a worker, which has no document to preload with.
+    modulePreload: {
+      polyfill: false,
+      resolveDependencies: (_, files, { hostType }) =>
+        hostType === 'html' ? files : files.filter((file) => file.endsWith('.css')),
+    },
+    // The library by itself: a worker of the page imports it without the page.
+    rolldownOptions: {
+      output: {
+        codeSplitting: { groups: [{ name: 'library', test: (id) => id === join(repository, 'dist/index.js') }] },
+      },
+    },
   },
 });

@@ -4,8 +4,9 @@ import { check, jsonText } from './api/arguments.js';
 import { editedPreset } from './api/config_builders.js';
 import { failure, QuantizationError, textOf } from './api/errors.js';
 import { loaded } from './api/loaded.js';
-import { openOptions, planOptions, quantizerOptions, runOptions, watched } from './api/option_kinds.js';
+import { compareOptions, openOptions, planOptions, quantizerOptions, runOptions } from './api/option_kinds.js';
 import type {
+  CompareOptions,
   Curve,
   CurveOptions,
   Diagnostic,
@@ -20,7 +21,6 @@ import type {
   PlanOptions,
   Preset,
   PresetEdits,
-  Progress,
   QuantConfig,
   QuantizationSpec,
   QuantizedTensor,
@@ -194,18 +194,15 @@ export class EngineQuantizer implements Quantizer {
     return this.#run(undefined, () => this.#host.mergeShards(folder, options.overwrite ?? false));
   }
 
-  async compare(
-    reference: Model,
-    quantized: Model,
-    options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void } = {},
-  ): Promise<Report> {
-    check(options, watched, 'options');
+  async compare(reference: Model, quantized: Model, options: CompareOptions = {}): Promise<Report> {
+    check(options, compareOptions, 'options');
     return this.#run(options.signal, async (resources, signal) => {
       const { compareModels } = await loaded(import('./run/compare.js'));
-      return compareModels(resources, opened(reference, 'reference'), opened(quantized, 'quantized'), {
-        ...options,
-        signal,
-      });
+      const models = [opened(reference, 'reference'), opened(quantized, 'quantized')] as const;
+      const report = await compareModels(resources, ...models, { ...options, signal });
+      if (options.runtime === undefined) return report;
+      const { compareOutputs } = await loaded(import('./curve/outputs.js'));
+      return { ...report, outputs: await compareOutputs(...models, { ...options, signal }) };
     });
   }
 

@@ -195,7 +195,9 @@ class HfParser {
       layer.weight = integers(value, source, where);
       config_.layer.emplace_back(pattern, std::move(layer));
     }
-    out_.warning_in("not-applied", config_.where, nullptr, nullptr,
+    out_.warning_in("not-applied", config_.where, nullptr,
+                    "for error feedback write the config in Quark's keys (wasmquant config convert --to quark) and add "
+                    "\"algo_config\": [{\"name\": \"gptq\"}] and calibration",
                     "weights are rounded to nearest: GPTQ's error feedback is not applied, and damp_percent, desc_act, "
                     "static_groups and true_sequential have no effect");
   }

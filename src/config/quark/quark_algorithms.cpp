@@ -63,6 +63,8 @@ class Checker {
     for (const char* key : {"alpha", "damp_percent", "smooth_alpha"})
       if (const json::Value& number = value_[key]; number.is_number() && !(number.as_number() >= 0))
         problem(key, "expected a number that is not negative");
+    if (const json::Value& damping = value_["damp_percent"]; damping.is_number() && damping.as_number() > 1)
+      problem("damp_percent", "expected a share of the mean of the Hessian's diagonal, from 0 to 1", "0.01 is usual");
     if (row->is_calibrated) check_against_weights();
     if (!row->is_applied)
       out_.error_in("not-implemented", where_, nullptr, "remove the entry, or use gptq or awq", "there is no {q} here",

@@ -177,9 +177,8 @@ Status ModelIndex::finish() {
   for (size_t i = 1; i < by_name_.size(); ++i) {
     const ModelTensor &first = tensors_[by_name_[i - 1]], &second = tensors_[by_name_[i]];
     if (first.stored.name != second.stored.name) continue;
-    return error_at(ErrorCode::tensor_duplicate, first.stored.name,
-                    "is in both {} and {}; a model has each tensor once", files_[first.file].name,
-                    files_[second.file].name);
+    return error_at(ErrorCode::tensor_duplicate, first.stored.name, "is in both {} and {}; open the files of one model",
+                    files_[first.file].name, files_[second.file].name);
   }
   mark_input_major();
   for (uint32_t i = 0; i < tensors_.size() && !format_->carries_config; ++i)

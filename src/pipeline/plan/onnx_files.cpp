@@ -1,6 +1,8 @@
 // Names of the model and its data file, and the order of literals, copies and tasks in them.
 #include "pipeline/plan/onnx_files.h"
 
+#include <algorithm>
+
 #include "core/message.h"
 #include "core/order.h"
 
@@ -39,8 +41,13 @@ std::string OnnxFiles::data_in_model() const {
 std::string OnnxFiles::model_name() const {
   if (!options_.onnx.file.empty()) return options_.onnx.file;
   const char* suffix = nullptr;
+  const auto is_product = [](const PlannedTensor& planned) {
+    return planned.onnx_form && *planned.onnx_form != OnnxForm::gather_block_quantized;
+  };
+  // Tables that are only looked up have the name of the layers, which may have fewer bits.
+  const bool has_products = std::any_of(plan_.tensors.begin(), plan_.tensors.end(), is_product);
   for (const PlannedTensor& planned : plan_.tensors) {
-    if (!planned.onnx_form) continue;
+    if (has_products ? !is_product(planned) : !planned.onnx_form) continue;
     const WeightLayout& layout = planned.task.layout;
     const bool is_half = layout.spec.scale_type == ScaleType::float16;
     const bool computes = *planned.onnx_form == OnnxForm::integer_operator;

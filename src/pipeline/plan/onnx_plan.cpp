@@ -93,6 +93,7 @@ class OnnxPlanner final : public OutputPlanner {
       }
     }
     include_recurrent(weight, resolved);
+    include_embedding(weight, resolved);
     planned.reason = std::move(resolved.reason);
     if (resolved.weight.empty()) return {};
     const char* const kept = weight.is_input && !options_.onnx.constant_inputs ? kInput : weight.kept;
@@ -113,6 +114,9 @@ class OnnxPlanner final : public OutputPlanner {
       if (!widen(planned, weight, resolved.weight.front(), chosen.error())) return chosen;
     }
     if (has_fallback() && is_read_otherwise(planned, weight)) TRY_VOID(give_to_all(planned, weight));
+    if (planned.onnx_form && *planned.onnx_form == OnnxForm::integer_operator && weight.shape.size() > 2 &&
+        !weight.is_batch)
+      integer_convolutions_.add(planned.task.name);
     if (!layer.output_tensors.empty() && are_static(layer.output_tensors) && options_.calibrates &&
         folding_.norm_of(listed.tensor) != nullptr)
       return error_at(ErrorCode::format_unsupported, planned.task.name,
@@ -172,12 +176,44 @@ class OnnxPlanner final : public OutputPlanner {
   void include_recurrent(const OnnxModelWeight& weight, Resolved& resolved) {
     const std::string_view type = weight.layer_type;
     if (type != "LSTM" && type != "GRU" && type != "RNN") return;
-    const Stages& global = config_.global.weight;
-    if (!resolved.weight.empty() || resolved.reason.rule != Rule::no_config || !has_fallback() || global.size() != 1 ||
-        !info_of(global.front().dtype).is_integer || !read_wide())
-      return;
+    if (!is_left_by_preset(resolved)) return;
     resolved.weight = {*wide_};
     resolved.reason = {Rule::layer_type, "", text_of("presets give {} layers of ONNX models int8 per channel", type)};
+  }
+
+  // Likewise tables whose rows are looked up, in groups: GatherBlockQuantized converts the rows that are asked for, a DequantizeLinear
+  // before Gather the whole table in each run.
+  void include_embedding(const OnnxModelWeight& weight, Resolved& resolved) {
+    if (weight.layer_type != std::string_view(kEmbedding) || options_.onnx.qdq || weight.kept != nullptr) return;
+    if (!is_left_by_preset(resolved)) return;
+    QuantizationSpec spec = *wide_;
+    spec.qscheme = QScheme::per_group;
+    spec.ch_axis = -1;
+    for (spec.group_size = 128; spec.group_size >= 16; spec.group_size /= 2) {
+      if (weight.shape.back() % static_cast<uint64_t>(spec.group_size) != 0) continue;
+      const auto form = onnx_form_of(onnx_, weight, spec, OnnxStyle::weight_only);
+      if (!form || *form != OnnxForm::gather_block_quantized || is_read_otherwise(weight)) return;
+      resolved.weight = {std::move(spec)};
+      resolved.reason = {Rule::layer_type, "", "presets give embeddings of ONNX models int8 in groups"};
+      return;
+    }
+  }
+
+  // Whether any node reads the table in another way than by its rows.
+  bool is_read_otherwise(const OnnxModelWeight& weight) const {
+    const onnx::Tensor& tensor = onnx_.tensors[weight.tensor];
+    return tensor.is_output ||
+           std::any_of(tensor.consumers.begin(), tensor.consumers.end(), [&](const onnx::Consumer& consumer) {
+             return !takes_form(onnx_, weight, consumer, OnnxForm::gather_block_quantized, OnnxReaders::all,
+                                WeightLayout());
+           });
+  }
+
+  // Whether a preset of integers has no spec for the weight, and no rule that leaves it.
+  bool is_left_by_preset(const Resolved& resolved) {
+    const Stages& global = config_.global.weight;
+    return resolved.weight.empty() && resolved.reason.rule == Rule::no_config && has_fallback() && global.size() == 1 &&
+           info_of(global.front().dtype).is_integer && read_wide();
   }
 
   void report_widened() {
@@ -264,6 +300,13 @@ class OnnxPlanner final : public OutputPlanner {
       warn("not-applied", static_left_out_.first,
            "static inputs and outputs are left out: their scales come from calibration",
            "give activations, or set is_dynamic to true");
+    if (integer_convolutions_.count != 0)
+      warn("slow-convolutions", integer_convolutions_.first,
+           text_of("is the first of {} convolutions that round their inputs at run time: ONNX Runtime computes these "
+                   "several "
+                   "times slower than in float",
+                   integer_convolutions_.count),
+           "use int8, which rounds only the weights, or static inputs, calibrated with feeds");
     if (inputs_differ_)
       note("inputs-uint8", inputs,
            "ONNX's DynamicQuantizeLinear brings inputs to uint8, one scale and zero point a tensor");
@@ -335,7 +378,7 @@ class OnnxPlanner final : public OutputPlanner {
   CountWithExample static_left_out_;
   std::optional<QuantizationSpec> wide_;  // int8 per channel, once it is needed
   std::string_view wanted_;               // the dtype that the preset gives
-  CountWithExample widened_;
+  CountWithExample widened_, integer_convolutions_;
   uint64_t widened_bytes_ = 0;  // in the model
 };
 

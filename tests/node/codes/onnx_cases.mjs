@@ -63,6 +63,7 @@ export const onnxCases = {
     return (await c.run(one(nodes, [square], outputs), quark(group()))).report.diagnostics;
   },
   'int8-instead': (c) => c.plan(convolutions(), 'int4_wo_32'),
+  'slow-convolutions': (c) => c.plan(convolutions(), 'int8_dynamic'),
   'kept-in-float': (c) => {
     const spec = group({ dtype: 'int8' });
     return c.plan(bothKinds(), quark(spec, { indivisible_groups: 'fallback' }));

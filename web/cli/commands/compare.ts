@@ -4,6 +4,7 @@ import type { Report, TensorError, TensorReport } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, decibelText, durationText, errorText, plural, shapeText, shareText } from '../../present/units.js';
+import { percent, ruleText, verdictOf } from '../../present/verdict.js';
 import {
   addOutputOptions,
   addReportOptions,
@@ -14,6 +15,7 @@ import {
 } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, openModel } from '../model_source.js';
+import { runtimeFor } from '../onnx_runtime.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -23,6 +25,8 @@ import { printable } from '../terminal.js';
 
 interface CompareOptions extends ResourceOptions, ReportOptions, ModelFlags {
   all?: boolean;
+  outputs?: boolean;
+  feeds?: string;
 }
 
 /** A tensor of a report that was measured. */
@@ -60,6 +64,21 @@ export function errorColumns(colors: Colors): Column<Measured>[] {
   ];
 }
 
+/** `outputs off by 1.9 % on 4 inputs made up by type and shape`, then each output if there are several. */
+function outputLines({ outputs }: Report, { bold, dim }: Colors): string[] {
+  if (!outputs) return [];
+  const off = (error: number) => `off by ${percent(error)} (${verdictOf('output-error', error)})`;
+  const of = outputs.areGenerated ? 'made up by type and shape, which may say little of real ones' : 'of your feeds';
+  return [
+    '',
+    bold(`outputs ${off(outputs.error)}, on ${plural(outputs.feeds, 'input')} ${of}`),
+    ...(outputs.outputs.length > 1
+      ? outputs.outputs.map(({ name, error }) => dim(`  ${printable(name)} ${off(error)}`))
+      : []),
+    dim(ruleText('output-error')),
+  ];
+}
+
 function compareLines(
   paths: [string, string],
   report: Report,
@@ -91,13 +110,14 @@ function compareLines(
       : []),
     '',
     colors.bold(summary.filter(Boolean).join(', ')),
+    ...outputLines(report, colors),
     ...(report.diagnostics.length > 0 ? ['', ...diagnosticLines(report.diagnostics, colors)] : []),
   ];
 }
 
 async function compare(context: Context, paths: [string, string], options: CompareOptions): Promise<Outcome> {
   const { signal, terminal } = context;
-  await checkReportPath(options, paths);
+  await checkReportPath(options, options.feeds === undefined ? paths : [...paths, options.feeds]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using reference = await openModel(quantizer, paths[0], signal, options);
   await using quantized = await openModel(quantizer, paths[1], signal, options);
@@ -107,7 +127,9 @@ async function compare(context: Context, paths: [string, string], options: Compa
   ]);
   const bar = new ProgressBar(terminal, 'comparing');
   try {
-    const document = await quantizer.compare(reference, quantized, { signal, onProgress: bar.update });
+    const isRun = options.outputs === true || options.feeds !== undefined;
+    const given = isRun ? await runtimeFor(quantizer, options.feeds, signal) : {};
+    const document = await quantizer.compare(reference, quantized, { ...given, signal, onProgress: bar.update });
     if (options.report !== undefined) await writeReport(options.report, document);
     const failed = document.diagnostics.some(({ severity }) => severity === 'error');
     return { document, lines: compareLines(paths, document, options, context), failed };
@@ -123,7 +145,9 @@ export function addCompare(program: Command, run: Run): void {
     .argument('<reference>', kModelArgument)
     .argument('<quantized>', 'the same')
     .addOption(kStripPrefix)
-    .option('-a, --all', 'every tensor, including those without an error');
+    .option('-a, --all', 'every tensor, including those without an error')
+    .option('--outputs', 'ONNX: also the outputs of both, by the onnxruntime-node of this folder, on made-up inputs')
+    .option('--feeds <file>', 'the same on these inputs: .npz or safetensors arrays named like them');
   addOutputOptions(addReportOptions(addResourceOptions(command), 'an existing report')).action(
     (reference: string, quantized: string, options: CompareOptions) =>
       run(options, (context) => compare(context, [reference, quantized], options)),

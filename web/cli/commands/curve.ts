@@ -20,9 +20,8 @@ import {
   type ResourceOptions,
 } from '../args.js';
 import { presetNamed } from '../config_source.js';
-import { CommandError } from '../failure.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
-import { findOnnxRuntime } from '../onnx_runtime.js';
+import { findOnnxRuntime, runtimeFor } from '../onnx_runtime.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport, writeWhole } from '../report_file.js';
@@ -107,19 +106,11 @@ async function inputsOf(
   signal: AbortSignal,
 ): Promise<{ given: CurveOptions; opened: Model[]; hint: string | null }> {
   if (model.format === 'onnx') {
-    const runtime = await findOnnxRuntime();
-    if (!runtime && options.feeds !== undefined)
-      throw new CommandError(
-        'source-invalid',
-        'running the model on feeds needs ONNX Runtime, which is not installed',
-        {
-          hint: 'npm install onnxruntime-node, in this folder',
-        },
-      );
-    const file = options.feeds === undefined ? null : await openModel(quantizer, options.feeds, signal);
-    const given = { ...(runtime && { runtime }), ...(file && { feeds: file }) };
-    const hint = runtime ? null : 'npm install onnxruntime-node here measures the outputs instead';
-    return { given, opened: file ? [file] : [], hint };
+    const isInstalled = (await findOnnxRuntime()) !== null;
+    if (!isInstalled && options.feeds === undefined)
+      return { given: {}, opened: [], hint: 'npm install onnxruntime-node here measures the outputs instead' };
+    const given = await runtimeFor(quantizer, options.feeds, signal);
+    return { given, opened: given.feeds ? [given.feeds] : [], hint: null };
   }
   if (options.tokens !== undefined) {
     const tokens = await openModel(quantizer, options.tokens, signal);

@@ -1,5 +1,7 @@
 // Errors for people: a headline, what happened, where, and every diagnostic.
 import { type Diagnostic, QuantizationError } from 'wasmquant';
+import { saysWhatToDo, sentenceOf } from '../../present/sentence';
+import { Advice } from './advice';
 import { Diagnostics } from './diagnostics';
 
 export interface Failure {
@@ -38,7 +40,8 @@ export function FailureMessage({ failure }: { failure: Failure }) {
   return (
     <div class="message message-error" role="alert">
       <strong>{failure.title}</strong>
-      <p>{failure.message}</p>
+      <p>{sentenceOf(failure.where, failure.message)}</p>
+      {failure.code && !saysWhatToDo(failure.message) && <Advice code={failure.code} />}
       {(failure.code || failure.where) && (
         <p class="fine">
           {failure.code && <code>{failure.code}</code>}

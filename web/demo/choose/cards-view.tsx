@@ -1,10 +1,10 @@
 // How small: three cards. Sizes are those of the files.
 import { bytesText, ratioText } from '../../present/units';
+import { ruleText } from '../../present/verdict';
 import { choice } from '../configure/choice';
 import { shortName } from '../configure/scheme-names';
 import { type Card, cards, chooseCard, type LossNote } from '../curve/cards';
 import { pointId } from '../curve/state';
-import { ruleText } from '../curve/verdict';
 import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
 

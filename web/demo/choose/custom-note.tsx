@@ -1,12 +1,13 @@
 // What an own config differs in, and the way back; and what mends a config that does not fit.
-import { useMemo } from 'preact/hooks';
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { formats, type OutputFormat } from 'wasmquant';
 import { layersKey } from '../../present/config_edits';
 import { plural } from '../../present/units';
-import { quantizer } from '../app/engine';
 import { FailureMessage } from '../app/failure';
 import { choice, chosenConfig, chosenPreset, planned } from '../configure/choice';
 import { formatsOf } from '../configure/formats';
+import { planOf } from '../configure/planner';
 import { runtimes } from '../configure/runtimes';
 import { cards, chooseCard } from '../curve/cards';
 import { opened } from '../open/opened';
@@ -45,33 +46,50 @@ export function CustomNote() {
   );
 }
 
-/** Formats that hold the config as it is, with the runtime that reads each. */
-function otherFormats(): { format: OutputFormat; title: string }[] {
+interface OtherFormat {
+  format: OutputFormat;
+  title: string;
+}
+
+const mostOffered = 2;
+
+/** Formats that hold the config as it is. */
+async function otherFormats(): Promise<OtherFormat[]> {
   const model = opened.value?.model;
   const { preset, configText, format: own } = choice.value;
-  if (!model || !quantizer.value) return [];
-  return formatsOf(model).flatMap((format) => {
-    if (format === own) return [];
+  const found: OtherFormat[] = [];
+  for (const format of model ? formatsOf(model) : []) {
+    if (!model || format === own || found.length === mostOffered) continue;
     try {
-      quantizer.value?.plan(model, configText ?? preset, { format });
-      return [{ format, title: formats.outputs[format].title }];
-    } catch {
-      return [];
-    }
-  });
+      await planOf(model, configText ?? preset, { format });
+      found.push({ format, title: formats.outputs[format].title });
+    } catch {} // not this one
+  }
+  return found;
 }
 
 export function Conflict() {
   const { failure } = planned.value;
   const { preset, configText } = choice.value;
-  const others = useMemo(() => (failure ? otherFormats().slice(0, 2) : []), [failure, preset, configText]);
+  const others = useSignal<OtherFormat[]>([]);
+  useEffect(() => {
+    let isCurrent = failure !== null;
+    others.value = [];
+    if (isCurrent)
+      void otherFormats().then((found) => {
+        if (isCurrent) others.value = found;
+      });
+    return () => {
+      isCurrent = false;
+    };
+  }, [failure, preset, configText]);
   if (!failure) return null;
   const card = cards.value.find(({ name }) => name === 'balanced') ?? cards.value[0];
   return (
     <div class="conflict">
       <FailureMessage failure={failure} />
       <div class="actions">
-        {others.map(({ format, title }) => (
+        {others.value.map(({ format, title }) => (
           <button
             key={format}
             type="button"

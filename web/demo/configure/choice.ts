@@ -1,13 +1,13 @@
 // The chosen runtime, scheme or custom config, and format. The plan follows them.
-import { computed, signal } from '@preact/signals';
-import { formats, type OutputFormat, type Plan, type QuantConfig } from 'wasmquant';
+import { computed, effect, signal } from '@preact/signals';
+import { formats, type Model, type OutputFormat, type Plan, type PlanOptions, type QuantConfig } from 'wasmquant';
 import { configOf } from '../../present/config_edits';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
 import { feeds } from '../feeds/feeds';
 import { opened } from '../open/opened';
+import { planOf } from './planner';
 import type { RuntimeId } from './runtimes';
-import { planOf } from './sizes';
 
 export type CardName = 'safe' | 'balanced' | 'smallest';
 
@@ -81,6 +81,22 @@ export function useConfig(config: object): void {
   choice.value = { ...choice.value, card: null, configText: JSON.stringify(config, null, 2) };
 }
 
+/** The newest plan that a worker was asked for, once it is there. */
+const arrived = signal(0);
+
+/** Null while a worker makes it. */
+function planNow(model: Model, config: string | object, options: PlanOptions): Plan | null {
+  arrived.value;
+  const plan = planOf(model, config, options);
+  if (!(plan instanceof Promise)) return plan;
+  const again = () => {
+    arrived.value += 1;
+  };
+  plan.then(again, again);
+  return null;
+}
+
+/** Without a plan and a failure: nothing to plan yet, or a worker is at it. */
 export type Planned = { plan: Plan; failure: null } | { plan: null; failure: Failure | null };
 
 /** Follows the model and the choice; reads headers, never weights. */
@@ -90,15 +106,24 @@ export const planned = computed<Planned>(() => {
     const { preset, configText, format } = choice.value;
     const { model } = opened.value;
     const calibrated = feeds() !== null;
-    const plan =
-      configText === null && !calibrated
-        ? planOf(model, preset, format)
-        : quantizer.value.plan(model, configText ?? preset, { format, calibrated });
+    const plan = planNow(model, configText ?? preset, calibrated ? { format, calibrated } : { format });
     return { plan, failure: null };
   } catch (error) {
     return { plan: null, failure: explain(error, 'This config cannot be used') };
   }
 });
+
+/** What `planned` has once no worker is at it. */
+export function whenPlanned(): Promise<Planned> {
+  return new Promise((resolve) => {
+    const end = effect(() => {
+      const now = planned.value;
+      if (!now.plan && !now.failure && opened.value && choice.value.preset) return;
+      resolve(now);
+      queueMicrotask(() => end());
+    });
+  });
+}
 
 let last: { model: unknown; plan: Plan } | null = null;
 /** The plan, or the last one of this model while the config has errors: what it says of tensors still holds. */

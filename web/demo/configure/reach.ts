@@ -1,9 +1,11 @@
 // What can be chosen for the open model: runtimes, their schemes, and the first choice.
 import { formats, type Model, type OutputFormat } from 'wasmquant';
+import { sentenceOf } from '../../present/sentence';
+import { opened } from '../open/opened';
 import { type CardName, type Choice, choice, presets } from './choice';
 import { isRecipePreset, takes, usualSchemes } from './formats';
 import { type Obstacle, obstacleOf, type Runtime, type RuntimeId, runtimeOf, runtimes, usualRuntime } from './runtimes';
-import { type Size, sizeNow, sizeOf, wantSizes } from './sizes';
+import { type SizeFor, sizeOf, wantSizes, whenSized } from './sizes';
 
 /** Formats of a runtime that the model can be written in. */
 const formatsFor = (runtime: Runtime, model: Model): OutputFormat[] =>
@@ -16,8 +18,6 @@ function usualOf(format: OutputFormat): string[] {
   return [...new Set(cardNames.flatMap((name) => usualSchemes[format][name]))];
 }
 
-type SizeFor = (preset: string, format: OutputFormat) => Size | null;
-
 /** Why a runtime cannot be reached; null if it can, or if that is not known yet. */
 function refusalOf(runtime: Runtime, model: Model, sizeFor: SizeFor): Obstacle | null {
   const obstacle = obstacleOf(runtime, model);
@@ -29,9 +29,9 @@ function refusalOf(runtime: Runtime, model: Model, sizeFor: SizeFor): Obstacle |
       if (!size || size.totals) return null;
       reason ||= size.reason;
     }
-  return model.config === null && formats.inputs[model.format].hasSiblingFiles
+  return model.config === null && formats.inputs[model.format].hasSiblingFiles && /config\.json/.test(reason)
     ? { reason: 'needs config.json', help: 'Open the whole folder of the model, with config.json and the tokenizer.' }
-    : { reason: 'not for this model', help: reason };
+    : { reason: 'not for this model', help: sentenceOf('The model', reason) };
 }
 
 export const obstacleFor = (runtime: Runtime, model: Model) => refusalOf(runtime, model, sizeOf);
@@ -85,10 +85,9 @@ export function lookAtAll(model: Model): void {
 }
 
 /** Of a runtime: the balanced card, or what is nearest to it. */
-function firstChoice(id: RuntimeId, model: Model): Choice {
+function firstChoice(id: RuntimeId, model: Model, sizeFor: SizeFor): Choice {
   const order: CardName[] =
     id === 'onnxruntime' || id === 'web' ? ['safe', 'balanced', 'smallest'] : ['balanced', 'safe', 'smallest'];
-  const sizeFor: SizeFor = (preset, format) => sizeNow(model, preset, format);
   for (const card of order) {
     const found = usualScheme(id, card, model, sizeFor);
     if (found)
@@ -100,9 +99,24 @@ function firstChoice(id: RuntimeId, model: Model): Choice {
   return { runtime: id, card: null, preset, format, configText: null, weighted: false };
 }
 
+let decisions = 0;
+
+/** Takes what is decided by sizes, unless something else was chosen or opened meanwhile. */
+function decide(model: Model, by: (sizeFor: SizeFor) => Choice): void {
+  const own = ++decisions;
+  const before = choice.peek();
+  const take = (next: Choice) => {
+    if (own !== decisions || opened.peek()?.model !== model || choice.peek() !== before) return;
+    choice.value = next;
+    lookAhead(model);
+  };
+  const next = whenSized(model, by);
+  if (next instanceof Promise) void next.then(take);
+  else take(next);
+}
+
 export function chooseRuntime(id: RuntimeId, model: Model): void {
-  choice.value = firstChoice(id, model);
-  lookAhead(model);
+  decide(model, (sizeFor) => firstChoice(id, model, sizeFor));
 }
 
 /** What was chosen itself before; it stays for the next model if that can go there. */
@@ -112,15 +126,15 @@ export function wishRuntime(id: RuntimeId, model: Model): void {
   chooseRuntime(id, model);
 }
 
-/** The first choice for a model that was just opened. */
-export function chooseFor(model: Model, shards: number): void {
-  const sizeFor: SizeFor = (preset, format) => sizeNow(model, preset, format);
-  const reaches = (id: RuntimeId) => refusalOf(runtimeOf(id), model, sizeFor) === null;
-  const usual = wish !== null && reaches(wish) ? wish : usualRuntime(model, shards, reaches);
-  const first = firstChoice(usual, model);
-  if (first.card !== null || reaches(usual)) choice.value = first;
-  else choice.value = firstChoice(runtimes.find(({ id }) => reaches(id))?.id ?? usual, model);
-  lookAhead(model);
+/** The first choice for a model that is being opened. */
+export function firstFor(model: Model, shards: number): Choice | Promise<Choice> {
+  return whenSized(model, (sizeFor) => {
+    const reaches = (id: RuntimeId) => refusalOf(runtimeOf(id), model, sizeFor) === null;
+    const usual = wish !== null && reaches(wish) ? wish : usualRuntime(model, shards, reaches);
+    const first = firstChoice(usual, model, sizeFor);
+    if (first.card !== null || reaches(usual)) return first;
+    return firstChoice(runtimes.find(({ id }) => reaches(id))?.id ?? usual, model, sizeFor);
+  });
 }
 
 /** Runtimes that read a preset of this model, the chosen one first. */
@@ -135,15 +149,13 @@ export function runtimesFor(preset: string, model: Model): { runtime: Runtime; f
 
 /** A preset, in a format that holds it: the runtime's, or else another's. */
 export function chooseScheme(preset: string, model: Model): void {
-  const sizeFor: SizeFor = (name, format) => sizeNow(model, name, format);
-  const { runtime: own } = choice.value;
-  const order = [own, ...runtimes.map(({ id }) => id).filter((id) => id !== own)];
-  for (const runtime of order) {
-    const format = formatFor(runtime, preset, model, sizeFor);
-    if (!format) continue;
-    choice.value = { runtime, card: null, preset, format, configText: null, weighted: false };
-    if (runtime !== own) lookAhead(model);
-    return;
-  }
-  choice.value = { ...choice.value, card: null, preset, configText: null, weighted: false }; // its plan says what is wrong
+  const now = choice.peek();
+  decide(model, (sizeFor) => {
+    const order = [now.runtime, ...runtimes.map(({ id }) => id).filter((id) => id !== now.runtime)];
+    for (const runtime of order) {
+      const format = formatFor(runtime, preset, model, sizeFor);
+      if (format) return { runtime, card: null, preset, format, configText: null, weighted: false };
+    }
+    return { ...now, card: null, preset, configText: null, weighted: false }; // its plan says what is wrong
+  });
 }

@@ -21,7 +21,11 @@ export function SelectionBar() {
   const layers = selectedLayers.value;
   const config = chosenConfig.value;
   if (layers.length === 0 || !config) return null;
-  const apply = (edited: Config) => useConfig(edited);
+  // The marks go with the action: the next one is for what is marked then.
+  const apply = (edited: Config) => {
+    useConfig(edited);
+    selected.value = new Set();
+  };
   const isGguf = isRecipe(config);
   const known = schemes();
   const choose = (name: string) => {

@@ -2,8 +2,8 @@
 // a while, and there are many presets.
 import { signal } from '@preact/signals';
 import { type Model, type OutputFormat, type Plan, QuantizationError, type Totals } from 'wasmquant';
-import { quantizer } from '../app/engine';
 import { opened } from '../open/opened';
+import { planOf } from './planner';
 
 /** `totals` is null if the model cannot have the preset in that format, and `reason` says why. */
 export interface Size {
@@ -22,33 +22,31 @@ let isScheduled = false;
 
 const keyOf = (preset: string, format: OutputFormat) => `${preset} ${format}`;
 
-/** The last plan: what is chosen was often planned for its size just before. */
-let last: { model: Model; key: string; plan: Plan } | null = null;
-
-/** Errors: those of the library's. */
-export function planOf(model: Model, preset: string, format: OutputFormat): Plan {
-  const key = keyOf(preset, format);
-  if (last?.model !== model || last.key !== key)
-    last = { model, key, plan: quantizer.value!.plan(model, preset, { format }) };
-  return last.plan;
+function sizeOfPlan({ totals, diagnostics }: Plan): Size {
+  const wrong = diagnostics.find(({ severity }) => severity === 'error');
+  return wrong ? { totals: null, reason: wrong.message } : { totals, reason: '' };
 }
 
-function planned(model: Model, preset: string, format: OutputFormat): Size {
-  try {
-    const { totals, diagnostics } = planOf(model, preset, format);
-    const wrong = diagnostics.find(({ severity }) => severity === 'error');
-    return wrong ? { totals: null, reason: wrong.message } : { totals, reason: '' };
-  } catch (error) {
-    const reason = error instanceof QuantizationError ? error.detail : String(error);
-    return { totals: null, reason };
-  }
-}
+const refused = (error: unknown): Size => ({
+  totals: null,
+  reason: error instanceof QuantizationError ? error.detail : String(error),
+});
 
-function keep(model: Model, preset: string, format: OutputFormat): Size {
-  const size = planned(model, preset, format);
+function keep(model: Model, preset: string, format: OutputFormat, size: Size): Size {
   const sizes = known.peek()?.model === model ? known.peek()?.sizes : undefined;
   known.value = { model, sizes: new Map(sizes).set(keyOf(preset, format), size) };
   return size;
+}
+
+function made(model: Model, preset: string, format: OutputFormat): Size | Promise<Size> {
+  const take = (size: Size) => keep(model, preset, format, size);
+  try {
+    const plan = planOf(model, preset, { format });
+    if (!(plan instanceof Promise)) return take(sizeOfPlan(plan));
+    return plan.then(sizeOfPlan, refused).then(take);
+  } catch (error) {
+    return take(refused(error));
+  }
 }
 
 /** Null while it is not known. */
@@ -57,10 +55,34 @@ export function sizeOf(preset: string, format: OutputFormat): Size | null {
   return now && now.model === opened.value?.model ? (now.sizes.get(keyOf(preset, format)) ?? null) : null;
 }
 
-/** Plans now, unless it is known. */
-export function sizeNow(model: Model, preset: string, format: OutputFormat): Size {
+/** Plans, unless it is known. */
+function sizeNow(model: Model, preset: string, format: OutputFormat): Size | Promise<Size> {
   const now = known.peek();
-  return (now?.model === model ? now.sizes.get(keyOf(preset, format)) : undefined) ?? keep(model, preset, format);
+  return (now?.model === model ? now.sizes.get(keyOf(preset, format)) : undefined) ?? made(model, preset, format);
+}
+
+export type SizeFor = (preset: string, format: OutputFormat) => Size | null;
+
+/** Stands for a size that a worker is asked for. */
+class Awaited {
+  readonly size: Promise<Size>;
+  constructor(size: Promise<Size>) {
+    this.size = size;
+  }
+}
+
+/** Decides by sizes, which are planned when it asks for them. It is called anew for each that had to be waited for. */
+export function whenSized<T>(model: Model, decide: (sizeFor: SizeFor) => T): T | Promise<T> {
+  try {
+    return decide((preset, format) => {
+      const size = sizeNow(model, preset, format);
+      if (size instanceof Promise) throw new Awaited(size);
+      return size;
+    });
+  } catch (thrown) {
+    if (!(thrown instanceof Awaited)) throw thrown;
+    return thrown.size.then(() => whenSized(model, decide));
+  }
 }
 
 /** Safari has no idle callbacks. */
@@ -74,8 +96,9 @@ function next(): void {
   const model = opened.peek()?.model;
   const job = waiting.shift();
   if (!model || !job) return;
-  sizeNow(model, job.preset, job.format);
-  schedule();
+  const size = sizeNow(model, job.preset, job.format);
+  if (size instanceof Promise) void size.then(schedule);
+  else schedule();
 }
 
 function schedule(): void {
@@ -96,5 +119,4 @@ export function wantSizes(pairs: { preset: string; format: OutputFormat }[]): vo
 
 opened.subscribe(() => {
   waiting = [];
-  last = null;
 });

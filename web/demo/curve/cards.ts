@@ -1,6 +1,7 @@
 // The three cards: safe, balanced, smallest. Before anything is measured they are usual schemes; then those that the curve says.
 import { computed, effect } from '@preact/signals';
 import type { OutputFormat } from 'wasmquant';
+import { increaseOf, type Kind, lossText, type Verdict, verdictOf } from '../../present/verdict';
 import { stage } from '../app/stage';
 import { type CardName, choice } from '../configure/choice';
 import { usualScheme } from '../configure/reach';
@@ -8,7 +9,6 @@ import { sizeOf } from '../configure/sizes';
 import { opened } from '../open/opened';
 import { run } from '../run/runs';
 import { curve, type Point, pointId, points } from './state';
-import { increaseOf, type Kind, lossText, type Verdict, verdictOf } from './verdict';
 
 /** What a loss says: the words, and whether it was measured. */
 export interface LossNote {

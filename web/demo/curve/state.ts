@@ -2,18 +2,18 @@
 import { computed, effect, signal } from '@preact/signals';
 import { type Curve, type CurvePoint, type Model, QuantizationError, type RuntimeName } from 'wasmquant';
 import { tokenizerFiles } from '../../present/tokenizer_files';
+import type { Kind } from '../../present/verdict';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
 import { type Choice, choice } from '../configure/choice';
 import { formatFor } from '../configure/reach';
 import type { RuntimeId } from '../configure/runtimes';
-import { sizeNow } from '../configure/sizes';
+import { type SizeFor, whenSized } from '../configure/sizes';
 import { workerRuntime } from '../feeds/worker-runtime';
 import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
 import { textFor, texts } from '../quality/texts';
 import { tokensOf } from '../quality/tokenize';
-import type { Kind } from './verdict';
 
 export interface Point extends CurvePoint {
   id: string;
@@ -89,12 +89,12 @@ const targets: Record<RuntimeId, RuntimeName> = {
 };
 
 /** Points in the formats of the runtime; those that it does not read are left out. */
-function pointsFor(model: Model, runtime: RuntimeId, found: readonly CurvePoint[]): Point[] {
+function pointsFor(model: Model, runtime: RuntimeId, found: readonly CurvePoint[], sizeFor: SizeFor): Point[] {
   return found.flatMap((point) => {
-    const format = formatFor(runtime, point.scheme, model, (preset, name) => sizeNow(model, preset, name));
+    const format = formatFor(runtime, point.scheme, model, sizeFor);
     if (!format) return [];
     const bytes =
-      format === point.format ? point.bytes : (sizeNow(model, point.scheme, format).totals?.bytesAfter ?? point.bytes);
+      format === point.format ? point.bytes : (sizeFor(point.scheme, format)?.totals?.bytesAfter ?? point.bytes);
     const id = pointId({ preset: point.scheme, format, configText: null, weighted: false });
     return [{ ...point, format, bytes, id, configText: null, weighted: false }];
   });
@@ -153,8 +153,13 @@ export async function measureCurve({ outputs = false } = {}): Promise<void> {
     keep(shown);
   };
   show({});
-  const take = ({ metric, original, points: found }: Curve) =>
-    show({ metric: { ...metric }, original: { ...original }, points: pointsFor(model, runtime, found) });
+  let taken = Promise.resolve();
+  const take = ({ metric, original, points: found }: Curve) => {
+    const shownAs = whenSized(model, (sizeFor) => pointsFor(model, runtime, found, sizeFor));
+    const use = (points: Point[]) => show({ metric: { ...metric }, original: { ...original }, points });
+    if (!(shownAs instanceof Promise)) use(shownAs);
+    else taken = Promise.all([shownAs, taken]).then(([points]) => use(points));
+  };
   const options = { target: targets[runtime], signal, onPoint: (_: CurvePoint, soFar: Curve) => take(soFar) };
   try {
     const tokens = await textOf(model, signal);
@@ -171,6 +176,7 @@ export async function measureCurve({ outputs = false } = {}): Promise<void> {
       if (signal.aborted || !tokens || !(error instanceof QuantizationError)) throw error;
       take(await engine.curve(model, options));
     }
+    await taken;
     show({ status: 'done' });
   } catch (error) {
     if (signal.aborted) show({ status: signal.reason === 'stopped' ? 'stopped' : 'paused' });

@@ -3,7 +3,9 @@
 import type { TensorReport } from 'wasmquant';
 import { coverageText, percentText, shownLeft } from '../../present/coverage';
 import { actionText } from '../../present/spec_text';
-import { bytesText, countText, decibels, ratioText, shapeText } from '../../present/units';
+import { bytesText, countText, plural, ratioText, shapeText } from '../../present/units';
+import { percent } from '../../present/verdict';
+import { type ErrorKind, errorsOf, ruleOf, wordOf } from '../report/errors';
 import type { FinishedRun } from '../run/runs';
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
@@ -23,15 +25,14 @@ const style = `
   code, pre { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 13px; overflow-wrap: anywhere }
   pre { overflow-x: auto }`;
 
-function row(tensor: TensorReport): string {
-  const { name, shape, dtype, reason, bytesBefore, bytesAfter, error } = tensor;
+function row(tensor: TensorReport, kind: ErrorKind, error: number | null | undefined): string {
+  const { name, shape, dtype, reason, bytesBefore, bytesAfter } = tensor;
   const cells = [
     `<td><code>${escaped(name)}</code></td>`,
     `<td>${escaped(shapeText(shape))} ${escaped(dtype)}</td>`,
     `<td title="${escaped(reason.text)}">${escaped(actionText(tensor))}</td>`,
     `<td class="number">${bytesText(bytesBefore)} → ${bytesText(bytesAfter)}</td>`,
-    `<td class="number">${error ? `${decibels(error.sqnrDb)} dB` : ''}</td>`,
-    `<td class="number">${error ? error.mse.toExponential(2) : ''}</td>`,
+    `<td class="number">${error == null ? '' : `${percent(error)} ${wordOf(kind, error)}`}</td>`,
   ];
   return `<tr>${cells.join('')}</tr>`;
 }
@@ -39,6 +40,8 @@ function row(tensor: TensorReport): string {
 /** @param version of the library */
 export function reportHtml({ report, config, modelTitle, configTitle, plan }: FinishedRun, version: string): string {
   const { totals } = report;
+  const { title: kind, list } = errorsOf(report);
+  const errors = new Map(list.map(({ tensor, error }) => [tensor, error]));
   const figures = [
     [
       'File size',
@@ -52,7 +55,7 @@ export function reportHtml({ report, config, modelTitle, configTitle, plan }: Fi
   const { shown, more } = shownLeft(totals.coverage.left);
   const left = shown.map(
     (row) =>
-      `<li>${escaped(`${bytesText(row.bytes)} (${percentText(row.bytes, totals.coverage.bytes)}), ${countText(row.tensors)} tensors: ${row.text}`)}</li>`,
+      `<li>${escaped(`${bytesText(row.bytes)} (${percentText(row.bytes, totals.coverage.bytes)}), ${plural(row.tensors, 'tensor')}: ${row.text}`)}</li>`,
   );
   if (more !== '') left.push(`<li>${more}</li>`);
   const remarks = report.diagnostics.map(
@@ -75,11 +78,12 @@ ${left.length > 0 ? `<h2>Left as they are</h2>\n<ul>${left.join('')}</ul>` : ''}
 ${remarks.length > 0 ? `<h2>Remarks</h2>\n<ul>${remarks.join('')}</ul>` : ''}
 <h2>Tensors</h2>
 <table>
-<thead><tr><th>Tensor</th><th>Shape</th><th>Became</th><th>Size</th><th>SQNR</th><th>MSE</th></tr></thead>
+<thead><tr><th>Tensor</th><th>Shape</th><th>Became</th><th>Size</th><th>${kind.replace(/^./, (letter) => letter.toUpperCase())}</th></tr></thead>
 <tbody>
-${report.tensors.map(row).join('\n')}
+${report.tensors.map((tensor) => row(tensor, kind, errors.get(tensor))).join('\n')}
 </tbody>
 </table>
+<p>${ruleOf(kind)}.</p>
 <h2>Config</h2>
 <pre>${escaped(JSON.stringify(config, null, 2))}</pre>
 <p>wasmquant ${escaped(version)}</p>

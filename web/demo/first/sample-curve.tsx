@@ -1,7 +1,7 @@
 // What a visitor will see: the curve of the sample, as `node tests/setup/sample_curve.mjs` measured it.
 import { elementsText } from '../../present/units';
+import { percent } from '../../present/verdict';
 import { CurvePlot } from '../curve/plot';
-import { percent } from '../curve/verdict';
 import measured from './sample_curve.json';
 
 const { original, points, parameters, windows } = measured;

@@ -1,27 +1,31 @@
 // The layers with the largest errors, and alternatives for each: bytes against dB, applied with a click.
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { capital } from '../../present/sentence';
 import { specText } from '../../present/spec_text';
-import { bytesText, decibels } from '../../present/units';
+import { bytesText } from '../../present/units';
 import { explain, type Failure, FailureMessage } from '../app/failure';
 import { choice, chosenConfig, dialectOf, useConfig } from '../configure/choice';
 import { isEditable } from '../configure/edit-layers';
 import { canSelect } from '../configure/selection';
 import { opened } from '../open/opened';
+import { ErrorText } from '../report/error-cell';
+import { relativeError, ruleOf } from '../report/errors';
 import { type FinishedRun, run, runs } from '../run/runs';
+import { isCalibrated } from './better';
 import { findSuggestions, type Option, type Suggestion, suggestions } from './suggestions';
 
 function signed(value: number): string {
   return `${value < 0 ? '−' : '+'}${bytesText(Math.abs(value))}`;
 }
 
-function OptionButton({ option, now, done }: { option: Option; now: number; done: FinishedRun }) {
+function OptionButton({ option, done }: { option: Option; done: FinishedRun }) {
   const { candidate, sqnrDb } = option;
   const base = chosenConfig.value;
   // Edits apply on top of the current config, which may be edited already; configs in other dialects cannot be edited.
   const edited = base && JSON.stringify(candidate.edit(base));
   const isApplied = base !== null && edited === JSON.stringify(base);
-  const gain = sqnrDb === null ? 'unchanged' : `+${decibels(sqnrDb - now)} dB`;
+  const error = relativeError(sqnrDb) ?? 0;
   return (
     <button
       type="button"
@@ -34,24 +38,25 @@ function OptionButton({ option, now, done }: { option: Option; now: number; done
       }}
     >
       {isApplied ? '✓ ' : ''}
-      {candidate.title}: {signed(option.bytes)}, {gain}
+      {candidate.title}: {signed(option.bytes)},{' '}
+      {error === 0 ? 'unchanged' : <ErrorText kind="weight error" error={error} />}
     </button>
   );
 }
 
 function SuggestionRow({ suggestion: { tensor, options }, done }: { suggestion: Suggestion; done: FinishedRun }) {
-  const now = tensor.error?.sqnrDb ?? 0;
+  const now = relativeError(tensor.error?.sqnrDb) ?? 0;
   return (
     <li class="suggestion">
       <p>
         <code>{tensor.name}</code>{' '}
         <span class="fine">
-          {decibels(now)} dB, {tensor.spec && specText(tensor.spec)}
+          <ErrorText kind="weight error" error={now} />, {tensor.spec && specText(tensor.spec)}
         </span>
       </p>
       <div class="actions">
         {options.map((option) => (
-          <OptionButton key={option.candidate.title} option={option} now={now} done={done} />
+          <OptionButton key={option.candidate.title} option={option} done={done} />
         ))}
         {options.length === 0 && <span class="fine">Nothing that this format holds is better.</span>}
       </div>
@@ -63,7 +68,8 @@ export function ImproveView() {
   const last = useComputed(() => runs.value.findLast(({ model }) => model === opened.value?.model) ?? null);
   const done = last.value;
   const failure = useSignal<Failure | null>(null);
-  const editable = done !== null && isEditable(done.config, dialectOf(done.config));
+  const calibrated = done !== null && isCalibrated(done);
+  const editable = done !== null && !calibrated && isEditable(done.config, dialectOf(done.config));
   useEffect(() => {
     if (!done || !editable || (suggestions.value?.run === done.number && suggestions.value.isComplete)) return;
     const controller = new AbortController();
@@ -78,8 +84,16 @@ export function ImproveView() {
     <section class="panel improve" aria-labelledby="improve">
       <h2 id="improve">Layers that lost most</h2>
       {!done && <p class="fine">Run once to see which layers lose most, and what would help them.</p>}
-      {done && !editable && (
-        <p class="fine">This config is not in Quark's words; convert it in step 2 to change single layers.</p>
+      {calibrated && (
+        <p class="fine">
+          This run is calibrated: the error of a layer is that of its output, and what plain rounding would make of it
+          cannot be compared with it. The table of the worst layers above has the errors of the outputs.
+        </p>
+      )}
+      {done && !calibrated && !editable && (
+        <p class="fine">
+          This config is not in Quark's words; convert it under “Edit the config” to change single layers.
+        </p>
       )}
       {found && (
         <ul class="suggestions">
@@ -93,8 +107,9 @@ export function ImproveView() {
       {found?.isComplete && found.list.length === 0 && <p class="fine">No layer lost anything.</p>}
       {found?.isComplete && found.list.length > 0 && (
         <p class="fine">
-          Sizes are those of the whole output; dB were measured by quantizing the layer that way. A click changes the
-          config; run again to get the files: layers that did not change are kept.
+          Sizes are those of the whole output; errors were measured by quantizing the layer that way.{' '}
+          {capital(ruleOf('weight error'))}. A click changes the config; run again to get the files: layers that did not
+          change are kept.
         </p>
       )}
     </section>

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import { formats, type Model, type OutputFormat, type PlannedTensor, type TensorReport } from 'wasmquant';
 import { quantizer } from '../app/engine';
+import { planOf } from '../configure/planner';
 import type { FinishedRun } from '../run/runs';
 import { type Candidate, candidatesFor } from './candidates';
 
@@ -46,7 +47,7 @@ async function optionOf(
 ): Promise<Option | null> {
   const edited = candidate.edit(config);
   try {
-    const { totals } = quantizer.value!.plan(model, edited, { format });
+    const { totals } = await planOf(model, edited, { format });
     const [tried] = await quantizer.value!.trial(model, edited, [name], { format, signal });
     return { candidate, bytes: totals.bytesAfter - before, sqnrDb: tried?.error?.sqnrDb ?? null };
   } catch (error) {
@@ -62,7 +63,7 @@ export async function findSuggestions(run: FinishedRun, signal: AbortSignal): Pr
   const list: Suggestion[] = [];
   suggestions.value = { run: number, list, isComplete: false };
   const context = { model, format, config, signal };
-  const before = quantizer.value!.plan(model, config, { format }).totals.bytesAfter;
+  const before = (await planOf(model, config, { format })).totals.bytesAfter;
   for (const tensor of worst(run)) {
     const row = plan.tensors.find(({ name }) => name === tensor.name);
     if (!row) continue;

@@ -4,7 +4,9 @@ import { batch } from '@preact/signals';
 import { weightFilePattern } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
-import { chooseFor } from '../configure/reach';
+import { choice } from '../configure/choice';
+import { endPlans, plansFrom } from '../configure/planner';
+import { firstFor, lookAhead } from '../configure/reach';
 import { endJob } from '../quality/job';
 import { run } from '../run/runs';
 import { extensionsText } from './accepted-files';
@@ -45,11 +47,15 @@ async function load(what: string, find: () => Promise<Given | null>): Promise<vo
     await endJob(); // of the model that is left
     const { source, ...names } = given;
     const model = await quantizer.value.open(source);
+    plansFrom(model, source);
+    const first = await firstFor(model, shardsOf(source));
     const former = opened.value;
     batch(() => {
       opened.value = { model, ...names };
-      chooseFor(model, shardsOf(source));
+      choice.value = first;
+      lookAhead(model);
     });
+    if (former) endPlans(former.model);
     await former?.model.close();
   } catch (error) {
     openFailure.value = explain(error, `${what} could not be opened`);

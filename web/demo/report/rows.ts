@@ -1,51 +1,88 @@
 // The rows of the table: the plan joined with the errors of a finished run; searched, sorted, and the worst marked.
 import type { Plan, PlannedTensor, Report, TensorError } from 'wasmquant';
+import { type ErrorKind, errorsOf } from './errors';
 
-export type Row = PlannedTensor & { error: TensorError | null; worst: boolean };
-export type SortKey = 'file' | 'name' | 'size' | 'mse' | 'sqnr';
+export type Row = PlannedTensor & {
+  /** Relative, of the kind of all rows; null where it is not known. */
+  error: number | null;
+  /** Of the weight, for the details. */
+  figures: TensorError | null;
+  worst: boolean;
+  /** Whether the error is that of another spec than the plan has now. */
+  isFormer: boolean;
+};
+export type SortKey = 'file' | 'name' | 'size' | 'error';
 export interface Order {
   key: SortKey;
   descending: boolean;
 }
 
-/** The lowest tenth is marked, at most five; with fewer tensors than this nothing is marked. */
+/** The plan's tensors, and what a run found of each. */
+export interface Joined {
+  kind: ErrorKind;
+  tensors: PlannedTensor[];
+  errorOf(tensor: PlannedTensor): number | null;
+  /** Made for what is drawn: a large model has thousands of rows. */
+  rowOf(tensor: PlannedTensor): Row;
+}
+
+/** A run, and whether it was made with what is chosen now. */
+export interface Measured {
+  report: Report;
+  isCurrent: boolean;
+}
+
+/** The highest tenth is marked, at most five; with fewer tensors than this nothing is marked. */
 const leastForWorst = 4;
 const mostWorst = 5;
 
-function worstNames(report: Report | null): Set<string> {
-  const measured = (report?.tensors ?? [])
-    .flatMap(({ name, error }) => (error && Number.isFinite(error.sqnrDb) ? [{ name, sqnrDb: error.sqnrDb }] : []))
-    .sort((left, right) => left.sqnrDb - right.sqnrDb);
+function worstOf(errors: ReadonlyMap<string, number | null>): Set<string> {
+  const measured = [...errors]
+    .flatMap(([name, error]) => (error ? [{ name, error }] : []))
+    .sort((left, right) => right.error - left.error);
   if (measured.length < leastForWorst) return new Set();
   const marked = Math.min(mostWorst, Math.ceil(measured.length / 10));
   return new Set(measured.slice(0, marked).map(({ name }) => name));
 }
 
-export function joinRows(plan: Plan, report: Report | null): Row[] {
-  const errors = new Map(report?.tensors.map(({ name, error }) => [name, error]));
-  const worst = worstNames(report);
-  return plan.tensors.map((tensor) => {
-    return { ...tensor, error: errors.get(tensor.name) ?? null, worst: worst.has(tensor.name) };
-  });
+const schemeOf = ({ action, spec, stages }: Pick<PlannedTensor, 'action' | 'spec' | 'stages'>) =>
+  JSON.stringify([action, spec, stages]);
+
+export function joinRows(plan: Plan, measured: Measured | null): Joined {
+  const { title: kind, list } = errorsOf(measured?.report ?? { tensors: [] });
+  const errors = new Map(list.map(({ tensor, error }) => [tensor.name, error]));
+  const worst = worstOf(errors);
+  const found = new Map(measured?.report.tensors.map((tensor) => [tensor.name, tensor]));
+  const errorOf = ({ name }: PlannedTensor) => errors.get(name) ?? null;
+  const rowOf = (tensor: PlannedTensor): Row => {
+    const { name } = tensor;
+    const of = found.get(name);
+    const isFormer = measured?.isCurrent === false && of !== undefined && schemeOf(of) !== schemeOf(tensor);
+    return { ...tensor, error: errorOf(tensor), figures: of?.error ?? null, worst: worst.has(name), isFormer };
+  };
+  return { kind, tensors: plan.tensors, errorOf, rowOf };
 }
 
 const collator = new Intl.Collator('en', { numeric: true });
 
 /** Rows without a value sort last in either direction. */
-function compare(left: Row, right: Row, { key, descending }: Order): number {
+function compare(left: PlannedTensor, right: PlannedTensor, { key, descending }: Order, errorOf: Joined['errorOf']) {
   const sign = descending ? -1 : 1;
   if (key === 'name') return sign * collator.compare(left.name, right.name);
   if (key === 'size') return sign * (left.bytesBefore - right.bytesBefore);
-  if (!left.error || !right.error) return Number(!left.error) - Number(!right.error);
-  const difference = key === 'mse' ? left.error.mse - right.error.mse : left.error.sqnrDb - right.error.sqnrDb;
-  return Number.isNaN(difference) ? 0 : sign * difference;
+  const [a, b] = [errorOf(left), errorOf(right)];
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  return sign * (a - b);
 }
 
-export function selectRows(rows: Row[], search: string, order: Order): Row[] {
+/** Those that match, in order. */
+export function selectTensors({ tensors, errorOf }: Joined, search: string, order: Order): PlannedTensor[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = rows.filter((row) => {
-    const text = `${row.name} ${row.layerType} ${row.dtype} ${row.spec?.dtype ?? ''} ${row.action}`.toLowerCase();
+  if (words.length === 0 && order.key === 'file') return tensors;
+  const found = tensors.filter((tensor) => {
+    const { name, layerType, dtype, spec, action } = tensor;
+    const text = `${name} ${layerType} ${dtype} ${spec?.dtype ?? ''} ${action}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
-  return order.key === 'file' ? found : found.sort((left, right) => compare(left, right, order));
+  return order.key === 'file' ? found : found.sort((left, right) => compare(left, right, order, errorOf));
 }

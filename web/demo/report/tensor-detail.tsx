@@ -4,9 +4,9 @@ import { Values } from '../inspect/values';
 import { shownRun } from '../run/runs';
 import type { Row } from './rows';
 
-function ErrorFigures({ error }: { error: NonNullable<Row['error']> }) {
+function ErrorFigures({ error }: { error: NonNullable<Row['figures']> }) {
   const figures = [
-    ['SQNR', `${decibels(error.sqnrDb)} dB`],
+    ['SQNR of the weight', `${decibels(error.sqnrDb)} dB`],
     ['Mean squared error', error.mse.toExponential(3)],
     ['Largest error', error.maxAbs.toExponential(3)],
     ['Cosine', error.cosine.toFixed(6)],
@@ -49,9 +49,9 @@ export function TensorDetail({ row }: { row: Row }) {
             </ul>
           </dd>
         </div>
-        {row.error && <ErrorFigures error={row.error} />}
+        {row.figures && <ErrorFigures error={row.figures} />}
       </dl>
-      {run && row.error && canLookInto(run) && <Values run={run} tensor={row.name} />}
+      {run && row.figures && canLookInto(run) && <Values run={run} tensor={row.name} />}
     </>
   );
 }

@@ -2,25 +2,33 @@
 // files and are untrusted: they are only ever text.
 import { useComputed, useSignal } from '@preact/signals';
 import { schemeText } from '../../present/spec_text';
-import { bytesText, decibels, shapeText } from '../../present/units';
+import { bytesText, shapeText } from '../../present/units';
+import { percent } from '../../present/verdict';
 import { canSelect, isSelectable, select, selected } from '../configure/selection';
 import { run } from '../run/runs';
+import { ErrorText } from './error-cell';
+import type { ErrorKind } from './errors';
 import type { Row } from './rows';
 import { TensorDetail } from './tensor-detail';
 
-function Sqnr({ row, measured }: { row: Row; measured: boolean }) {
-  if (row.error) {
+function RowError({ row, kind, measured }: { row: Row; kind: ErrorKind; measured: boolean }) {
+  if (row.error === null)
+    return <span class="fine">{measured && row.action === 'copy' && !row.isFormer ? 'unchanged' : '–'}</span>;
+  if (row.isFormer)
     return (
-      <>
-        {decibels(row.error.sqnrDb)} <span class="unit">dB</span>
-        {row.worst && <span class="fine">lowest</span>}
-      </>
+      <span class="fine" title="Of the last run, which made something else of this tensor">
+        was {percent(row.error)}
+      </span>
     );
-  }
-  return <span class="fine">{measured && row.action === 'copy' ? 'unchanged' : '–'}</span>;
+  return (
+    <>
+      <ErrorText kind={kind} error={row.error} />
+      {row.worst && <span class="fine">highest</span>}
+    </>
+  );
 }
 
-export function TensorRow({ row, measured }: { row: Row; measured: boolean }) {
+export function TensorRow({ row, kind, measured }: { row: Row; kind: ErrorKind; measured: boolean }) {
   const open = useSignal(false);
   const active = useComputed(() => run.value.state === 'running' && run.value.progress?.tensor === row.name);
   const states = [row.worst && 'row-worst', active.value && 'row-active', open.value && 'row-open'].filter(Boolean);
@@ -72,14 +80,13 @@ export function TensorRow({ row, measured }: { row: Row; measured: boolean }) {
             </>
           )}
         </td>
-        <td class="cell-mse">{row.error?.mse.toExponential(1)}</td>
-        <td class="cell-sqnr">
-          <Sqnr row={row} measured={measured} />
+        <td class="cell-error">
+          <RowError row={row} kind={kind} measured={measured} />
         </td>
       </tr>
       {open.value && (
         <tr class="row-detail">
-          <td colSpan={7}>
+          <td colSpan={6}>
             <TensorDetail row={row} />
           </td>
         </tr>

@@ -1,20 +1,24 @@
 import { useComputed, useSignal } from '@preact/signals';
+import type { PlannedTensor } from 'wasmquant';
+import { capital } from '../../present/sentence';
 import { countText } from '../../present/units';
+import { lastRun } from '../app/stage';
 import { shownPlan } from '../configure/choice';
 import { canSelect, isSelectable, select, selected } from '../configure/selection';
 import { SelectionBar } from '../configure/selection-bar';
-import { shownReport } from '../run/runs';
+import { shownRun } from '../run/runs';
+import { ruleOf } from './errors';
 import { LeftList } from './left-list';
-import { joinRows, type Order, type Row, type SortKey, selectRows } from './rows';
+import { joinRows, type Order, type SortKey, selectTensors } from './rows';
 import { SortHeader } from './sort-header';
 import { TensorRow } from './tensor-row';
 import { TreeView } from './tree-view';
 
 /** Rows drawn at first and added per click, so that a model with thousands of tensors opens quickly. */
-const rowsAtOnce = 300;
+const rowsAtOnce = 60;
 
 /** Selects the rows that match the search. */
-function MarkAll({ rows }: { rows: Row[] }) {
+function MarkAll({ rows }: { rows: PlannedTensor[] }) {
   if (!canSelect.value) return <span class="visually-hidden">Selected</span>;
   const names = rows.filter(isSelectable).map(({ name }) => name);
   const marked = names.filter((name) => selected.value.has(name)).length;
@@ -36,14 +40,21 @@ export function TensorTable() {
   const asTree = useSignal(false);
   const order = useSignal<Order>({ key: 'file', descending: false });
   const shown = useSignal(rowsAtOnce);
-  const all = useComputed(() => (shownPlan.value ? joinRows(shownPlan.value, shownReport.value) : []));
-  const rows = useComputed(() => selectRows(all.value, search.value, order.value));
+  // Of the last run, where another choice was not run: what did not change still holds.
+  const measured = useComputed(() => {
+    const run = shownRun.value ?? lastRun.value;
+    return run && { report: run.report, isCurrent: run === shownRun.value };
+  });
+  const joined = useComputed(() => (shownPlan.value ? joinRows(shownPlan.value, measured.value) : null));
+  const rows = useComputed(() => (joined.value ? selectTensors(joined.value, search.value, order.value) : []));
+  const kind = joined.value?.kind ?? 'weight error';
 
-  if (!shownPlan.value) return null;
+  if (!shownPlan.value || !joined.value) return null;
+  const { tensors, rowOf } = joined.value;
   const sortBy = (key: SortKey) => {
     const { key: current, descending } = order.value;
     // Third click: back to file order. Sizes start with the largest, errors with the worst.
-    const first = key === 'size' || key === 'mse';
+    const first = key === 'size' || key === 'error';
     if (current !== key) order.value = { key, descending: first };
     else if (descending === first) order.value = { key, descending: !first };
     else order.value = { key: 'file', descending: false };
@@ -57,9 +68,9 @@ export function TensorTable() {
       <div class="tensors-head">
         <h2 id="tensors">Tensors</h2>
         <span class="fine" role="status">
-          {rows.value.length === all.value.length
-            ? countText(all.value.length)
-            : `${countText(rows.value.length)} of ${countText(all.value.length)}`}
+          {rows.value.length === tensors.length
+            ? countText(tensors.length)
+            : `${countText(rows.value.length)} of ${countText(tensors.length)}`}
         </span>
         <button
           type="button"
@@ -97,17 +108,17 @@ export function TensorTable() {
               </th>
               <th scope="col">Becomes</th>
               {header('size', 'Size')}
-              {header('mse', 'MSE')}
-              {header('sqnr', 'SQNR')}
+              {header('error', kind === 'output error' ? 'Output error' : 'Weight error')}
             </tr>
           </thead>
           <tbody>
-            {rows.value.slice(0, shown.value).map((row) => (
-              <TensorRow key={row.name} row={row} measured={shownReport.value !== null} />
+            {rows.value.slice(0, shown.value).map((tensor) => (
+              <TensorRow key={tensor.name} row={rowOf(tensor)} kind={kind} measured={measured.value !== null} />
             ))}
           </tbody>
         </table>
       )}
+      {measured.value && !asTree.value && <p class="fine">{capital(ruleOf(kind))}.</p>}
       <SelectionBar />
       {rows.value.length === 0 && <p class="empty">No tensor matches “{search.value}”.</p>}
       {!asTree.value && hidden > 0 && (

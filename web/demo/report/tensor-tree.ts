@@ -1,5 +1,5 @@
 // Tensors by the components of their names: model → layers → 0 → mlp. Chains without a fork are one node.
-import type { Row } from './rows';
+import type { PlannedTensor } from 'wasmquant';
 
 export interface TreeNode {
   /** Last component of the name, or several of a chain, with dots. */
@@ -8,7 +8,7 @@ export interface TreeNode {
   path: string;
   children: TreeNode[];
   /** Of a leaf. */
-  row: Row | null;
+  row: PlannedTensor | null;
   tensors: number;
   bytesBefore: number;
   bytesAfter: number;
@@ -16,7 +16,7 @@ export interface TreeNode {
 
 interface Branch {
   children: Map<string, Branch>;
-  row: Row | null;
+  row: PlannedTensor | null;
 }
 
 function nodeOf(label: string, path: string, branch: Branch): TreeNode {
@@ -37,7 +37,7 @@ function nodeOf(label: string, path: string, branch: Branch): TreeNode {
   };
 }
 
-export function treeOf(rows: readonly Row[]): TreeNode {
+export function treeOf(rows: readonly PlannedTensor[]): TreeNode {
   const root: Branch = { children: new Map(), row: null };
   for (const row of rows) {
     let branch = root;

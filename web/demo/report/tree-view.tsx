@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
+import type { PlannedTensor } from 'wasmquant';
 import { bytesText, countText, shapeText } from '../../present/units';
-import type { Row } from './rows';
 import { type TreeNode, treeOf } from './tensor-tree';
 
 /** Nodes with more children than this start closed. */
@@ -13,7 +13,7 @@ function Sizes({ node }: { node: { bytesBefore: number; bytesAfter: number } }) 
   );
 }
 
-function Leaf({ node, row }: { node: TreeNode; row: Row }) {
+function Leaf({ node, row }: { node: TreeNode; row: PlannedTensor }) {
   const became = row.action === 'copy' ? row.dtype : `${row.dtype} → ${row.spec?.dtype ?? ''}`;
   return (
     <div class="tree-leaf">
@@ -61,7 +61,7 @@ function Nodes({ nodes, depth, isSearched }: { nodes: TreeNode[]; depth: number;
 }
 
 /** `isSearched`: matches are shown expanded. */
-export function TreeView({ rows, isSearched }: { rows: Row[]; isSearched: boolean }) {
+export function TreeView({ rows, isSearched }: { rows: PlannedTensor[]; isSearched: boolean }) {
   return (
     <div class="tree panel">
       <Nodes nodes={treeOf(rows).children} depth={0} isSearched={isSearched} />

@@ -1,11 +1,11 @@
 // Where the error is: one row for each block of the model, width by bytes, colour by error. A click opens the tensor.
 import { useSignal } from '@preact/signals';
 import { bytesText } from '../../present/units';
-import { percent } from '../curve/verdict';
+import { percent } from '../../present/verdict';
 import { canLookInto } from '../inspect/kept-model';
 import { Values } from '../inspect/values';
+import { type Errors, errorsOf, type LayerError } from '../report/errors';
 import type { FinishedRun } from '../run/runs';
-import { type Errors, errorsOf, type LayerError } from './errors';
 
 interface Block {
   title: string;
@@ -43,7 +43,7 @@ function shares({ list }: Errors): (error: number | null) => number {
 
 export function ErrorMap({ done }: { done: FinishedRun }) {
   const open = useSignal<string | null>(null);
-  const errors = errorsOf(done);
+  const errors = errorsOf(done.report);
   if (errors.list.length === 0) return null;
   const blocks = blocksOf(errors.list);
   const shareOf = shares(errors);

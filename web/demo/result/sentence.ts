@@ -1,9 +1,9 @@
 // A run in a sentence, and its details in a line.
 import type { Report } from 'wasmquant';
 import { bytesText, durationText } from '../../present/units';
+import { increaseOf, type Kind, lossText, percent, type Verdict, verdictOf } from '../../present/verdict';
 import { noteOf } from '../curve/cards';
 import { curve, pointOf } from '../curve/state';
-import { increaseOf, type Kind, lossText, percent, type Verdict, verdictOf } from '../curve/verdict';
 import { losses } from '../improve/better';
 import { measured } from '../quality/measurements';
 import type { FinishedRun } from '../run/runs';

@@ -4,17 +4,19 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { collapse } from '../../present/collapse';
 import { percentText, shownLeft } from '../../present/coverage';
+import { capital } from '../../present/sentence';
 import { actionText } from '../../present/spec_text';
-import { bytesText, countText, decibels, plural } from '../../present/units';
+import { bytesText, countText, plural } from '../../present/units';
+import { percent } from '../../present/verdict';
 import { explain, type Failure, FailureMessage } from '../app/failure';
 import { choice, chosenConfig, dialectOf, useConfig } from '../configure/choice';
 import { isEditable } from '../configure/edit-layers';
-import { percent } from '../curve/verdict';
 import { isCalibrated } from '../improve/better';
 import { findSuggestions, type Option, suggestions } from '../improve/suggestions';
 import { isBusy } from '../quality/job';
+import { ErrorText } from '../report/error-cell';
+import { type Errors, errorsOf, type LayerError, relativeError, ruleOf, wordOf } from '../report/errors';
 import type { FinishedRun } from '../run/runs';
-import { type Errors, errorsOf, type LayerError, ruleOf, wordOf } from './errors';
 
 const rowsShown = 8;
 
@@ -44,13 +46,12 @@ function Offer({ option, error, done }: { option: Option; error: number; done: F
   const base = isSame ? (chosenConfig.value ?? done.config) : done.config;
   const edited = candidate.edit(base);
   const isApplied = JSON.stringify(edited) === JSON.stringify(base);
-  const gain = sqnrDb === null ? error : error - 10 ** (-sqnrDb / 20);
+  const gain = error - (relativeError(sqnrDb) ?? 0);
   return (
     <button
       type="button"
       class="link"
       disabled={isApplied || isBusy.value || !isSame}
-      title={sqnrDb === null ? undefined : `${decibels(sqnrDb)} dB`}
       onClick={() => useConfig(edited)}
     >
       {isApplied && '✓ '}
@@ -82,7 +83,7 @@ function cheapest(options: readonly Option[] | undefined): Option | undefined {
 export function WorstLayers({ done }: { done: FinishedRun }) {
   const failure = useSignal<Failure | null>(null);
   const found = useSuggestions(done, failure);
-  const errors = errorsOf(done);
+  const errors = errorsOf(done.report);
   const groups = groupsOf(errors);
   const { coverage, tensors, quantized } = done.report.totals;
   const left = coverage.bytes - coverage.quantizedBytes;
@@ -117,7 +118,6 @@ export function WorstLayers({ done }: { done: FinishedRun }) {
               {groups.slice(0, rowsShown).map(({ name, layers, worst }) => {
                 const offer = offers.find(({ tensor }) => layers.some((layer) => layer.tensor.name === tensor.name));
                 const option = cheapest(offer?.options);
-                const word = wordOf(errors.title, worst);
                 return (
                   <tr key={`${name} ${worst}`}>
                     <td>
@@ -127,7 +127,7 @@ export function WorstLayers({ done }: { done: FinishedRun }) {
                     <td>{layers[0] && actionText(layers[0].tensor)}</td>
                     <td class="number">{bytesText(layers.reduce((sum, { tensor }) => sum + tensor.bytesAfter, 0))}</td>
                     <td class="number">
-                      {percent(worst)} <span class={`pill pill-${word}`}>{word}</span>
+                      <ErrorText kind={errors.title} error={worst} />
                     </td>
                     {hasOffers && <td>{option ? <Offer option={option} error={worst} done={done} /> : '–'}</td>}
                   </tr>
@@ -138,6 +138,7 @@ export function WorstLayers({ done }: { done: FinishedRun }) {
         </section>
       )}
       <p class="fine">
+        {groups.length > 0 && `${capital(ruleOf(errors.title))}. `}
         {groups.length > rowsShown && `${countText(groups.length - rowsShown)} more lines: see “Tensors” below. `}
         {left > 0 &&
           `${plural(tensors - quantized, 'tensor')} left as they are, ${bytesText(left)} (${percentText(left, coverage.bytes)} of the model); the largest part: ${shownLeft(coverage.left).shown[0]?.text ?? ''}.`}

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { formats, type Plan } from 'wasmquant';
 import { isOfSize, otherDiagnostics } from '../../present/output_size';
+import { sentenceOf } from '../../present/sentence';
 import { bytesText } from '../../present/units';
 import { Remarks } from '../app/diagnostics';
 import { FailureMessage } from '../app/failure';
@@ -65,11 +66,13 @@ function Larger({ plan }: { plan: Plan }) {
 
 /** What keeps a run from being started, in a sentence; null: nothing. */
 function missingText(): string | null {
-  const { plan } = planned.value;
+  const { plan, failure } = planned.value;
   const model = opened.value?.model;
   const config = chosenConfig.value;
   if (!model) return 'Open a model first.';
-  if (!plan) return 'This config does not fit the model yet.';
+  if (!plan) return failure ? 'This config does not fit the model yet.' : 'Planning…';
+  const wrong = plan.diagnostics.find(({ severity }) => severity === 'error');
+  if (wrong) return `${sentenceOf(wrong.where, wrong.message)} ${wrong.hint ? sentenceOf(null, wrong.hint) : ''}`;
   const { hasGraph } = formats.inputs[model.format];
   return hasGraph && config && needsActivations(config) && !feeds()
     ? 'The static inputs of this config need feeds: see “Calibrate and measure” below.'

@@ -3,7 +3,15 @@ import { type Calibration, type FormerRun, formats, type Model, type Plan, type 
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
 import { algorithms, withAlgorithm } from '../configure/algorithms';
-import { type Choice, choice, chosenConfig, chosenPreset, dialectOf, needsText, planned } from '../configure/choice';
+import {
+  type Choice,
+  choice,
+  chosenConfig,
+  chosenPreset,
+  dialectOf,
+  needsText,
+  whenPlanned,
+} from '../configure/choice';
 import { shortName } from '../configure/scheme-names';
 import { needsActivations } from '../configure/static-inputs';
 import { activationsOf, feeds } from '../feeds/feeds';
@@ -114,7 +122,7 @@ async function runInto(output: Output, { model, title }: OpenedModel, plan: Plan
 
 /** Must be called from a click: a folder on disk is picked first. */
 export async function startRun(): Promise<void> {
-  const { plan } = planned.value;
+  const { plan } = await whenPlanned();
   const source = opened.value;
   if (!plan || !source || run.value.state === 'running') return;
   let output: Output | null = null;

@@ -2,7 +2,7 @@
 
 import type { Kinds } from './arguments.js';
 import { inputFormats } from './formats.js';
-import type { OpenOptions, PlanOptions, QuantizeModelOptions, QuantizerOptions } from './types.js';
+import type { CompareOptions, OpenOptions, PlanOptions, QuantizeModelOptions, QuantizerOptions } from './types.js';
 
 export const quantizerOptions: Kinds<QuantizerOptions> = {
   threads: 'number',
@@ -38,6 +38,15 @@ export const runOptions: Kinds<QuantizeModelOptions> = {
   onProgress: 'function',
   overwrite: 'boolean',
   resume: 'boolean',
+};
+
+export const compareOptions: Kinds<CompareOptions> = {
+  runtime: 'any',
+  feeds: 'any',
+  windows: 'count',
+  onOutput: 'function',
+  signal: 'signal',
+  onProgress: 'function',
 };
 
 export const watched = { signal: 'signal', onProgress: 'function' } as const;

@@ -1,5 +1,6 @@
 // Plans, made before any weight is read, and reports.
 
+import type { OutputComparison } from './compare_types.js';
 import type { Diagnostic } from './diagnostic_types.js';
 import type { OutputFormat } from './formats.js';
 import type { FileSize } from './model_types.js';
@@ -244,6 +245,8 @@ export interface Report {
   shards?: ShardPart;
   /** With `resume`: number of files an interrupted run had finished. */
   resumedFiles?: number;
+  /** Of `compare` with `runtime`: the outputs of two ONNX models. */
+  outputs?: OutputComparison;
   /** Wall time in milliseconds. */
   durationMs: number;
   /** Number of workers used; 0: the run used the calling thread. */

@@ -1,14 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // The entry point.
 
+import type { CompareOptions, Distribution, DistributionOptions } from './compare_types.js';
 import type { Curve, CurveOptions } from './curve_types.js';
 import type { Diagnostic } from './diagnostic_types.js';
-import type { Distribution, DistributionOptions } from './distribution_types.js';
 import type { LanguageModel } from './language_model_types.js';
 import type { Model } from './model_types.js';
 import type { Dialect, Preset, PresetEdits, QuantConfig } from './parsed_config_types.js';
 import type { Plan, Report, TensorReport } from './plan_types.js';
-import type { Progress } from './progress_types.js';
 import type { PlanOptions, QuantizeModelOptions } from './run_types.js';
 import type { OpenOptions, Source } from './source_types.js';
 import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
@@ -89,12 +88,13 @@ export interface Quantizer extends AsyncDisposable {
    * `target-invalid` outside Node
    */
   mergeShards(folder: string, options?: { overwrite?: boolean }): Promise<Report>;
-  /** Error of every weight of `quantized` against `reference`, in any formats. */
-  compare(
-    reference: Model,
-    quantized: Model,
-    options?: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
-  ): Promise<Report>;
+  /**
+   * Error of every weight of `quantized` against `reference`, in any formats. With `runtime`, the module `onnxruntime-web` or
+   * `onnxruntime-node`, also of the outputs of two ONNX models: `Report.outputs`.
+   * @throws QuantizationError with `runtime`: `format-unsupported` (not ONNX, an input that cannot be made up),
+   * `argument-invalid` (feeds that the model does not take), `source-invalid` (ONNX Runtime cannot load one of the models)
+   */
+  compare(reference: Model, quantized: Model, options?: CompareOptions): Promise<Report>;
   /**
    * Histograms and per-channel error of one weight in a model and in its quantized output.
    * @throws QuantizationError `tensor-missing` if either lacks the weight

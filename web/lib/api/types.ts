@@ -2,9 +2,9 @@
 
 export type * from './auto_config_types.js';
 export type * from './calibration_types.js';
+export type * from './compare_types.js';
 export type * from './curve_types.js';
 export type * from './diagnostic_types.js';
-export type * from './distribution_types.js';
 export type * from './formats.js';
 export type * from './language_model_types.js';
 export type * from './model_types.js';

@@ -1,7 +1,8 @@
 // How far the outputs of a quantized ONNX model are from the original's, in ONNX Runtime.
 
 import { failure, QuantizationError } from '../api/errors.js';
-import type { CurveOptions } from '../api/types.js';
+import { formats } from '../api/formats.js';
+import type { ComparedOutput, CompareOptions, CurveOptions, OutputComparison } from '../api/types.js';
 import { feedsOf } from '../model/array_feeds.js';
 import { OpenedModel } from '../model/model.js';
 import { inputsOf, layerValuesOf } from '../model/onnx_inputs.js';
@@ -18,8 +19,13 @@ import { feedGuesses, generatedFeeds } from './generated_feeds.js';
 
 type Values = Float32Array | Float64Array;
 
+interface Output {
+  shape: readonly number[];
+  values: Values;
+}
+
 /** What the original gives for one feed, by output. */
-type Outputs = Map<string, Values>;
+type Outputs = Map<string, Output>;
 
 /** Feeds, and what the original gives for them. */
 interface Runs {
@@ -52,34 +58,33 @@ async function outputsOf(session: RuntimeSession, feed: Feed, names: readonly st
   const found: Outputs = new Map();
   for (const [name, tensor] of Object.entries(await ran(session, feed, names, number))) {
     const values = floatsOf(tensor.type, tensor.getData ? await tensor.getData() : tensor.data);
-    if (values) found.set(name, values.slice());
+    if (values) found.set(name, { shape: [...tensor.dims], values: values.slice() });
     tensor.dispose?.();
   }
   return found;
 }
 
-/** Root of squared errors over squared values of an output, mean over the outputs. Values that are not finite in both do not count. */
-function errorOf(expected: Outputs, found: Outputs): number {
-  let [sum, count] = [0, 0];
-  for (const [name, values] of expected) {
-    const others = found.get(name);
-    let [squares, errors] = [0, 0];
-    if (others?.length !== values.length) return 1; // a detector that finds another number of things
-    for (let i = 0; i < values.length; ++i) {
-      const [was, is] = [values[i] as number, others[i] as number];
-      if (Object.is(was, is) || (Number.isNaN(was) && Number.isNaN(is))) {
-        if (Number.isFinite(was)) squares += was * was;
-        continue;
-      }
-      squares += was * was;
-      errors += (was - is) ** 2;
+/**
+ * Root of squared errors over squared values of an output; null if there are only zeros and no errors. Values that are not finite in
+ * both do not count.
+ */
+function errorOf(expected: Values, found: Values | undefined): number | null {
+  if (found?.length !== expected.length) return 1; // a detector that finds another number of things
+  let [squares, errors] = [0, 0];
+  for (let i = 0; i < expected.length; ++i) {
+    const [was, is] = [expected[i] as number, found[i] as number];
+    if (Object.is(was, is) || (Number.isNaN(was) && Number.isNaN(is))) {
+      if (Number.isFinite(was)) squares += was * was;
+      continue;
     }
-    if (squares === 0 && errors === 0) continue;
-    sum += Math.sqrt(errors / squares);
-    count += 1;
+    squares += was * was;
+    errors += (was - is) ** 2;
   }
-  return count === 0 ? 0 : sum / count;
+  return squares === 0 && errors === 0 ? null : Math.sqrt(errors / squares);
 }
+
+const mean = (list: readonly number[]) =>
+  list.length === 0 ? 0 : list.reduce((sum, each) => sum + each, 0) / list.length;
 
 async function withSession<T>(
   runtime: Runtime,
@@ -105,7 +110,10 @@ export class OutputErrors {
   ) {}
 
   /** Errors: argument-invalid (no runtime, no feeds, or ones that the model does not take). */
-  static async of(model: OpenedModel, { runtime, feeds, windows, signal }: CurveOptions): Promise<OutputErrors> {
+  static async of(
+    model: OpenedModel,
+    { runtime, feeds, windows, signal }: Pick<CurveOptions, 'runtime' | 'feeds' | 'windows' | 'signal'>,
+  ): Promise<OutputErrors> {
     if (!isRuntime(runtime))
       throw failure('argument-invalid', 'runtime', 'is not the module onnxruntime-web or onnxruntime-node');
     const { outputs: names } = layerValuesOf(model);
@@ -124,21 +132,37 @@ export class OutputErrors {
       const done = given
         ? await run(typeof given === 'function' ? given() : (given as Iterable<Feed>))
         : await runMade(runtime as WithTensors, model, windows ?? generatedCount, run);
-      if (done.feeds.length === 0) throw failure('argument-invalid', 'feeds', 'the list is empty; give at least one feed, or leave the option out');
+      if (done.feeds.length === 0)
+        throw failure(
+          'argument-invalid',
+          'feeds',
+          'the list is empty; give at least one feed, or leave the option out',
+        );
       if (done.expected.every(({ size }) => size === 0))
         throw failure('format-unsupported', model.name, 'none of its outputs has floating-point values to compare');
       return new OutputErrors(runtime, done.feeds, done.expected, names, !given);
     });
   }
 
-  /** The error of each feed. */
-  async measure(model: OpenedModel, signal: AbortSignal | undefined): Promise<number[]> {
+  /** The error of each feed. `onOutput`: each output that has one. */
+  async measure(
+    model: OpenedModel,
+    signal: AbortSignal | undefined,
+    onOutput?: (output: ComparedOutput) => void,
+  ): Promise<number[]> {
     return withSession(this.runtime, model, async (session) => {
       const errors: number[] = [];
-      for (const [number, feed] of this.feeds.entries()) {
+      for (const [feed, given] of this.feeds.entries()) {
         signal?.throwIfAborted();
-        const found = await outputsOf(session, feed, this.names, number);
-        errors.push(errorOf(this.expected[number] ?? new Map(), found));
+        const found = await outputsOf(session, given, this.names, feed);
+        const ofFeed: number[] = [];
+        for (const [name, { shape, values: reference }] of this.expected[feed] ?? new Map<string, Output>()) {
+          const quantized = found.get(name)?.values;
+          const error = errorOf(reference, quantized);
+          if (error !== null) ofFeed.push(error);
+          onOutput?.({ feed, name, shape, reference, quantized: quantized ?? new Float32Array(), error: error ?? 0 });
+        }
+        errors.push(mean(ofFeed));
       }
       return errors;
     });
@@ -170,4 +194,31 @@ async function runMade(
     model.name,
     `does not run on made-up inputs; give feeds (${refusal.slice(0, 200)})`,
   );
+}
+
+/** Both models on the same feeds. Errors: those of `OutputErrors.of`; format-unsupported for models of another format. */
+export async function compareOutputs(
+  reference: OpenedModel,
+  quantized: OpenedModel,
+  options: CompareOptions,
+): Promise<OutputComparison> {
+  for (const model of [reference, quantized])
+    if (!formats.inputs[model.format].hasGraph)
+      throw failure(
+        'format-unsupported',
+        model.name,
+        'has no graph that ONNX Runtime runs; leave the option runtime out',
+      );
+  const judge = await OutputErrors.of(reference, options);
+  const byName = new Map<string, number[]>();
+  const errors = await judge.measure(quantized, options.signal, (output) => {
+    byName.set(output.name, [...(byName.get(output.name) ?? []), output.error]);
+    options.onOutput?.(output);
+  });
+  return {
+    error: mean(errors),
+    outputs: [...byName].map(([name, list]) => ({ name, error: mean(list) })),
+    feeds: judge.feeds.length,
+    areGenerated: judge.areMadeUp,
+  };
 }

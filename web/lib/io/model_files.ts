@@ -189,7 +189,10 @@ function weightsOfList(folder: Folder): string[] {
   if (index.length === 1) return index;
   const others = names.filter((name) => name !== 'config.json' && !isSiblingFile(name));
   const direct = others.filter((name) => !name.includes('/'));
-  const weights = direct.length > 0 ? direct : others;
+  const found = direct.length > 0 ? direct : others;
+  // Next to weights that can be read lie pictures, and the same weights for other programs.
+  const known = found.filter((name) => weightFilePattern.test(name));
+  const weights = known.length > 0 ? known : found;
   const naming = weights.filter((name) => {
     const format = inputFormatOf(name);
     return format !== null && formats.inputs[format].dataExtensions.length > 0;
@@ -208,7 +211,11 @@ async function noWeights(folder: Folder, detail: string): Promise<QuantizationEr
 async function opened(folder: Folder, name: string, mostBytes?: number): Promise<FileSource> {
   const file = await folder.open(name, mostBytes);
   if (!file)
-    throw failure('source-invalid', name, `is missing in ${folder.where}; the index names it as a part of the model`);
+    throw failure(
+      'source-invalid',
+      name,
+      `is missing in ${folder.where}; the index names it as a part of the model: give all parts`,
+    );
   return file;
 }
 

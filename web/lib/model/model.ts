@@ -30,6 +30,10 @@ const siblingFiles = [
 ];
 
 const rowsAtOnce = 1024;
+/** Headers of smaller files are read in no time. */
+const largeBytes = 1 << 20;
+
+const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
 interface IndexJson {
   format: InputFormat;
@@ -65,6 +69,29 @@ function nameOf(where: string): string {
   return stem.replace(weightFilePattern, '').replace(/-\d{5}-of-\d{5}$/, '') || 'model';
 }
 
+interface Rows {
+  finished: IndexJson;
+  tensors: TensorInfo[];
+  /** Numbers of their files. */
+  numbers: number[];
+}
+
+/** Of a large model the parts of this are tasks of their own, so that a page can draw meanwhile. */
+async function rowsOf(instance: Instance, index: BoundModelIndex, added: readonly FileSource[]): Promise<Rows> {
+  const finished = instance.call<IndexJson>(() => index.finish());
+  const rows: Rows = { finished, tensors: [], numbers: [] };
+  const names = finished.files.map((file) => added[file]?.name ?? '');
+  const shapes = new Shapes();
+  for (let first = 0; first < finished.tensors; first += rowsAtOnce) {
+    if (finished.tensors > rowsAtOnce) await nextTask();
+    for (const row of instance.call<TensorJson[]>(() => index.tensors(first, first + rowsAtOnce))) {
+      rows.numbers.push(row.file);
+      rows.tensors.push(Object.assign(row, { file: names[row.file] ?? '', shape: shapes.shared(row.shape) }));
+    }
+  }
+  return rows;
+}
+
 defineDisposeSymbols();
 
 export class OpenedModel implements Model {
@@ -85,26 +112,20 @@ export class OpenedModel implements Model {
   readonly #inlineTensors: InlineTensor[];
   #closed = false;
 
-  private constructor(instance: Instance, index: BoundModelIndex, files: ModelFiles, added: FileSource[]) {
-    const finished = instance.call<IndexJson>(() => index.finish());
-    const { format, bytes, tensors, metadata, diagnostics, inlineTensors } = finished;
+  private constructor(
+    instance: Instance,
+    index: BoundModelIndex,
+    files: ModelFiles,
+    added: FileSource[],
+    { finished, tensors, numbers }: Rows,
+  ) {
+    const { format, bytes, metadata, diagnostics, inlineTensors } = finished;
     const weights = finished.files.flatMap((file) => added[file] ?? []);
     this.format = format;
     this.name = nameOf(files.name ?? weights[0]?.name ?? '');
-    const name = (file: number) => weights[file]?.name ?? '';
     this.files = weights.map((source) => ({ name: source.name, bytes: source.size }));
     this.bytes = bytes;
-    this.tensors = [];
-    const numbers: number[] = []; // of their files
-    const shapes = new Shapes();
-    for (let first = 0; first < tensors; first += rowsAtOnce) {
-      const rows = instance.call<TensorJson[]>(() => index.tensors(first, first + rowsAtOnce));
-      for (const row of rows) {
-        numbers.push(row.file);
-        const file = name(row.file);
-        this.tensors.push(Object.assign(row, { file, shape: shapes.shared(row.shape) }));
-      }
-    }
+    this.tensors = tensors;
     this.metadata = Object.fromEntries(metadata);
     this.config = files.config === null ? null : readConfig(instance, files.config);
     this.diagnostics = [...files.diagnostics, ...diagnostics];
@@ -145,12 +166,13 @@ export class OpenedModel implements Model {
         for (const file of inflated) await readIndex(instance, index, add(file), file, files);
       };
       for (const source of weights) await read(source);
+      if (weights.some(({ size }) => size > largeBytes)) await nextTask();
       for (const name of instance.call<string[]>(() => index.missingParts())) {
         const part = await files.openSibling(name);
         if (!part) break; // `finish` names it
         await read(part);
       }
-      const model = new OpenedModel(instance, index, files, added);
+      const model = new OpenedModel(instance, index, files, added, await rowsOf(instance, index, added));
       if (formats.inputs[model.format].hasSiblingFiles) await model.#readSiblingFiles();
       await model.#readInlineTensors();
       return model;

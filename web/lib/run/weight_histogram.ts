@@ -1,6 +1,6 @@
 // Histogram, grid and per-channel error of one tensor, from its original and its quantized version.
 
-import type { Distribution, DistributionOptions } from '../api/distribution_types.js';
+import type { Distribution, DistributionOptions } from '../api/compare_types.js';
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
 import type { OpenedModel } from '../model/model.js';

@@ -1,7 +1,7 @@
 // The kinds of jobs, with their inputs and results, all plain data.
 
 import type { EvaluateOptions } from '../api/calibration_types.js';
-import type { Distribution } from '../api/distribution_types.js';
+import type { Distribution } from '../api/compare_types.js';
 import type { FoundActivations, LayerEvidence } from '../engine/forward_module.js';
 
 /** Doubles per unit of an error: Σx², Σy², Σ(x−y)², max|x−y|, count; NaN or infinite x, then y. */

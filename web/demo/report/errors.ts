@@ -1,7 +1,7 @@
 // The error of each layer of a run, in one kind for the whole run: that of the layer's output where calibration says it,
 // else that of its weight.
-import type { TensorReport } from 'wasmquant';
-import type { FinishedRun } from '../run/runs';
+import type { Report, TensorReport } from 'wasmquant';
+import { percent } from '../../present/verdict';
 
 export interface LayerError {
   tensor: TensorReport;
@@ -9,36 +9,42 @@ export interface LayerError {
   error: number | null;
 }
 
+export type ErrorKind = 'output error' | 'weight error';
+
 export interface Errors {
-  /** `output error` or `weight error`. */
-  title: 'output error' | 'weight error';
+  title: ErrorKind;
   list: LayerError[];
 }
 
-const relative = (sqnrDb: number | null | undefined) =>
+export const relativeError = (sqnrDb: number | null | undefined) =>
   sqnrDb === null || sqnrDb === undefined || Number.isNaN(sqnrDb) ? null : 10 ** (-sqnrDb / 20);
 
-export function errorsOf({ report }: FinishedRun): Errors {
-  const quantized = report.tensors.filter(({ error, calibration }) => error || calibration);
+export function errorsOf({ tensors }: Pick<Report, 'tensors'>): Errors {
+  const quantized = tensors.filter(({ error, calibration }) => error || calibration);
   const isOfOutputs = quantized.some(({ calibration }) => calibration);
   return {
     title: isOfOutputs ? 'output error' : 'weight error',
     list: quantized.map((tensor) => ({
       tensor,
-      error: isOfOutputs ? relative(tensor.calibration?.outputSqnrDb) : relative(tensor.error?.sqnrDb),
+      error: isOfOutputs ? relativeError(tensor.calibration?.outputSqnrDb) : relativeError(tensor.error?.sqnrDb),
     })),
   };
 }
 
 /** Up to the first an error is good, up to the second visible. */
-const limits = { 'output error': [0.05, 0.15], 'weight error': [0.05, 0.15] } as const;
+const limits: Record<ErrorKind, readonly [number, number]> = {
+  'output error': [0.05, 0.15],
+  'weight error': [0.05, 0.15],
+};
 
-export function wordOf(title: Errors['title'], error: number): 'good' | 'visible' | 'bad' {
+export type Word = 'good' | 'visible' | 'bad';
+
+export function wordOf(title: ErrorKind, error: number): Word {
   const [good, visible] = limits[title];
   return error <= good ? 'good' : error <= visible ? 'visible' : 'bad';
 }
 
-export function ruleOf(title: Errors['title']): string {
+export function ruleOf(title: ErrorKind): string {
   const [good, visible] = limits[title];
-  return `${title}: good up to ${100 * good} %, visible up to ${100 * visible} %`;
+  return `${title}: good up to ${percent(good)}, visible up to ${percent(visible)}`;
 }
