@@ -1,3 +1,4 @@
+// Equations of the scales, strip by strip of rows; descent over blocks of columns, whose changes reach the others in one product.
 #include "algorithms/rounding/refinement.h"
 
 #include <algorithm>

@@ -189,6 +189,7 @@ List<CalibratedAlgorithm> calibrated_algorithms(const Config& config) {
     row.rotates_stream = *method == CalibrationMethod::rotation && bool_or(item.value["r1"], true);
     row.is_implied = item.is_implied;
     row.needs_reference = needs_reference(*method);
+    row.holds_out = item.value["choose"].as_string() == "best";
   }
   return out;
 }

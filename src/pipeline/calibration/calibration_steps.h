@@ -56,6 +56,7 @@ struct CalibratedAlgorithm {
   bool changes_inputs = false;  // replaces the inputs of linear layers by another function of the same value
   bool rotates_stream = false;  // also changes embedding, final norm and head
   bool needs_reference = false;
+  bool holds_out = false;   // chooses by inputs held out
   bool is_implied = false;  // RequestedAlgorithm::is_implied
 };
 

@@ -1,8 +1,8 @@
 // Exports shared by both entries.
 
-export { bestConfig } from './best_config.js';
 export {
   aihwkitConfig,
+  bestConfig,
   brevitasConfig,
   dynamicInput,
   microscaling,
