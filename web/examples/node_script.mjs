@@ -22,5 +22,5 @@ try {
   console.error(`${error.code}: ${error.message}`);
   process.exitCode = 1;
 } finally {
-  await quantizer[Symbol.asyncDispose]();
+  await quantizer.close();
 }

@@ -13,7 +13,7 @@ const model = await quantizer.open(source);
 const { totals } = await quantizer.quantizeModel(model, 'int4_wo_32', { target: out });
 console.log(`${totals.bytesBefore} to ${totals.bytesAfter} bytes, ${totals.bitsPerWeight.toFixed(2)} bits per weight`);
 await model.close();
-await quantizer[Symbol.asyncDispose]();
+await quantizer.close();
 
 Object.assign(env, { allowRemoteModels: false, localModelPath: `${dirname(resolve(out))}/` });
 const tokenizer = await AutoTokenizer.from_pretrained(basename(out));

@@ -8,7 +8,7 @@ export * from './api/exports.js';
 
 /**
  * Loads the engine. Workers start with the first run and end some time after the last, or when the quantizer is
- * disposed (`await using`, or `[Symbol.asyncDispose]()`).
+ * disposed (`await using`, or `close()`).
  * @throws QuantizationError engine-unavailable, memory-budget, argument-invalid
  */
 export async function createQuantizer(options: QuantizerOptions = {}): Promise<Quantizer> {

@@ -13,7 +13,7 @@ export * from './api/exports.js';
 
 /**
  * Loads the engine. Workers start with the first run and end some time after the last, or when the quantizer is
- * disposed (`await using`, or `[Symbol.asyncDispose]()`). Idle workers do not keep the process alive.
+ * disposed (`await using`, or `close()`). Idle workers do not keep the process alive.
  * @throws QuantizationError engine-unavailable, memory-budget, argument-invalid
  */
 export async function createQuantizer(options: QuantizerOptions = {}): Promise<Quantizer> {

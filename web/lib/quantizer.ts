@@ -251,7 +251,11 @@ export class EngineQuantizer implements Quantizer {
     return new OpenedLanguageModel((signal, use) => this.#run(signal, use), opened(model), source);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async close(): Promise<void> {
     this.#closed = true;
     const reason = disposed(' during the run');
     const ended = this.#runs.end(reason);

@@ -53,7 +53,7 @@ void SpecParser::read_group_size(const json::Value* group) {
       spec_.group_size = dtype.default_block;
     else if (is_mx_)
       spec_.group_size = kMxGroupSize;
-    else if (in_.find("group_size") == nullptr)
+    else if (!in_.mentions("group_size"))
       in_.out().error("key-missing", in_.where(), "per_group needs a group_size",
                       "commonly 32, 64 or 128; -1 for the whole axis");
     return;

@@ -1,6 +1,9 @@
 // Matching members to keys, and the messages for keys, words and patterns that do not fit.
 #include "config/reading/object_reader.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "config/match/edit_distance.h"
 #include "config/match/name_match.h"
 #include "config/spec/vocabulary.h"
@@ -77,10 +80,38 @@ void unknown_word(std::string_view word, const std::string& where, std::span<con
             did_you_mean(python_name(word), words));
 }
 
+namespace {
+
+// For keys that belong to another place or program; empty: a look-alike may be meant.
+std::string_view belongs_elsewhere(std::string_view key, const std::string& where) noexcept {
+  constexpr std::string_view kOfSpecs[] = {"dtype", "qscheme", "group_size", "ch_axis", "symmetric"};
+  if (where.empty() && std::find(std::begin(kOfSpecs), std::end(kOfSpecs), key) != std::end(kOfSpecs))
+    return "a spec belongs under \"global_quant_config\": {\"weight\": {…}}";
+  if (key.starts_with("bnb_") || key.starts_with("load_in_"))
+    return "this is a key of bitsandbytes, which quantizes while it loads; int8, int4_wo_32 and nvfp4 are near";
+  return {};
+}
+
+// What a value of the wrong kind was probably meant as.
+std::string meant_as(const Key& key, const json::Value& value) {
+  if (!value.is_string()) return {};
+  const std::string& text = value.as_string();
+  if ((key.kinds & kArray) != 0) return text_of("write [{q}]", text);
+  const bool is_number = !text.empty() && text.find_first_not_of("-0123456789.") == text.npos;
+  if ((key.kinds & (kInteger | kNumber)) != 0 && is_number) return text_of("write {} without quotes", text);
+  if ((key.kinds & kBool) != 0 && (text == "true" || text == "false")) return text_of("write {} without quotes", text);
+  return {};
+}
+
+}  // namespace
+
 void unknown_key(std::string_view key, const std::string& where, std::span<const std::string_view> keys,
                  Severity severity, DiagnosticList& out) {
+  const std::string_view elsewhere = belongs_elsewhere(key, where);
   out.add({severity, "key-unknown", pointer_to(where, key), text_of("there is no key {q} here", key),
-           out.full() ? std::string() : did_you_mean(key, keys)});  // skips costly hints
+           !elsewhere.empty() ? std::string(elsewhere)
+           : out.full()       ? std::string()  // skips costly hints
+                              : did_you_mean(key, keys)});
 }
 
 ObjectReader::ObjectReader(const json::Value& value, std::string where, std::span<const Key> keys, DiagnosticList& out,
@@ -104,7 +135,8 @@ ObjectReader::ObjectReader(const json::Value& value, std::string where, std::spa
     if (member.second.is_null()) continue;
     if ((kinds_of(member.second) & key->kinds) == 0) {
       out_.error("type-invalid", pointer_to(where_, member.first),
-                 text_of("expected {}, found {}", describe_kinds(key->kinds), json::describe(member.second.kind())));
+                 text_of("expected {}, found {}", describe_kinds(key->kinds), json::describe(member.second.kind())),
+                 meant_as(*key, member.second));
       continue;
     }
     if (find(key->name) != nullptr) {

@@ -60,6 +60,8 @@ class ObjectReader {
   bool is_object() const noexcept { return value_.is_object(); }
   /// The member, if given, not null and of a kind the table allows; else null.
   const json::Value* find(const char* name) const noexcept;
+  /// Whether the text has the member, of any kind.
+  bool mentions(const char* name) const noexcept { return !value_[name].is_null(); }
   /// JSON pointer of a member, as the text spells it.
   std::string at(const char* name) const;
 

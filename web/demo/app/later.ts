@@ -16,3 +16,4 @@ import '../compare/compare.css';
 import '../quality/quality.css';
 import '../feeds/feeds.css';
 import '../export/export.css';
+import '../try/try.css';

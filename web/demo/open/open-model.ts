@@ -124,7 +124,11 @@ export function openDrop(found: Promise<FoundFiles>): Promise<void> {
 export function openSample(): Promise<void> {
   const names = ['model.safetensors', 'config.json', 'tokenizer.json', 'tokenizer_config.json'];
   const fetchFile = async (name: string) => {
-    const response = await fetch(`./sample/${name}`);
+    const response = await fetch(`./sample/${name}`).catch(() => {
+      throw new Error(
+        'The sample (10 MB) is fetched when it is opened, and the network cannot be reached. Open a model of this machine; once opened, the sample works offline, too.',
+      );
+    });
     if (!response.ok) throw new Error(`The server answered ${response.status} for sample/${name}.`);
     return new File([await response.blob()], name);
   };

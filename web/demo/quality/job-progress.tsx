@@ -1,15 +1,16 @@
 import { FailureMessage } from '../app/failure';
 import { cancelJob, job, jobFailure } from './job';
 
-/** Of the job with that title, or of all others but one; without either of any. */
-export function JobProgress({ title, except }: { title?: string; except?: string }) {
+/** Of the job with that title, or of all others than some; without either of any. */
+export function JobProgress({ title, except = [] }: { title?: string; except?: readonly string[] }) {
   const current = job.value;
   if (!current) {
     const failure = jobFailure.value;
-    const isOwn = failure && (title ? failure.title.startsWith(title) : !except || !failure.title.startsWith(except));
+    const isOwn =
+      failure && (title ? failure.title.startsWith(title) : !except.some((other) => failure.title.startsWith(other)));
     return isOwn ? <FailureMessage failure={failure} /> : null;
   }
-  if (title ? current.title !== title : current.title === except) return null;
+  if (title ? current.title !== title : except.includes(current.title)) return null;
   const { bytesDone = 0, bytesTotal = 0, tensor } = current.progress ?? {};
   return (
     <div class="run-progress">

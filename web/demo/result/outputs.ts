@@ -3,32 +3,26 @@ import { signal } from '@preact/signals';
 import { quantizer } from '../app/engine';
 import { feeds, toolsOf } from '../feeds/feeds';
 import { workerRuntime } from '../feeds/worker-runtime';
+import { modelOf } from '../inspect/kept-model';
 import { runJob } from '../quality/job';
 import type { FinishedRun } from '../run/runs';
 
 export const outputErrors = signal<{ run: number; error: number; inputs: number; areGiven: boolean }[]>([]);
 
-/** Whether the outputs of a run can be compared: those of presets, which the curve measures. */
-export const canCompareOutputs = ({ choice, plan }: FinishedRun) =>
-  plan.format === 'onnx' && choice.configText === null;
+/** Whether the outputs of a run can be compared: while its files are kept. */
+export const canCompareOutputs = ({ plan, files }: FinishedRun) => plan.format === 'onnx' && files !== null;
 
 export function compareOutputs(done: FinishedRun): Promise<void> {
   return runJob('Comparing outputs', async (signal, onProgress) => {
     const runtime = workerRuntime(signal);
     const given = feeds();
     const samples = given && (await toolsOf()).feedsOf(runtime, done.model, ...given.files);
-    const { metric, points } = await quantizer.value!.curve(done.model, {
-      schemes: [done.choice.preset],
-      target: 'onnxruntime',
-      runtime,
-      signal,
-      onProgress,
+    const { outputs } = await quantizer.value!.compare(done.model, await modelOf(done), {
+      ...{ runtime, signal, onProgress },
       ...(samples && { feeds: samples }),
     });
-    const [point] = points;
-    if (metric.kind !== 'output-error' || point?.loss == null)
-      throw new Error(metric.reason ?? point?.reason ?? 'The outputs could not be compared.');
-    const found = { run: done.number, error: point.loss, inputs: metric.windows ?? 0, areGiven: given !== null };
-    outputErrors.value = [...outputErrors.value, found];
+    if (!outputs) throw new Error('The outputs could not be compared.');
+    const found = { run: done.number, error: outputs.error, inputs: outputs.feeds, areGiven: given !== null };
+    outputErrors.value = [...outputErrors.value.filter(({ run }) => run !== done.number), found];
   });
 }

@@ -18,6 +18,7 @@ import { isSample } from '../quality/texts';
 import { RunLine } from '../run/run-line';
 import type { FinishedRun } from '../run/runs';
 import { SaveButton, SavedFiles } from '../run/saved-files';
+import { TryView, usePlace } from '../try/try-view';
 import { BeforeAfter } from './before-after';
 import { ErrorMap } from './error-map';
 import { canCompareOutputs, compareOutputs, outputErrors } from './outputs';
@@ -104,10 +105,17 @@ function Headline({ done }: { done: FinishedRun }) {
   );
 }
 
+/** Jobs that are shown where they were begun. */
+const ownPlaces = ['Writing', 'Trying it'];
+
 export function ResultView() {
   const done = lastRun.value;
-  if (!done) return null;
+  return done && <Result done={done} />;
+}
+
+function Result({ done }: { done: FinishedRun }) {
   const hasGraph = formats.inputs[done.model.format].hasGraph;
+  const place = usePlace(done, hasGraph);
   const isOther =
     !isSameChoice(choice.value, done.choice) &&
     choice.value.format === done.choice.format &&
@@ -116,7 +124,7 @@ export function ResultView() {
     <>
       <div class="result">
         <Headline key={done.number} done={done} />
-        <JobProgress except="Writing" />
+        <JobProgress except={ownPlaces} />
         <Remarks items={otherDiagnostics(done.report.diagnostics)} />
         {isOther && (
           <section class="card">
@@ -125,8 +133,9 @@ export function ResultView() {
             <RunLine label="Quantize again" />
           </section>
         )}
-        <div class={hasGraph || !isLanguageModel(done) ? 'result-one' : 'result-two'}>
+        <div class={place || (!hasGraph && isLanguageModel(done)) ? 'result-two' : 'result-one'}>
           <UseIt done={done} />
+          {place && <TryView done={done} place={place} />}
           {!hasGraph && isLanguageModel(done) && <BeforeAfter done={done} />}
         </div>
         <div class="result-errors">

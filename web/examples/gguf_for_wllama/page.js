@@ -20,7 +20,7 @@ async function quantized(files) {
     await model.close();
     return { file: new Blob(parts), before: report.totals.bytesBefore };
   } finally {
-    await quantizer[Symbol.asyncDispose]();
+    await quantizer.close();
   }
 }
 

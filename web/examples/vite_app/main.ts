@@ -26,7 +26,7 @@ async function run(file: File, signal: AbortSignal): Promise<void> {
           Object.assign(document.createElement('li'), { textContent: `${name}: ${error.sqnrDb.toFixed(1)} dB` }),
         );
   } finally {
-    await quantizer[Symbol.asyncDispose]();
+    await quantizer.close();
   }
 }
 

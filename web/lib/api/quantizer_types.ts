@@ -126,4 +126,6 @@ export interface Quantizer extends AsyncDisposable {
    * @throws QuantizationError `argument-invalid` for models not opened by this library
    */
   languageModel(model: Model, options?: { source?: Model }): LanguageModel;
+  /** Ends runs, which reject, and workers. `await using` does it, too. */
+  close(): Promise<void>;
 }

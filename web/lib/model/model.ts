@@ -284,6 +284,12 @@ export class OpenedModel implements Model {
     await Promise.all(this.#weights.map((source) => source.close()));
   }
 
+  /** For `console.log` in Node: not every tensor. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    const { format, name, bytes, tensors, files } = this;
+    return `Model { format: '${format}', name: '${name}', bytes: ${bytes}, tensors: ${tensors.length}, files: ${files.length} }`;
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -104,6 +104,7 @@ function checkedInput(input: TokenInput): TokenInput {
   const { data, shape, mask } = input;
   const isList = (values: unknown) => Array.isArray(values) || (ArrayBuffer.isView(values) && 'length' in values);
   if (!isList(data)) throw argumentInvalid('data is neither a list nor a typed array of token ids');
+  checkWhole(data);
   if (!Array.isArray(shape)) throw argumentInvalid('need a shape: [sequences, length]');
   if (mask === undefined) return input;
   check(mask, 'object', 'tokens.mask');
@@ -112,10 +113,19 @@ function checkedInput(input: TokenInput): TokenInput {
   return input;
 }
 
+/** Arrays of floats are activations or logits, even where their values are whole. */
+function checkWhole(data: unknown): void {
+  if (!(data instanceof Float32Array) && !(data instanceof Float64Array)) return;
+  throw argumentInvalid(
+    `${data.constructor.name} given; token ids are an Int32Array, a BigInt64Array or a list of integers`,
+  );
+}
+
 /** The rows as one array, and where each begins and ends. */
 function joined({ rows }: TokenRows): { data: ArrayLike<number | bigint>; runs: Run[] } {
   if (!Array.isArray(rows) || rows.some((row) => !Array.isArray(row) && !ArrayBuffer.isView(row)))
     throw argumentInvalid('rows are not arrays of token ids');
+  for (const row of rows) checkWhole(row);
   const data: (number | bigint)[] = [];
   const runs = rows.map((row) => {
     const begin = data.length;
