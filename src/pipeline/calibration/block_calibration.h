@@ -86,7 +86,7 @@ class BlockCalibration final : public model::InputSink {
 
   /// Working memory for one block in bytes, without weights and activations; twice as much with a reference.
   static uint64_t working_bytes(const model::Architecture& architecture) noexcept;
-  /// What a step that chooses by inputs held out needs besides: their Hessians.
+  /// What a step that chooses by inputs held out needs in addition: their Hessians.
   static uint64_t held_out_bytes(const model::Architecture& architecture) noexcept;
 
  private:

@@ -113,7 +113,7 @@ TEST_CASE("refinement makes no row worse, and values stay those of codes and sca
   }
 }
 
-TEST_CASE("rows are refined alone to the bit as they are together") {
+TEST_CASE("parts of the rows are refined to the bit as all of them") {
   RefinedLayer whole = rounded_layer(Dtype::int3, true, ScaleFormat::float32, 9), parts = whole;
   for (RefinedLayer* layer : {&whole, &parts}) {
     const size_t step = layer == &whole ? layer->rows : 7;

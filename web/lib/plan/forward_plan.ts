@@ -24,7 +24,7 @@ export interface ForwardPlanJson {
   stateBytes: number;
   /** Additional fixed memory for calibrating a block, in bytes. */
   calibrationBytes: number;
-  /** What an algorithm that holds out inputs needs besides. */
+  /** What an algorithm that holds out inputs needs in addition. */
   heldOutBytes: number;
   steps: {
     name: string;
