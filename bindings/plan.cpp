@@ -11,6 +11,7 @@
 #include "core/list.h"
 #include "marshal.h"
 #include "model_index.h"
+#include "pipeline/checkpoint_plan/file_layout.h"
 #include "pipeline/plan/gguf_importance.h"
 #include "pipeline/plan_output/output_config.h"
 #include "pipeline/plan_output/plan_json.h"
@@ -88,18 +89,28 @@ class BoundPlan : Counted {
     if (!plan_ || file >= plan_->files.size())
       return fail(error_at(ErrorCode::argument_invalid, "file", "no such output file"));
     const PlannedFile& planned = plan_->files[file];
+    const uint64_t header = planned.header.bytes;
     json::Array places;
-    const auto add = [&](const Literal& literal) {
+    const auto add = [&](uint64_t offset, uint64_t begin, uint64_t bytes) {
       json::Array& place = places.emplace_back(json::Array{}).items();
-      place.emplace_back(literal.offset);
-      place.emplace_back(literal.begin);
-      place.emplace_back(literal.bytes);
+      place.emplace_back(offset);
+      place.emplace_back(begin);
+      place.emplace_back(bytes);
     };
-    for (const Literal& literal : planned.literals) add(literal);
-    if (planned.literals.empty()) add({0, 0, planned.prefix.size()});
-    json::Value out = bytes_json(planned.prefix);
+    if (header > 0) add(0, 0, header);
+    for (const Literal& literal : planned.literals) add(literal.offset, header + literal.begin, literal.bytes);
+    if (places.empty()) add(0, 0, planned.prefix.size());
+    json::Value out;
+    out.set("bytes", header + planned.prefix.size());
     out.set("places", std::move(places));
     return ok(std::move(out));
+  }
+
+  std::string literal_bytes(uint32_t file, uint32_t piece) {
+    const PlannedFile& planned = plan_->files[file];
+    const bool is_header = piece < planned.header.piece_count();
+    if (is_header) header_text_ = header_text(*plan_, planned.header, piece);
+    return ok(bytes_json(is_header ? header_text_ : planned.prefix));
   }
 
   std::string activation_requests() const { return plan_ ? write_requests(plan_->requests) : std::string(); }
@@ -144,7 +155,7 @@ class BoundPlan : Counted {
   List<Diagnostic> diagnostics_;
   Result<Plan> plan_;
   std::optional<PlanRows> rows_;
-  std::string imatrix_, packed_;
+  std::string imatrix_, packed_, header_text_;
 };
 
 BoundPlan* plan_of(const BoundModelIndex& model, std::string config, std::string options) {
@@ -164,6 +175,7 @@ EMSCRIPTEN_BINDINGS(plan) {
       .function("work", &BoundPlan::work)
       .function("pack", &BoundPlan::pack)
       .function("fileLiterals", &BoundPlan::file_literals)
+      .function("literalBytes", &BoundPlan::literal_bytes)
       .function("activationRequests", &BoundPlan::activation_requests)
       .function("constants", &BoundPlan::constants)
       .function("importanceMatrix", &BoundPlan::importance_matrix)

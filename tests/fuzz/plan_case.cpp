@@ -10,6 +10,7 @@
 #include "config/presets.h"
 #include "digest.h"
 #include "formats/safetensors/safetensors.h"
+#include "pipeline/checkpoint_plan/file_layout.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan_output/plan_json.h"
 #include "pipeline/task/packed_tasks.h"
@@ -159,7 +160,11 @@ void check_files(const Plan& plan) {
   for (size_t f = 0; f < plan.files.size(); ++f) {
     const PlannedFile& file = plan.files[f];
     List<Part> parts;
-    if (file.literals.empty()) parts.push_back({0, file.prefix.size()});
+    for (size_t piece = 0; piece < file.header.piece_count(); ++piece) {
+      const uint64_t begin = file.header.marks[piece].text;
+      parts.push_back({begin, begin + header_text(plan, file.header, piece).size()});
+    }
+    if (file.literals.empty() && parts.empty()) parts.push_back({0, file.prefix.size()});
     for (const Literal& literal : file.literals) parts.push_back({literal.offset, literal.offset + literal.bytes});
     for (size_t i = 0; i < plan.task_count(); ++i) {
       const TensorTask& task = plan.task_of(plan.work_of(i));

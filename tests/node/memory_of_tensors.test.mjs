@@ -43,7 +43,7 @@ test('a tensor needs a few kilobytes, in runs, plans and comparisons', { skip: p
     };
   });
   // A kilobyte or two above what was measured; as many copies of a tensor's facts again do not fit.
-  for (const [command, most] of Object.entries({ quantize: 4500, plan: 4500, compare: 7500 })) {
+  for (const [command, most] of Object.entries({ quantize: 3500, plan: 4500, compare: 7000 })) {
     const each = (peaks[1][command] - peaks[0][command]) / (many - few);
     assert.ok(each < most, `${command}: ${each.toFixed(0)} bytes for each tensor, at most ${most}`);
   }

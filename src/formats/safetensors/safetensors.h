@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/list.h"
+#include "core/order.h"
 #include "core/result.h"
 #include "formats/tensor_index.h"
 
@@ -33,28 +34,35 @@ Result<Need> need(std::span<const uint8_t> prefix, uint64_t file_bytes);
 /// Parses the header (8 + N bytes or more). Errors: those of `need`, file-invalid, tensor-duplicate, dtype-unsupported.
 Result<FileIndex> read_index(std::span<const uint8_t> prefix, uint64_t file_bytes);
 
-/// Writes a header tensor by tensor, so that a large model needs no second list of them.
-class HeaderWriter {
+/// Places tensors one after another and counts the bytes of their header, whose text is then written tensor by tensor: a
+/// large model needs no second list of them, and no whole text.
+class HeaderLayout {
  public:
-  /// `bytes`: about those that the tensors' text will take (entry_bytes). `metadata` defaults to `format: "pt"`. Errors:
-  /// file-invalid.
-  static Result<HeaderWriter> begin(const List<std::pair<std::string, std::string>>& metadata, size_t bytes = 0);
-  /// About the bytes of a tensor in the header, and no fewer if its name needs no escapes. `data_bytes`: of all tensors,
-  /// which bounds the offsets.
-  static size_t entry_bytes(size_t name_bytes, std::span<const uint64_t> shape, uint64_t data_bytes) noexcept;
+  /// `metadata` defaults to `format: "pt"`. Errors: file-invalid.
+  static Result<HeaderLayout> begin(const List<std::pair<std::string, std::string>>& metadata);
 
   /// Adds the next tensor, whose data follow those of the last. Errors: file-invalid.
   Status add(std::string_view name, StorageDtype dtype, std::span<const uint64_t> shape);
-  /// Errors: tensor-duplicate, file-invalid.
-  Result<struct Header> finish();
+  /// `name_of`: of an added tensor, by number. Errors: tensor-duplicate, file-invalid.
+  Status finish(const CallableRef<std::string(uint32_t tensor)>& name_of);
+
+  /// Bytes of the header so far, and of the data. After finish(): where the data begin.
+  uint64_t header_bytes() const noexcept { return header_bytes_; }
+  uint64_t data_bytes() const noexcept { return data_bytes_; }
+
+  /// The pieces of the text after finish(): what comes before the first tensor,
+  std::string head() const;
+  /// a tensor, whose data begin at `begin` of all data,
+  static void append(std::string& out, std::string_view name, StorageDtype dtype, std::span<const uint64_t> shape,
+                     uint64_t begin, uint64_t bytes);
+  /// and what comes after the last: padding with spaces to a multiple of 8.
+  std::string tail() const;
 
  private:
-  std::string_view name_at(uint32_t place) const noexcept;
-
-  std::string text_;
-  List<uint32_t> names_;  // where the text has them, quoted
-  std::vector<uint64_t> offsets_;
-  uint64_t end_ = 0;
+  std::string metadata_;
+  std::string scratch_;  // text of the tensor that was added last
+  List<uint64_t> name_hashes_;
+  uint64_t header_bytes_ = 0, data_bytes_ = 0, tail_bytes_ = 0;
 };
 
 /// One tensor to write; bytes follow from dtype and shape.
@@ -69,7 +77,7 @@ struct Header {
   std::vector<uint64_t> offsets;  // absolute offset of each entry's data, in the given order
   uint64_t file_bytes = 0;        // total
 };
-/// A HeaderWriter's work on a list. Errors: tensor-duplicate, file-invalid (a tensor named __metadata__, header over the
+/// The header of a list. Errors: tensor-duplicate, file-invalid (a tensor named __metadata__, header over the
 /// limit, size overflow, partial bytes).
 Result<Header> write_header(const List<TensorHeader>& entries,
                             const List<std::pair<std::string, std::string>>& metadata);

@@ -48,83 +48,97 @@ void append_list(std::string& out, std::span<const uint64_t> numbers) {
   out += ']';
 }
 
+// FNV-1a.
+uint64_t hash_of(std::string_view text) noexcept {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char each : text) hash = (hash ^ static_cast<uint8_t>(each)) * 0x100000001b3;
+  return hash;
+}
+
 }  // namespace
 
-size_t HeaderWriter::entry_bytes(size_t name_bytes, std::span<const uint64_t> shape, uint64_t data_bytes) noexcept {
-  const auto digits = [](uint64_t number) {
-    size_t count = 1;
-    while (number >= 10) number /= 10, ++count;
-    return count;
-  };
-  // ,"":{"dtype":"F8_E8M0","shape":[],"data_offsets":[,]}
-  size_t bytes = 53 + name_bytes + 2 * digits(data_bytes);
-  for (const uint64_t dimension : shape) bytes += digits(dimension) + 1;
-  return bytes;
+Result<HeaderLayout> HeaderLayout::begin(const List<std::pair<std::string, std::string>>& metadata) {
+  HeaderLayout layout;
+  TRY_VOID(append_metadata(layout.metadata_, metadata));
+  layout.header_bytes_ = 8 + layout.metadata_.size();
+  return layout;
 }
 
-Result<HeaderWriter> HeaderWriter::begin(const List<std::pair<std::string, std::string>>& metadata, size_t bytes) {
-  HeaderWriter writer;
-  // At once: with many tensors, doubling would waste half as much again.
-  writer.text_.reserve(bytes + 256);
-  writer.text_.assign(8, '\0');
-  TRY_VOID(append_metadata(writer.text_, metadata));
-  return writer;
-}
-
-Status HeaderWriter::add(std::string_view name, StorageDtype dtype, std::span<const uint64_t> shape) {
+Status HeaderLayout::add(std::string_view name, StorageDtype dtype, std::span<const uint64_t> shape) {
   if (name == kMetadataName) return not_writable(name, "a tensor may not have this name: it means the metadata");
   if (!json::is_utf8(name)) return not_writable(name, "a tensor name must be valid UTF-8");
   TRY(bytes, tensor_bytes(dtype, shape, name));
-  if (bytes > kMaxDataBytes - end_)
+  if (bytes > kMaxDataBytes - data_bytes_)
     return not_writable(name, text_of("with this tensor the data would exceed {} bytes", kMaxDataBytes));
-  const uint64_t offsets[] = {end_, end_ + bytes};
-  text_ += ',';
-  if (text_.size() <= kMaxHeaderBytes) names_.push_back(static_cast<uint32_t>(text_.size()));
-  json::append_quoted(text_, name);
-  text_ += ":{\"dtype\":\"";
-  text_ += info_of(dtype).name;
-  text_ += "\",\"shape\":";
-  append_list(text_, shape);
-  text_ += ",\"data_offsets\":";
-  append_list(text_, offsets);
-  text_ += '}';
-  offsets_.push_back(end_);
-  end_ += bytes;
+  scratch_.clear();
+  append(scratch_, name, dtype, shape, data_bytes_, bytes);
+  header_bytes_ += scratch_.size();
+  data_bytes_ += bytes;
+  name_hashes_.push_back(hash_of(name));
   return {};
 }
 
-// Equal names are equal when quoted.
-std::string_view HeaderWriter::name_at(uint32_t place) const noexcept {
-  const std::string_view text = std::string_view(text_).substr(place + 1);
-  size_t end = 0;
-  while (text[end] != '"') end += text[end] == '\\' ? 2 : 1;
-  return text.substr(0, end);
+void HeaderLayout::append(std::string& out, std::string_view name, StorageDtype dtype, std::span<const uint64_t> shape,
+                          uint64_t begin, uint64_t bytes) {
+  const uint64_t offsets[] = {begin, begin + bytes};
+  out += ',';
+  json::append_quoted(out, name);
+  out += ":{\"dtype\":\"";
+  out += info_of(dtype).name;
+  out += "\",\"shape\":";
+  append_list(out, shape);
+  out += ",\"data_offsets\":";
+  append_list(out, offsets);
+  out += '}';
 }
 
-Result<Header> HeaderWriter::finish() {
-  const auto name = [this](uint32_t i) { return name_at(names_[i]); };
-  if (const auto twice = first_repeated(names_.size(), name))
-    return error_at(ErrorCode::tensor_duplicate, shown_name(name(*twice)), "two tensors to be written have this name");
-  text_ += '}';
-  text_.append((8 - text_.size() % 8) % 8, ' ');
-  const uint64_t length = text_.size() - 8;
-  if (length > kMaxHeaderBytes)
-    return error_at(ErrorCode::file_invalid, "", "the header would have {} bytes, allowed are {}", length,
+Status HeaderLayout::finish(const CallableRef<std::string(uint32_t tensor)>& name_of) {
+  const List<uint32_t> order =
+      sorted_order(name_hashes_.size(), [this](uint32_t a, uint32_t b) { return name_hashes_[a] < name_hashes_[b]; });
+  for (size_t i = 1; i < order.size(); ++i)
+    for (size_t j = i; j-- > 0 && name_hashes_[order[j]] == name_hashes_[order[i]];)
+      if (const std::string name = name_of(order[i]); name == name_of(order[j]))
+        return error_at(ErrorCode::tensor_duplicate, shown_name(name), "two tensors to be written have this name");
+  name_hashes_ = {};
+  tail_bytes_ = 1 + (8 - (header_bytes_ + 1) % 8) % 8;
+  header_bytes_ += tail_bytes_;
+  if (header_bytes_ - 8 > kMaxHeaderBytes)
+    return error_at(ErrorCode::file_invalid, "", "the header would have {} bytes, allowed are {}", header_bytes_ - 8,
                     kMaxHeaderBytes);
-  for (size_t i = 0; i < 8; ++i) text_[i] = static_cast<char>(length >> (8 * i));
-  for (uint64_t& offset : offsets_) offset += text_.size();
-  const uint64_t file_bytes = text_.size() + end_;
-  return Header{std::move(text_), std::move(offsets_), file_bytes};
+  return {};
+}
+
+std::string HeaderLayout::head() const {
+  std::string out(8, '\0');
+  for (size_t i = 0; i < 8; ++i) out[i] = static_cast<char>((header_bytes_ - 8) >> (8 * i));
+  return out += metadata_;
+}
+
+std::string HeaderLayout::tail() const {
+  std::string out(tail_bytes_, ' ');
+  out[0] = '}';
+  return out;
 }
 
 Result<Header> write_header(const List<TensorHeader>& entries,
                             const List<std::pair<std::string, std::string>>& metadata) {
-  size_t bytes = 0;
-  for (const TensorHeader& entry : entries)
-    bytes += HeaderWriter::entry_bytes(entry.name.size(), entry.shape, kMaxDataBytes);
-  TRY(writer, HeaderWriter::begin(metadata, bytes));
-  for (const TensorHeader& entry : entries) TRY_VOID(writer.add(entry.name, entry.dtype, entry.shape));
-  return writer.finish();
+  TRY(layout, HeaderLayout::begin(metadata));
+  std::vector<uint64_t> begins;
+  for (const TensorHeader& entry : entries) {
+    begins.push_back(layout.data_bytes());
+    TRY_VOID(layout.add(entry.name, entry.dtype, entry.shape));
+  }
+  TRY_VOID(layout.finish([&](uint32_t i) { return entries[i].name; }));
+  std::string text = layout.head();
+  begins.push_back(layout.data_bytes());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const auto& [name, dtype, shape] = entries[i];
+    HeaderLayout::append(text, name, dtype, shape, begins[i], begins[i + 1] - begins[i]);
+  }
+  text += layout.tail();
+  begins.pop_back();
+  for (uint64_t& offset : begins) offset += layout.header_bytes();
+  return Header{std::move(text), std::move(begins), layout.header_bytes() + layout.data_bytes()};
 }
 
 }  // namespace wasmquant::safetensors

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <tuple>
 
 #include "core/list.h"
 #include "formats/safetensors/safetensors.h"
@@ -15,13 +16,17 @@ namespace {
 constexpr size_t kAlignments = 4;
 size_t alignment_class(uint64_t bytes) { return bytes == 0 ? 3 : std::min(std::countr_zero(bytes), 3); }
 
-struct PlacedComponent {
-  PlannedTensor* tensor;
-  size_t component;
-  const ConstantTensor* known = nullptr;  // literal bytes instead of a component
+/// A stored tensor of a plan.
+struct StoredComponent {
+  const PlannedTensor& tensor;
+  const ConstantTensor* known;  // literal bytes instead of a component
+  const Component& described;
 
-  const Component& described() const noexcept { return known ? known->component : tensor->outputs()[component]; }
-  std::string name() const { return known ? known->component.name_part : described().name_in(tensor->weight.layer); }
+  StoredComponent(const List<PlannedTensor>& tensors, const PlannedHeader::Entry& entry)
+      : tensor(tensors[entry.tensor]),
+        known(entry.is_activation ? &tensor.activations[entry.number] : nullptr),
+        described(known ? known->component : tensor.outputs()[entry.number]) {}
+  std::string name() const { return known ? described.name_part : described.name_in(tensor.weight.layer); }
 };
 
 void append_little_endian(uint64_t value, int bytes, std::string& out) {
@@ -40,66 +45,76 @@ void append_known(const PlannedTensor& tensor, Role role, std::string& out) {
 
 using Metadata = List<std::pair<std::string, std::string>>;
 
-// Fills `file` and its tensors' component locations; tensors are in source order.
-Status lay_out_file(PlannedFile& file, uint32_t file_index, std::span<PlannedTensor* const> tensors,
-                    const Metadata& metadata) {
-  // Larger alignments first, so that no padding is needed; source order within an alignment.
-  std::array<List<PlannedTensor*>, kAlignments> aligned;
-  for (PlannedTensor* tensor : tensors) {
+// The tensors of a file in the order of their data; larger alignments first, so that no padding is needed. Appends the
+// bytes that follow from shapes to `known`.
+List<PlannedHeader::Entry> entries_of(const List<PlannedTensor>& all, const List<uint32_t>& tensors,
+                                      std::string& known) {
+  std::array<List<uint32_t>, kAlignments> aligned;
+  for (const uint32_t tensor : tensors) {
     uint64_t bytes = 0;
-    for (const Component& component : tensor->outputs()) bytes += is_known(component.role) ? 0 : component.bytes;
+    for (const Component& component : all[tensor].outputs()) bytes += is_known(component.role) ? 0 : component.bytes;
     aligned[alignment_class(bytes)].push_back(tensor);
   }
-  List<PlacedComponent> slots;
-  std::string known;
-  List<const ConstantTensor*> constant_tensors;
+  List<PlannedHeader::Entry> entries, constants;
   for (size_t alignment = kAlignments; alignment-- > 0;)
-    for (PlannedTensor* tensor : aligned[alignment]) {
-      const List<Component>& outputs = tensor->outputs();
-      tensor->task.components.clear();
-      for (size_t c = 0; c < outputs.size(); ++c) {
-        tensor->task.components.push_back({file_index, 0});
+    for (const uint32_t tensor : aligned[alignment]) {
+      const List<Component>& outputs = all[tensor].outputs();
+      for (uint32_t c = 0; c < outputs.size(); ++c) {
         if (!is_known(outputs[c].role)) continue;
-        slots.push_back({tensor, c});
-        append_known(*tensor, outputs[c].role, known);
+        entries.push_back({tensor, c});
+        append_known(all[tensor], outputs[c].role, known);
       }
-      for (const ConstantTensor& each : tensor->activations) constant_tensors.push_back(&each);
+      for (uint32_t i = 0; i < all[tensor].activations.size(); ++i) constants.push_back({tensor, i, true});
     }
   // Activation scales go after tensors of at least their alignment.
   for (size_t alignment = kAlignments; alignment-- > 0;) {
-    for (PlannedTensor* tensor : aligned[alignment])
-      for (size_t c = 0; c < tensor->outputs().size(); ++c)
-        if (!is_known(tensor->outputs()[c].role)) slots.push_back({tensor, c});
-    for (const ConstantTensor* each : constant_tensors)
-      if (alignment_class(each->component.bytes) == alignment) slots.push_back({nullptr, 0, each});
+    for (const uint32_t tensor : aligned[alignment]) {
+      const List<Component>& outputs = all[tensor].outputs();
+      for (uint32_t c = 0; c < outputs.size(); ++c)
+        if (!is_known(outputs[c].role)) entries.push_back({tensor, c});
+    }
+    for (const PlannedHeader::Entry& each : constants)
+      if (alignment_class(StoredComponent(all, each).described.bytes) == alignment) entries.push_back(each);
   }
+  return entries;
+}
 
-  size_t text_bytes = known.size();  // they follow the header
-  uint64_t data_bytes = 0;
-  for (const PlacedComponent& slot : slots) data_bytes += slot.described().bytes;
-  for (const PlacedComponent& slot : slots) {
-    const Component& component = slot.described();
-    const size_t layer_bytes = component.follows_layer ? slot.tensor->weight.layer.size() : 0;
-    text_bytes +=
-        safetensors::HeaderWriter::entry_bytes(layer_bytes + component.name_part.size(), component.shape, data_bytes);
-  }
-  TRY(writer, safetensors::HeaderWriter::begin(metadata, text_bytes));
-  for (const PlacedComponent& slot : slots) {
-    const Component& component = slot.described();
-    TRY_VOID(writer.add(slot.name(), component.dtype, component.shape));
-  }
-  TRY(header, writer.finish());
-  file.prefix = std::move(header.bytes);
-  file.prefix += known;
-  if (!constant_tensors.empty()) file.literals.push_back({0, 0, file.prefix.size()});
-  for (size_t i = 0; i < slots.size(); ++i) {
-    const PlacedComponent& slot = slots[i];
-    if (slot.known)
-      file.add_literal(header.offsets[i], slot.known->bytes);
+// Fills `file` and the component locations of its tensors, which are in source order.
+Status lay_out_file(PlannedFile& file, uint32_t file_index, List<PlannedTensor>& all, const List<uint32_t>& tensors,
+                    const Metadata& metadata) {
+  PlannedHeader& header = file.header;
+  header.entries = entries_of(all, tensors, file.prefix);
+  for (const uint32_t tensor : tensors) all[tensor].task.components = List<Location>(all[tensor].outputs().size());
+  TRY(layout, safetensors::HeaderLayout::begin(metadata));
+  const auto name_of = [&](uint32_t i) { return StoredComponent(all, header.entries[i]).name(); };
+  bool has_constants = false;
+  for (uint32_t i = 0; i < header.entries.size(); ++i) {
+    const PlannedHeader::Entry& entry = header.entries[i];
+    if (i % PlannedHeader::kEntries == 0) header.marks.push_back({layout.header_bytes(), layout.data_bytes()});
+    const Component& component = StoredComponent(all, entry).described;
+    if (entry.is_activation)
+      has_constants = true;
     else
-      slot.tensor->task.components[slot.component].offset = header.offsets[i];
+      all[entry.tensor].task.components[entry.number] = {file_index, layout.data_bytes()};
+    TRY_VOID(layout.add(name_of(i), component.dtype, component.shape));
   }
-  file.bytes = header.file_bytes;
+  TRY_VOID(layout.finish(name_of));
+  if (header.marks.empty()) header.marks.push_back({});
+  header.marks.front().text = 0;
+  header.head = layout.head();
+  header.tail = layout.tail();
+  header.bytes = layout.header_bytes();
+  file.bytes = header.bytes + layout.data_bytes();
+  for (const uint32_t tensor : tensors)
+    for (Location& at : all[tensor].task.components) at.offset += header.bytes;
+  if (!file.prefix.empty()) file.literals.push_back({header.bytes, 0, file.prefix.size()});
+  if (!has_constants) return {};
+  uint64_t offset = header.bytes;
+  for (const PlannedHeader::Entry& entry : header.entries) {
+    const StoredComponent stored(all, entry);
+    if (stored.known) file.add_literal(offset, stored.known->bytes);
+    offset += stored.described.bytes;
+  }
   return {};
 }
 
@@ -113,31 +128,52 @@ Metadata metadata_of(const ModelIndex& model, uint32_t file, std::string_view ve
 
 using ShardMap = List<std::pair<std::string, std::string>>;
 
-void add_to_map(ShardMap& map, std::span<PlannedTensor* const> tensors, const std::string& file) {
-  for (const PlannedTensor* planned : tensors)
-    for (const Component& component : planned->outputs())
-      map.emplace_back(component.name_in(planned->weight.layer), file);
-  for (const PlannedTensor* planned : tensors)
-    for (const ConstantTensor& known : planned->activations) map.emplace_back(known.component.name_part, file);
+void add_to_map(ShardMap& map, const List<PlannedTensor>& all, const List<uint32_t>& tensors, const std::string& file) {
+  for (const uint32_t tensor : tensors)
+    for (const Component& component : all[tensor].outputs())
+      map.emplace_back(component.name_in(all[tensor].weight.layer), file);
+  for (const uint32_t tensor : tensors)
+    for (const ConstantTensor& known : all[tensor].activations) map.emplace_back(known.component.name_part, file);
 }
 
 }  // namespace
 
 Status lay_out_files(Plan& plan, const ModelIndex& model, std::string_view version) {
   const bool one_file = &model.format() != &safetensors_format();  // other formats are written to one file
-  List<List<PlannedTensor*>> by_file(one_file ? 1 : model.files().size());
-  for (PlannedTensor& planned : plan.tensors)
-    by_file[one_file ? 0 : model.tensors()[planned.tensor].file].push_back(&planned);
+  List<List<uint32_t>> by_file(one_file ? 1 : model.files().size());
+  for (uint32_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
+    by_file[one_file ? 0 : model.tensors()[plan.tensors[tensor].tensor].file].push_back(tensor);
   const bool is_sharded = model.is_sharded() || by_file.size() > 1;
   ShardMap map;
   for (uint32_t f = 0; f < by_file.size(); ++f) {
-    PlannedFile file{one_file ? "model.safetensors" : model.files()[f].name, {}, 0};
-    TRY_VOID(lay_out_file(file, f, by_file[f], metadata_of(model, f, version)));
-    if (is_sharded) add_to_map(map, by_file[f], file.name);
+    PlannedFile file;
+    file.name = one_file ? "model.safetensors" : model.files()[f].name;
+    TRY_VOID(lay_out_file(file, f, plan.tensors, by_file[f], metadata_of(model, f, version)));
+    if (is_sharded) add_to_map(map, plan.tensors, by_file[f], file.name);
     plan.files.push_back(std::move(file));
   }
   if (is_sharded) plan.shard_map = safetensors::write_shard_map(map, plan.tensor_bytes, model.shard_map_text());
   return {};
+}
+
+std::string header_text(const Plan& plan, const PlannedHeader& header, size_t piece) {
+  const size_t first = piece * PlannedHeader::kEntries;
+  const size_t last = std::min(first + PlannedHeader::kEntries, header.entries.size());
+  const bool is_last = piece + 1 == header.piece_count();
+  const uint64_t end = is_last ? header.bytes : header.marks[piece + 1].text;
+  std::string out;
+  out.reserve(end - header.marks[piece].text);
+  if (piece == 0) out += header.head;
+  uint64_t data = header.marks[piece].data;
+  for (size_t i = first; i < last; ++i) {
+    const StoredComponent stored(plan.tensors, header.entries[i]);
+    const auto& [dtype, shape, bytes] =
+        std::tie(stored.described.dtype, stored.described.shape, stored.described.bytes);
+    safetensors::HeaderLayout::append(out, stored.name(), dtype, shape, data, bytes);
+    data += bytes;
+  }
+  if (is_last) out += header.tail;
+  return out;
 }
 
 }  // namespace wasmquant

@@ -79,11 +79,33 @@ struct Literal {
   uint64_t offset = 0, begin = 0, bytes = 0;
 };
 
+/// The header of a safetensors file. Its text, as long as all names, is written when it is asked for (header_text).
+struct PlannedHeader {
+  /// A stored tensor: a component of one of Plan::tensors, or one of its activations.
+  struct Entry {
+    uint32_t tensor = 0, number = 0;
+    bool is_activation = false;
+  };
+  /// Where every kEntries-th entry begins.
+  struct Mark {
+    uint64_t text = 0, data = 0;  // offsets in the file, and after the header
+  };
+  static constexpr size_t kEntries = 4096;
+
+  std::string head, tail;
+  List<Entry> entries;
+  List<Mark> marks;
+  uint64_t bytes = 0;
+
+  size_t piece_count() const noexcept { return marks.size(); }
+};
+
 /// An output file: its known bytes and its size.
 struct PlannedFile {
   std::string name;
-  std::string prefix;      // header, tensors whose values follow from shapes, then those found by calibration
-  uint64_t bytes = 0;      // total
+  PlannedHeader header;  // of safetensors files
+  std::string prefix;    // of other files the header; tensors whose values follow from shapes, or found by calibration
+  uint64_t bytes = 0;    // total
   List<Literal> literals;  // places of parts of the prefix, by offset; empty: it starts the file
 
   /// Appends to the prefix the bytes at `offset` of the file, after the last literal.

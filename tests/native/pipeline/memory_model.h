@@ -10,6 +10,7 @@
 
 #include "formats/safetensors/safetensors.h"
 #include "kernels/kernels.h"
+#include "pipeline/checkpoint_plan/file_layout.h"
 #include "pipeline/comparison/comparison.h"
 #include "pipeline/model_index/model_index.h"
 #include "pipeline/packed_task.h"
@@ -89,9 +90,14 @@ inline Result<RunResult> run_plan(const MemoryModel& source, const Plan& plan, b
   for (const PlannedFile& file : plan.files) {
     out.model.names.push_back(file.name);
     out.model.files.emplace_back(file.bytes, uint8_t{0xEE});
-    if (file.literals.empty()) std::memcpy(out.model.files.back().data(), file.prefix.data(), file.prefix.size());
+    uint8_t* const bytes = out.model.files.back().data();
+    for (size_t piece = 0; piece < file.header.piece_count(); ++piece) {
+      const std::string text = header_text(plan, file.header, piece);
+      std::memcpy(bytes + file.header.marks[piece].text, text.data(), text.size());
+    }
+    if (file.literals.empty()) std::memcpy(bytes, file.prefix.data(), file.prefix.size());
     for (const Literal& literal : file.literals)
-      std::memcpy(out.model.files.back().data() + literal.offset, file.prefix.data() + literal.begin, literal.bytes);
+      std::memcpy(bytes + literal.offset, file.prefix.data() + literal.begin, literal.bytes);
   }
   for (size_t i = 0; i < plan.task_count(); ++i) {
     const size_t work = plan.work_of(i);

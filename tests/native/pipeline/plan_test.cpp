@@ -120,7 +120,7 @@ TEST_CASE("every byte of an output file belongs to the prefix or to exactly one 
         }
       }
       std::sort(spans.begin(), spans.end());
-      uint64_t at = plan->files.front().prefix.size();
+      uint64_t at = plan->files.front().header.bytes + plan->files.front().prefix.size();
       for (const auto& [offset, bytes] : spans) {
         CHECK(offset == at);
         at += bytes;

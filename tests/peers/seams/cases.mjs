@@ -212,6 +212,7 @@ export class SeamCase {
       keepsOthers: wanted.isNearest,
       casts: /float16/.test(JSON.stringify(wanted.config)),
       noiseRatio: noiseRatioOf(wanted, shape.dtype),
+      scales: /"(awq|smoothquant|cle)"/.test(JSON.stringify(wanted.config)),
       dtype: shape.dtype,
       expectsQuantized: report.tensors.some(({ action }) => action === 'quantize'),
     };

@@ -2,7 +2,7 @@
 
 A case: {"format", "source": FOLDER, GGUF file (the first part) or null, "model": of GGUF, the folder that all was made of, "sourceShapes", "output": PATH, "fake": FOLDER or null, "alike": names whose spec is that of fake, "reread": FOLDER or null, "compared": {name: mse},
 "reported": {name: mse}, "spec": the one spec of all weights or null, "isNearest": rounded to nearest in the range of the data, "linear": layers that the
-model's class has as linear ones, "tied": layers that share another's weight, "keepsOthers": tensors that are not quantized keep their values, up to BF16 those that the report names so: "narrowed",
+model's class has as linear ones, "tied": layers that share another's weight, "scales": an algorithm may multiply columns of weights, and divide what comes before them, "keepsOthers": tensors that are not quantized keep their values, up to BF16 those that the report names so: "narrowed",
 "decoded": FOLDER for the decoded weights, if a loader is to be asked}
 """
 import json
@@ -63,6 +63,37 @@ def first(name, mask, found, expected, what):
     return f"{name}: {int(mask.sum())} of {mask.size} values {what}, the first at {list(map(int, at))}: {found[at]:.6g}, not {expected[at]:.6g}"
 
 
+def factors(found, source, axis):
+    """Of rows (axis 1) or columns (axis 0), by least squares."""
+    return np.sum(found * source, axis, keepdims=True) / np.maximum(np.sum(source * source, axis, keepdims=True), 1e-300)
+
+
+def unscaled(name, found, source):
+    """A weight without what an algorithm moved into the norm or the layer before it: factors of columns, and of the rows of the layers before others."""
+    axes = (0, 1) if name.endswith(("v_proj.weight", "up_proj.weight")) else (0,)
+    for axis in axes * 3:
+        factor = factors(found, source, axis)
+        found = found / np.where(factor == 0, 1, factor)
+    return found
+
+
+def moved_elsewhere(values, source, quantized):
+    """Layers behind a norm whose columns were multiplied by anything but what their norm was divided by."""
+    for name in quantized:
+        block, _, layer = name.rpartition(".self_attn." if ".self_attn." in name else ".mlp.")
+        norm = {"q_proj": "input_layernorm", "k_proj": "input_layernorm", "v_proj": "input_layernorm", "gate_proj": "post_attention_layernorm", "up_proj": "post_attention_layernorm"}.get(layer.removesuffix(".weight"))
+        norm = f"{block}.{norm}.weight"
+        if norm not in source or name not in values or values[name].ndim != 2 or values[name].shape != source[name].shape or layer in ("v_proj.weight", "up_proj.weight"):
+            continue
+        product = factors(values[name], source[name], 0)[0] * values[norm] / source[norm]
+        rest = values[name] / np.maximum(np.abs(factors(values[name], source[name], 0)), 1e-30) - source[name]
+        spread = np.sqrt(np.sum(rest**2, 0)) / np.maximum(np.sqrt(np.sum(source[name] ** 2, 0)), 1e-30)
+        far = np.abs(product - 1) > 2.0**-5 + 6 * spread
+        if far.any():
+            at = int(np.argmax(far))
+            yield f"{name}: {int(far.sum())} columns are not multiplied by what {norm} was divided by, the first {at}: {product[at]:.6g} in all"
+
+
 def judge_weight(case, name, source, found, rounded, reread):
     if found.shape != source.shape:
         yield f"{name} has shape {list(found.shape)}, the source {list(source.shape)}"
@@ -84,10 +115,15 @@ def judge_weight(case, name, source, found, rounded, reread):
                 yield f"{name}: {kind} mse {told:.6g}, found {noise:.6g}"
     if rounded is not None and rounded.shape == found.shape:
         allowed = least_signal_to_noise(case["format"], case.get("dtype"))
+        as_found = found
+        if case.get("scales"):
+            found, rounded = unscaled(name, found, source), unscaled(name, rounded, source)
+            noise = mean_square(found - source)
         apart = mean_square(found - rounded)
         expected = mean_square(rounded - source)
         if apart > max(0.25 * expected, 10 ** (-allowed / 10) * mean_square(rounded)) and noise > case["noiseRatio"] * expected:
             yield f"{name}: mean square to the fake-quantized weights {apart:.6g}, whose own error is {expected:.6g}; found {noise:.6g}"
+        found = as_found
     if reread is not None and reread.shape != found.shape:
         yield f"{name} is read back with shape {list(reread.shape)}, not {list(found.shape)}"
     elif reread is not None:
@@ -134,6 +170,9 @@ def judge_folder(case):
             is_half = case["casts"] or name in case["narrowed"] or case["format"] in ("gguf", "awq", "gptq")
             if is_far(values[name], original, 2.0**-8 if is_half else 0, 2.0**-24 if is_half else 0).any():
                 yield f"{name} is not quantized and not what it was"
+    # Values of few different sizes, as in sources that are quantized already, are all rounded in one direction.
+    if case.get("scales") and not source_codes:
+        yield from moved_elsewhere(values, source, quantized)
     for name in values.keys() - source.keys() - source_codes - quantized:
         if case["keepsOthers"]:
             yield f"{name} is new"

@@ -17,9 +17,12 @@ import type { QuantizationSpec } from './tensor_types.js';
 /** Rows of tensors, and the shared values they use first. */
 export type PlanRows = Pick<PlanJson, 'tensors' | 'specs' | 'reasons' | 'outputs'>;
 
-const noOutputs: OutputTensor[] = [];
+/** A row of a plan. `error` instead of `outputs`: of a run, which needs no names of outputs, and makes the row its report's. */
+export type PlanRow = Omit<PlannedTensor, 'outputs'> & { outputs?: OutputTensor[]; error?: null };
 
-const usualLayer = (name: string) => name.replace(/\.(weight|bias)$/, '');
+/** The layer of a tensor with this name; `slice` shares its characters. */
+export const usualLayer = (name: string) =>
+  name.slice(0, name.length - (/\.(weight|bias)$/.exec(name)?.[0].length ?? 0));
 
 function numbered<T>(list: readonly T[], number: number, what: string): T {
   const found = list[number];
@@ -28,15 +31,16 @@ function numbered<T>(list: readonly T[], number: number, what: string): T {
   return found;
 }
 
-/** One object for equal shapes, of which a large model has few. */
-export class Shapes {
-  readonly #known = new Map<string, number[]>();
+/** One object for equal values, of which a large model has few. */
+export class SharedValues<T> {
+  readonly #known = new Map<string, T>();
 
-  shared(shape: number[]): number[] {
-    const key = shape.join();
+  /** The first value that was equal, as JSON. */
+  shared(value: T): T {
+    const key = JSON.stringify(value);
     const known = this.#known.get(key);
-    if (known === undefined) this.#known.set(key, shape);
-    return known ?? shape;
+    if (known === undefined) this.#known.set(key, value);
+    return known ?? value;
   }
 }
 
@@ -44,15 +48,15 @@ export class Shapes {
 export interface RowUse {
   /** The model's tensors: rows share their names. */
   model?: readonly Pick<TensorInfo, 'name' | 'layer'>[];
-  /** Leaves `outputs` empty. */
+  /** Leaves `outputs` out. */
   withoutOutputs?: boolean;
 }
 
 /** Reads rows in order. */
 export class PlanReader {
-  readonly tensors: PlannedTensor[] = [];
+  readonly tensors: PlanRow[] = [];
   readonly #use: RowUse;
-  readonly #shapes = new Shapes();
+  readonly #shapes = new SharedValues<number[]>();
   readonly #files: readonly string[];
   readonly #specs: QuantizationSpec[] = [];
   readonly #reasons: Reason[] = [];
@@ -71,7 +75,7 @@ export class PlanReader {
     for (const row of tensors) this.tensors.push(this.#tensor(row));
   }
 
-  #tensor(row: PlannedTensorJson): PlannedTensor {
+  #tensor(row: PlannedTensorJson): PlanRow {
     const { layerType, dtype, shape, action, spec, stages, reason } = row;
     const known = this.#use.model?.[this.tensors.length];
     const isKnown = known?.name === row.name;
@@ -92,7 +96,9 @@ export class PlanReader {
       reason: numbered(this.#reasons, reason, 'reason'),
       bytesBefore,
       bytesAfter,
-      outputs: this.#use.withoutOutputs ? noOutputs : outputs.map((output) => this.#output(layer, output)),
+      ...(this.#use.withoutOutputs
+        ? { error: null }
+        : { outputs: outputs.map((output) => this.#output(layer, output)) }),
     };
   }
 
@@ -113,7 +119,7 @@ function planFrom(plan: PlanJson): Plan {
     check(list, 'list', key);
   const reader = new PlanReader(rest.files);
   reader.add({ specs, reasons, outputs, tensors });
-  return { ...rest, tensors: reader.tensors };
+  return { ...rest, tensors: reader.tensors as PlannedTensor[] };
 }
 
 /** Values in order of first use; `key` identifies them. */

@@ -92,9 +92,11 @@ export interface BoundPlan {
   work(first: number, last: number): string;
   /** The same tasks, for `Work` in any worker, where they count from 0. JSON `HeapBytes`, valid until the next call. */
   pack(first: number, last: number): string;
-  /** Known bytes of an output file: JSON `{pointer, bytes, places: [file offset, offset in these bytes, bytes][]}`;
-   * valid until the plan is deleted. */
+  /** Known bytes of an output file: JSON `{bytes, places: [file offset, offset in these bytes, bytes][]}`. */
   fileLiterals(file: number): string;
+  /** The next of these bytes: a text of all of them would be as large as the names of all tensors. JSON `HeapBytes`, valid
+   * until the next call. */
+  literalBytes(file: number, piece: number): string;
   /** JSON `{layer, role...}[]` for `ActivationObserver`: what calibration must find; "" for nothing. */
   activationRequests(): string;
   /** JSON `{file, begin, bytes}[]`: model bytes needed before the plan can run. Pass them, concatenated, in the next

@@ -4,7 +4,7 @@ import { check } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import { formats, weightFilePattern } from '../api/formats.js';
 import { loaded } from '../api/loaded.js';
-import { Shapes } from '../api/plan_json.js';
+import { SharedValues, usualLayer } from '../api/plan_json.js';
 import type { Diagnostic, InputFormat, Model, OpenOptions, TensorInfo } from '../api/types.js';
 import { defineDisposeSymbols } from '../engine/disposable.js';
 import type { Instance } from '../engine/instance.js';
@@ -81,12 +81,14 @@ async function rowsOf(instance: Instance, index: BoundModelIndex, added: readonl
   const finished = instance.call<IndexJson>(() => index.finish());
   const rows: Rows = { finished, tensors: [], numbers: [] };
   const names = finished.files.map((file) => added[file]?.name ?? '');
-  const shapes = new Shapes();
+  const shapes = new SharedValues<number[]>();
   for (let first = 0; first < finished.tensors; first += rowsAtOnce) {
     if (finished.tensors > rowsAtOnce) await nextTask();
     for (const row of instance.call<TensorJson[]>(() => index.tensors(first, first + rowsAtOnce))) {
       rows.numbers.push(row.file);
-      rows.tensors.push(Object.assign(row, { file: names[row.file] ?? '', shape: shapes.shared(row.shape) }));
+      const usual = usualLayer(row.name);
+      const layer = row.layer === usual ? usual : row.layer;
+      rows.tensors.push(Object.assign(row, { file: names[row.file] ?? '', layer, shape: shapes.shared(row.shape) }));
     }
   }
   return rows;

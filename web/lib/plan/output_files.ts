@@ -33,6 +33,12 @@ export interface Keeping {
   keep(file: number): Promise<void>;
 }
 
+/** Headers of large models are large, and old objects wait long for the collector of garbage: the bytes move to an object
+ * that dies young. */
+function freeBuffer(buffer: ArrayBuffer): void {
+  if (buffer.byteLength > 0) structuredClone(buffer, { transfer: [buffer] });
+}
+
 export class OutputFiles implements ResultSink {
   readonly #target: OutputTarget;
   readonly #files: FileState[];
@@ -67,6 +73,15 @@ export class OutputFiles implements ResultSink {
       for (const { offset, bytes } of state.literals) this.#take({ file: state.number, offset, bytes });
     }
     if (!this.#target.isPositioned) void this.#append();
+  }
+
+  /** Frees the known bytes of files once they are written. An append-only target still waits for some, and keeps them. */
+  async forgetLiterals(): Promise<void> {
+    if (this.#target.isPositioned) while (this.#writing > 0) await this.changed();
+    for (const { literals } of this.#files) {
+      if (this.#target.isPositioned) for (const { bytes } of literals) freeBuffer(bytes.buffer);
+      literals.length = 0;
+    }
   }
 
   /** Paths that workers may write, by file index in the plan. */

@@ -2,8 +2,7 @@
 
 import { failure } from '../api/errors.js';
 import { PlanReader, type PlanRows } from '../api/plan_json.js';
-import type { Plan, PlanOptions } from '../api/types.js';
-
+import type { Plan, PlannedTensor, PlanOptions } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
 import type { BoundPlan } from '../engine/module.js';
@@ -66,7 +65,8 @@ export function withPlan<T>(
       const first = reader.tensors.length;
       reader.add(instance.call<PlanRows>(() => bound.tensors(first, first + rowsAtOnce)));
     }
-    return use(bound, { format, tensors: reader.tensors, ...rest });
+    // Without outputs only where none is asked for: `namesOutputs`.
+    return use(bound, { format, tensors: reader.tensors as PlannedTensor[], ...rest });
   } finally {
     instance.free(bound);
   }

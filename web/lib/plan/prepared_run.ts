@@ -1,6 +1,6 @@
 // What a run needs of a bound plan: its files, their known bytes, and its tasks, packed for workers.
 
-import { Shapes } from '../api/plan_json.js';
+import { SharedValues } from '../api/plan_json.js';
 import type { Plan } from '../api/types.js';
 import type { BoundWork } from '../engine/bound_work.js';
 import type { Instance } from '../engine/instance.js';
@@ -21,7 +21,8 @@ interface Constant {
   bytes: number;
 }
 
-interface Literals extends HeapBytes {
+interface Literals {
+  bytes: number;
   places: [offset: number, begin: number, bytes: number][];
 }
 
@@ -83,7 +84,13 @@ function prepare(
 ): PreparedRun {
   const files = plan.files.map(({ name, bytes }, file) => {
     const known = instance.call<Literals>(() => bound.fileLiterals(file));
-    const text = instance.copyOut(known.pointer, known.bytes);
+    const text = new Uint8Array(known.bytes);
+    for (let done = 0, piece = 0; done < text.length; ++piece) {
+      const next = instance.call<HeapBytes>(() => bound.literalBytes(file, piece));
+      const at = done;
+      instance.lend(next.pointer, next.bytes, (view) => text.set(view, at));
+      done += next.bytes;
+    }
     const literals = known.places.map(([offset, begin, length]) => ({
       offset,
       bytes: text.subarray(begin, begin + length),
@@ -105,7 +112,16 @@ function prepare(
 /** More than the tasks of any plan. */
 const everything = 2 ** 32 - 1;
 
-/** A task of a plan. A class, so that large plans do not have a function for each. */
+type QuantizeTask = Extract<WorkItem['task'], { quantize: object }>;
+
+/** What the tasks of a plan have in common. */
+interface PackedWork {
+  /** In one piece. */
+  atOnce: number;
+  merge(task: TaskNumber, states: Uint8Array[]): Uint8Array;
+}
+
+/** A task of a plan: a class that keeps no more than a number of what can be told from it, because large plans have many. */
 class Item implements PlannedItem {
   constructor(
     readonly name: string,
@@ -113,12 +129,18 @@ class Item implements PlannedItem {
     readonly tiles: number,
     readonly tensor: number,
     readonly outputs: number[],
-    readonly task: Extract<WorkItem['task'], { quantize: object }>,
-    readonly mergeOf: (task: TaskNumber, states: Uint8Array[]) => Uint8Array,
+    private readonly number: number,
+    private readonly passes: Omit<QuantizeTask, 'quantize'>,
+    private readonly packed: PackedWork,
   ) {}
 
+  get task(): QuantizeTask {
+    const { atOnce } = this.packed;
+    return { quantize: { work: Math.floor(this.number / atOnce), task: this.number % atOnce }, ...this.passes };
+  }
+
   merge(states: Uint8Array[]): Uint8Array {
-    return this.mergeOf(this.task.quantize, states);
+    return this.packed.merge(this.task.quantize, states);
   }
 }
 
@@ -131,15 +153,18 @@ export function plannedWork(
 ): Pick<PreparedRun, 'work' | 'items'> {
   const work: Uint8Array<ArrayBuffer>[] = [];
   const items: PlannedItem[] = [];
-  const outputs = new Shapes(); // lists of file numbers: few are different
-  const mergeOf = ({ work: piece, task }: TaskNumber, states: Uint8Array[]) =>
-    withWork(instance, work[piece] ?? new Uint8Array(), (tasks) => mergedState(instance, tasks, task, states));
+  const packed: PackedWork = {
+    atOnce,
+    merge: ({ work: piece, task }, states) =>
+      withWork(instance, work[piece] ?? new Uint8Array(), (tasks) => mergedState(instance, tasks, task, states)),
+  };
+  const [outputs, passes] = [new SharedValues<number[]>(), new SharedValues<Omit<QuantizeTask, 'quantize'>>()];
   for (let first = 0; ; first = items.length) {
     const tasks = instance.call<PlanTask[]>(() => bound.work(first, first + rowsAtOnce));
-    for (const { tensor, bytes, tiles, outputs: files, ...passes } of tasks) {
-      const quantize = { work: Math.floor(items.length / atOnce), task: items.length % atOnce };
+    for (const { tensor, bytes, tiles, outputs: files, ...rest } of tasks) {
       const name = plan.tensors[tensor]?.name ?? '';
-      items.push(new Item(name, bytes, tiles, tensor, outputs.shared(files), { quantize, ...passes }, mergeOf));
+      const [own, order] = [outputs.shared(files), passes.shared(rest)];
+      items.push(new Item(name, bytes, tiles, tensor, own, items.length, order, packed));
     }
     if (tasks.length < rowsAtOnce) break;
   }

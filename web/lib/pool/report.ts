@@ -1,6 +1,7 @@
 // Errors of tensors from their sums, remarks on errors, and totals of reports.
 
-import type { Coverage, Diagnostic, PlannedTensor, TensorError, TensorReport, Totals } from '../api/types.js';
+import type { PlanRow } from '../api/plan_json.js';
+import type { Coverage, Diagnostic, TensorError, TensorReport, Totals } from '../api/types.js';
 import { sumsPerUnit } from '../worker/jobs.js';
 
 /** Below this, noise has at least a third of the weights' energy. */
@@ -61,9 +62,10 @@ function cosineOf(xx: number, yy: number, dd: number): number {
 /** What a run found out about a tensor. */
 export type Outcome = Pick<TensorReport, 'error' | 'calibration'>;
 
-/** A planned tensor with its outcome instead of its outputs. Not a spread with a rest: those objects are dictionaries, of
- * half a kilobyte each. */
-export function tensorReport(tensor: PlannedTensor, { error, calibration }: Outcome): TensorReport {
+/** A planned tensor with its outcome instead of its outputs: the same object if it has none. Not a spread with a rest:
+ * those objects are dictionaries, of half a kilobyte each. */
+export function tensorReport(tensor: PlanRow, { error, calibration }: Outcome): TensorReport {
+  if (tensor.outputs === undefined) return Object.assign(tensor, { error, ...(calibration && { calibration }) });
   const { name, layer, layerType, dtype, shape, action, spec, stages, reason, bytesBefore, bytesAfter } = tensor;
   return {
     name,

@@ -1,7 +1,7 @@
 // Compares two models tensor by tensor: decodes both to float32, tile by tile.
 
-import { PlanReader, type PlanRows } from '../api/plan_json.js';
-import type { Diagnostic, PlannedTensor, Progress, Report } from '../api/types.js';
+import { PlanReader, type PlanRow, type PlanRows } from '../api/plan_json.js';
+import type { Diagnostic, Progress, Report } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import { comparedTiles } from '../engine/memory.js';
 import type { OpenedModel } from '../model/model.js';
@@ -16,7 +16,7 @@ interface ComparedPair extends WorkItem {
   task: { compare: PairNumber };
   /** Whether one side has column tiles. */
   byColumns: boolean;
-  report: PlannedTensor;
+  report: PlanRow;
 }
 
 interface Comparison {

@@ -24,8 +24,8 @@ interface ReusedWork {
   reused: Reused | null;
   /** The model's files, then those of a former output. */
   weights: readonly FileSource[];
-  /** Tasks of tensors that are neither done nor calibrated. `number`: index in the plan. */
-  others: { item: WorkItem; number: number }[];
+  /** Tasks of tensors that are neither done nor calibrated, and the number of each in the plan. */
+  others: { items: WorkItem[]; numbers: number[] };
 }
 
 /** The models that reports of this process are of; their outputs need no proof. */
@@ -61,11 +61,14 @@ async function resume(prepared: Prepared, former: string | undefined): Promise<R
       options.gguf?.imatrix,
     );
   }
-  const others = run.items.flatMap((item, number) =>
-    calibration?.items.has(number) || resumed?.errors.has(number) || part?.items.has(number) === false
-      ? []
-      : (reused?.copies.get(number) ?? [item]).map((work) => ({ item: work, number })),
-  );
+  const others: ReusedWork['others'] = { items: [], numbers: [] };
+  for (const [number, item] of run.items.entries()) {
+    if (calibration?.items.has(number) || resumed?.errors.has(number) || part?.items.has(number) === false) continue;
+    for (const work of reused?.copies.get(number) ?? [item]) {
+      others.items.push(work);
+      others.numbers.push(number);
+    }
+  }
   return { resumed, reused, weights, others };
 }
 
@@ -80,7 +83,7 @@ async function write(prepared: Prepared, done: ReusedWork, progress: ProgressMet
   const { resumed, reused, others, weights } = done;
   let schedule: Schedule | null = null;
   const place = new Int32Array(run.items.length).fill(-1); // in `others`, by task
-  for (const [at, { number }] of others.entries()) place[number] = at;
+  for (const [at, number] of others.numbers.entries()) place[number] = at;
   const errorOf: ErrorOf = (task) => {
     if (resumed?.errors.has(task)) return resumed.errors.get(task) ?? null;
     return reused?.errors.get(task) ?? schedule?.error(place[task] ?? -1) ?? null;
@@ -88,11 +91,10 @@ async function write(prepared: Prepared, done: ReusedWork, progress: ProgressMet
   const keeping = resumed && { files: resumed.files, keep: (file: number) => resumed.keep(file, errorOf) };
   const output = new OutputFiles(target, part?.own(run.files) ?? run.files, memory.waitingBytes, keeping);
   await abortable(signal, output.start());
-  // Headers of large models are large; a part of a run records those of its files at its end.
-  if (!part) for (const { literals } of run.files) literals.length = 0;
+  // A part of a run records those of its files at its end.
+  if (!part) await abortable(signal, output.forgetLiterals());
   const jobBytes = output.isWrittenByWorkers ? memory.jobBytes : memory.transferJobBytes;
-  const items = others.map(({ item }) => item);
-  const queue = new Schedule(items, Math.min(jobBytes, sizes.shareBytes), sizes.workers);
+  const queue = new Schedule(others.items, Math.min(jobBytes, sizes.shareBytes), sizes.workers);
   schedule = queue;
   const second = reused?.work ?? calibration?.reads; // never both
   const work = second ? [...run.work, second] : run.work;
@@ -155,7 +157,7 @@ async function report(
 function progressOf({ resources, options, run, calibration }: Prepared, { others }: ReusedWork): ProgressMeter {
   const { onProgress } = options;
   const calibrated = run.items.filter((_, number) => calibration?.items.has(number));
-  const work = [...others.map(({ item }) => item), ...calibrated];
+  const work = [...others.items, ...calibrated];
   return new ProgressMeter(
     onProgress &&
       ((done) => onProgress({ ...done, memoryBytes: resources.instance.memoryBytes + resources.pool.memoryBytes })),
