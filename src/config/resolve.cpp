@@ -5,6 +5,7 @@
 #include "config/reading/object_reader.h"
 #include "core/message.h"
 #include "core/order.h"
+#include "families/expert_weights.h"
 #include "numeric/dtype.h"
 
 namespace wasmquant {
@@ -282,8 +283,11 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::string_view own_ty
   const auto [layer, role] = layer_name_of(tensor_name);
   if (role != TensorRole::weight && own_type != kExperts) {
     count(layer, "", false);
+    if (role == TensorRole::bias) return kept(Rule::not_a_weight, {}, "biases stay as they are");
     return kept(Rule::not_a_weight, {},
-                role == TensorRole::bias ? "biases stay as they are" : "only tensors called *.weight are quantized");
+                families::are_experts_in_rows(tensor_name, shape.size())
+                    ? "experts in the rows of one matrix, from which no runtime reads single quantized ones"
+                    : "only tensors called *.weight are quantized");
   }
   const std::string_view type = type_of(layer, own_type);
   const bool quantizable = is_quantizable_type(type) || (type == "LayerNorm" && config_.dialect == Dialect::aihwkit);

@@ -1,3 +1,4 @@
+// Tensors that hold several experts, by name and shape, and the matrices in them.
 #include "families/expert_weights.h"
 
 #include <utility>
@@ -48,6 +49,13 @@ bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape)
   if (row == nullptr) return false;
   const std::string_view module = module_of(name);
   return !row->parent.empty() || has_component(module, kExpertsPart) || has_component(module, kMlxPart);
+}
+
+bool are_experts_in_rows(std::string_view name, size_t axes) noexcept {
+  if (axes != 2) return false;
+  for (const std::string_view ending : {"experts.mlp.w1", "experts.mlp.v1", "experts.mlp.w2"})
+    if (ends_with_components(name, ending)) return true;
+  return false;
 }
 
 std::string_view routed_module(std::string_view layer) noexcept {

@@ -46,6 +46,10 @@ inline constexpr uint64_t kMaxExperts = 4096;
 /// kMaxExperts, below a component `experts` (MLX: `switch_mlp`; Granite: input_linear, output_linear).
 bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape) noexcept;
 
+/// Whether a tensor has the weights of all experts in the rows of one matrix: DBRX's experts.mlp.w1, v1 and w2. No reader
+/// of quantized weights splits one.
+bool are_experts_in_rows(std::string_view name, size_t axes) noexcept;
+
 /// How its matrices are arranged. `gate_up` and `down`: shapes of the module's two tensors, empty if missing; they tell
 /// which axis is which: out of gate_up = 2 * in of down. Nullopt if that is ambiguous.
 std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vector<uint64_t>& shape,

@@ -2,6 +2,7 @@
 #include "families/loader_names.h"
 
 #include <algorithm>
+#include <span>
 
 #include "families/default_exclusions.h"
 #include "families/module_path.h"
@@ -92,8 +93,26 @@ struct PlainWeight {
 };
 constexpr PlainWeight kPlainWeights[] = {
 #define WASMQUANT_PLAIN_WEIGHT(types, part) {types, part},
+#define WASMQUANT_FORMER_PLAIN_WEIGHT(types)
 #include "families/plain_weights.def"
 };
+constexpr PlainWeight kFormerPlainWeights[] = {
+#define WASMQUANT_PLAIN_WEIGHT(types, part)
+#define WASMQUANT_FORMER_PLAIN_WEIGHT(types) {types, ""},
+#include "families/plain_weights.def"
+};
+
+bool has_layer(std::span<const PlainWeight> rows, const ModelFamily& family, std::string_view layer) {
+  // Each part of a model initializes its own layers. Which layers are those of a nested type is known of towers; a
+  // model without a language model has no others.
+  const bool may_be_nested = !family.generates() || tower_end(layer) != std::string_view::npos;
+  for (const PlainWeight& row : rows) {
+    if (!row.part.empty() && !has_component(layer, row.part)) continue;
+    if (is_word(row.types, family.model_type)) return true;
+    if (may_be_nested && any_word(row.types, [&](std::string_view type) { return family.has(type); })) return true;
+  }
+  return false;
+}
 
 // Where a rule matches a name.
 struct Fit {
@@ -203,15 +222,11 @@ List<std::string_view> tied_heads(const ModelFamily& family) {
 }
 
 bool needs_plain_weight(const ModelFamily& family, std::string_view layer) noexcept {
-  // Each part of a model initializes its own layers. Which layers are those of a nested type is known of towers; a
-  // model without a language model has no others.
-  const bool may_be_nested = !family.generates() || tower_end(layer) != std::string_view::npos;
-  for (const PlainWeight& row : kPlainWeights) {
-    if (!row.part.empty() && !has_component(layer, row.part)) continue;
-    if (is_word(row.types, family.model_type)) return true;
-    if (may_be_nested && any_word(row.types, [&](std::string_view type) { return family.has(type); })) return true;
-  }
-  return false;
+  return has_layer(kPlainWeights, family, layer);
+}
+
+bool needed_plain_weight(const ModelFamily& family, std::string_view layer) noexcept {
+  return has_layer(kFormerPlainWeights, family, layer);
 }
 
 }  // namespace wasmquant::families

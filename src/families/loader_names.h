@@ -24,5 +24,7 @@ List<std::string_view> tied_heads(const ModelFamily& family);
 /// Whether transformers cannot load this layer without a tensor called `weight`, which packed weights lack, because
 /// `_init_weights` of its class reads it.
 bool needs_plain_weight(const ModelFamily& family, std::string_view layer) noexcept;
+/// The same of releases before 5.24.
+bool needed_plain_weight(const ModelFamily& family, std::string_view layer) noexcept;
 
 }  // namespace wasmquant::families

@@ -23,6 +23,12 @@ from transformers.core_model_loading import revert_weight_conversion
 from any_type import classes_of
 from make_families import FAMILIES
 
+# What a type's configuration has no default for: DBRX-instruct's, and one layer of attention in four, about as LFM2-8B-A1B.
+WITHOUT_DEFAULTS = {
+    "dbrx": dict(d_model=6144, n_heads=48, n_layers=40, vocab_size=100352, attn_config=dict(clip_qkv=8, kv_n_heads=8, rope_theta=500000.0),
+                 ffn_config=dict(ffn_hidden_size=10752, moe_num_experts=16, moe_top_k=4)),
+    "lfm2_moe": dict(num_hidden_layers=24, layer_types=["conv", "conv", "full_attention", "conv"] * 6),
+}
 NUMBER_OF_EXPERTS = re.compile(r"^(num|n)_.*experts$|^moe_num_experts$")
 
 
@@ -35,7 +41,7 @@ def shapes_of(model_type):
     model, error = None, None
     for cls in classes_of(model_type):  # the first that takes the configuration
         try:
-            config = transformers.CONFIG_MAPPING[model_type]()
+            config = transformers.CONFIG_MAPPING[model_type](**WITHOUT_DEFAULTS.get(model_type, {}))
             with torch.device("meta"):
                 model = cls(config)
             break

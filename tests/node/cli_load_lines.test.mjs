@@ -70,8 +70,8 @@ test('a file that transformers cannot load has no lines of Python', async (t) =>
   const weight = { dtype: 'int4', qscheme: 'per_group', group_size: 32, ch_axis: -1, symmetric: true };
   const config = join(scratch(t), 'int4.json');
   writeFileSync(config, JSON.stringify({ global_quant_config: { weight } }));
-  const swin = { model_type: 'swinv2', architectures: ['Swinv2ForImageClassification'] };
-  const { lines } = await linesOf(t, swin, { flags: ['--config', config] });
+  const hiera = { model_type: 'hiera', architectures: ['HieraForImageClassification'] };
+  const { lines } = await linesOf(t, hiera, { flags: ['--config', config] });
   assert.equal(lines.length, 1);
   assert.match(lines[0], /^transformers cannot load this file \(loader-limit\): use int8 /);
 });

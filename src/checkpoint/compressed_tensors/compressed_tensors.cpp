@@ -7,6 +7,7 @@
 #include "checkpoint/compressed_tensors/ignored_modules.h"
 #include "config/spec/compressed_tensors_arguments.h"
 #include "core/list.h"
+#include "families/loader_names.h"
 
 namespace wasmquant {
 namespace {
@@ -205,6 +206,14 @@ std::string CompressedTensors::stacked_experts_limit(const families::ModelFamily
   if (families::Conversions(family).has(families::Conversion::Kind::experts)) return {};
   return text_of("transformers builds the experts of this family ({}) as one parameter and reads no single ones",
                  family.model_type.empty() ? std::string("unknown") : family.model_type);
+}
+
+std::string_view CompressedTensors::needed_loader(const List<LayerPlan>& layers,
+                                                  const families::ModelFamily& family) const {
+  for (const LayerPlan& layer : layers)
+    if (!keeps_weight(layer) && packs_weight_tensor(layer) && families::needed_plain_weight(family, layer.layer))
+      return "transformers>=5.24";
+  return release_for_conversions(layers, family);
 }
 
 bool CompressedTensors::packs_weight_tensor(const LayerPlan& layer) const {

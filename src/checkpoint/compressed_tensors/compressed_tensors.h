@@ -46,9 +46,7 @@ class CompressedTensors final : public CheckpointFormat {
     return option_for_zero_points(layers);
   }
   bool needs_one_group_size(const QuantizationSpec& spec) const override { return has_packed_zero_points(spec, false); }
-  std::string_view needed_loader(const List<LayerPlan>& layers, const families::ModelFamily& family) const override {
-    return release_for_conversions(layers, family);
-  }
+  std::string_view needed_loader(const List<LayerPlan>& layers, const families::ModelFamily& family) const override;
   CacheStorage cache_storage() const noexcept override { return CacheStorage::attention; }
   /// fp8_e4m3 per tensor, static: what vLLM reads.
   json::Value cache_scheme(const Stages& stages) const override;

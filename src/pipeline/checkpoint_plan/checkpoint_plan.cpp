@@ -188,6 +188,7 @@ class CheckpointPlanner final : public OutputPlanner {
     if (!dtype.is_integer || dtype.bits != 8) return false;
     const families::Conversion* const conversion = conversions_.find(weight.layer);
     return families::needs_plain_weight(family_, weight.layer) ||
+           families::needed_plain_weight(family_, weight.layer) ||
            (conversion != nullptr && conversion->kind == families::Conversion::Kind::split) ||
            quantizes_inputs(resolver_.layer_config(weight.layer, weight.layer_type).input_tensors, format_, options_);
   }
@@ -570,6 +571,13 @@ const ModelTensor* stacked_experts(const ModelIndex& model) {
   return nullptr;
 }
 
+// The first tensor with all experts in the rows of one matrix; null if there is none.
+const ModelTensor* experts_in_rows(const ModelIndex& model) {
+  for (const ModelTensor& tensor : model.tensors())
+    if (families::are_experts_in_rows(tensor.stored.name, tensor.stored.shape.size())) return &tensor;
+  return nullptr;
+}
+
 // How experts are written, and why they stay as they are.
 struct Experts {
   ExpertStorage storage;
@@ -589,6 +597,13 @@ Result<Experts> choose_experts(const ModelIndex& model, const families::ModelFam
     if (experts.storage == ExpertStorage::per_expert) experts.storage = ExpertStorage::left;
     return experts;
   }
+  if (const ModelTensor* const rows = experts_in_rows(model);
+      rows != nullptr && options.experts == ExpertChoice::include)
+    return error_at(
+        ErrorCode::format_unsupported, rows->stored.name,
+        "the experts of this family ({}) are the rows of one matrix, from which neither transformers nor vLLM "
+        "reads single quantized ones. Remove --include-experts",
+        family.model_type.empty() ? std::string("unknown") : family.model_type);
   const ModelTensor* const stacked = experts.storage == ExpertStorage::per_expert ? stacked_experts(model) : nullptr;
   std::string limit = stacked == nullptr ? std::string() : format.stacked_experts_limit(family);
   if (limit.empty()) return experts;
@@ -657,7 +672,9 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
         plan && !needed.empty() && !limit)
       diagnostics.push_back(
           {Severity::note, "loader-version", "model",
-           text_of("needs {}: older releases do not load experts like these, or layers that they split", needed),
+           text_of(
+               "needs {}: older releases do not load experts or packed layers like these, or layers that they split",
+               needed),
            needed});
     if (const std::string_view option = format.loader_option(planner.outcomes()); plan && !option.empty() && !limit)
       diagnostics.push_back({Severity::note, "loader-option", "model",

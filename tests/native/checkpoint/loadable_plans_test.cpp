@@ -92,6 +92,19 @@ TEST_CASE("loadable plans: 8-bit integers are words, but bytes if inputs are qua
   CHECK(suffixes(tensor, name) == ".weight.weight_scale");
 }
 
+TEST_CASE("loadable plans: classes that read weights before 5.24 are packed, and the plan names the release") {
+  const std::string name = "model.layers.0.mlp.down_proj.weight", hubert = R"({"model_type": "hubert"})";
+  List<Diagnostic> diagnostics;
+  const std::string int8 = preset_like(R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})");
+  CHECK(suffixes(loadable_plan(kLayer, int8, diagnostics, hubert), name) == ".weight.weight_scale");
+  CHECK(diagnostic_of(diagnostics, "loader-version") == nullptr);
+  const std::string int4 = preset_like(R"({"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0})");
+  CHECK(suffixes(loadable_plan(kLayer, int4, diagnostics, hubert), name) == ".weight_packed.weight_scale.weight_shape");
+  const Diagnostic* const note = diagnostic_of(diagnostics, "loader-version");
+  REQUIRE(note != nullptr);
+  CHECK(note->message.find("transformers>=5.24") != std::string::npos);
+}
+
 TEST_CASE("loadable plans: blocks end short where no layer is joined; a config that asks for more is warned") {
   const List<safetensors::TensorHeader> tensors = {
       {"model.layers.0.mlp.down_proj.weight", StorageDtype::F32, {200, 300}},

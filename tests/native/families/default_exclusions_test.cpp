@@ -78,6 +78,9 @@ TEST_CASE("each row finds the layers it is about, and no others") {
   CHECK(row_of(llm, "head") == "");
   CHECK(row_of(default_exclusions_family_of(R"({"model_type": "colpali"})"), "embedding_proj_layer") ==
         "read_on_loading");
+  const ModelFamily speech = default_exclusions_family_of(R"({"model_type": "wav2vec2"})");
+  CHECK(row_of(speech, "wav2vec2.feature_projection.projection") == "read_on_loading");
+  CHECK(row_of(speech, "wav2vec2.encoder.layers.0.attention.k_proj") == "");
   CHECK(row_of(llm, "model.decoder.bbox_embed.0.layers.1") == "detection_head");
   CHECK(row_of(llm, "model.layers.0.mlp.experts.7.down_proj") == "");
   CHECK(row_of(llm, "transformer.h.0.attn.c_attn", "Conv1D", {.input_major = false}) == "");

@@ -206,6 +206,28 @@ TEST_CASE("experts that transformers cannot read one by one are left, and the pl
   CHECK(refused.find("--include-experts") != std::string::npos);
 }
 
+TEST_CASE("experts in the rows of one matrix are left with that reason, and are not to be included") {
+  MemoryModel rows;
+  const std::vector<float> values = normal_values(kExpertCount * kInner * kIn, 1);
+  std::vector<Tensor> tensors;
+  for (const char* name : {"w1", "v1", "w2"})
+    tensors.push_back({"transformer.blocks.0.ffn.experts.mlp." + std::string(name),
+                       StorageDtype::F32,
+                       {kExpertCount * kInner, kIn},
+                       values});
+  rows.add_file("model.safetensors", tensors);
+  const ModelIndex index = mixture_index(rows, R"({"model_type": "dbrx"})");
+  List<Diagnostic> diagnostics;
+  auto plan = make_plan(index, "int8", {}, diagnostics);
+  REQUIRE(bool(plan));
+  REQUIRE(!diagnostics.empty());
+  CHECK(diagnostics[0].code == "low-coverage");
+  CHECK(diagnostics[0].message.find("experts in the rows of one matrix") != std::string::npos);
+  const std::string refused = quantized_of(index, "int8", ExpertChoice::include);
+  CHECK(refused.find("dbrx") != std::string::npos);
+  CHECK(refused.find("Remove --include-experts") != std::string::npos);
+}
+
 TEST_CASE("experts that transformers merges are quantized by default, under the names that it reads") {
   for (const StorageDtype dtype : {StorageDtype::F32, StorageDtype::BF16}) {
     const Layouts layouts = make_layouts(dtype);
