@@ -79,6 +79,7 @@ std::string calibrated_algorithms(std::string config) {
     row.set("changesInputs", algorithm.changes_inputs);
     row.set("rotatesStream", algorithm.rotates_stream);
     row.set("needsReference", algorithm.needs_reference);
+    row.set("holdsOut", algorithm.holds_out);
     row.set("isImplied", algorithm.is_implied);
     rows.push_back(std::move(row));
   }

@@ -41,6 +41,16 @@ Result<OutputError> OutputError::of_hessian(std::vector<float> hessian, size_t c
                "the inputs' Hessian has no Cholesky factor; use more, or other, calibration data"};
 }
 
+std::vector<float> OutputError::squares() const {
+  std::vector<float> out(columns_);
+  for (size_t j = 0; j < columns_; ++j) {
+    double sum = 0;
+    for (size_t t = 0; t < tokens_; ++t) sum += double{x_[j * tokens_ + t]} * x_[j * tokens_ + t];
+    out[j] = static_cast<float>(sum);
+  }
+  return out;
+}
+
 void OutputError::sum_squares(ConstMatrix d, size_t first, size_t count, std::span<double> sums) const noexcept {
   const size_t strip = std::min(kStripRows, sums.size());
   std::vector<float> transposed(count * strip), output(strip * tokens_);

@@ -21,6 +21,8 @@ class OutputError {
 
   size_t tokens() const noexcept { return tokens_; }
   size_t columns() const noexcept { return columns_; }
+  /// Sums of squares of each feature, times the factor of a Hessian.
+  std::vector<float> squares() const;
 
   /// sums[i] = sum over tokens t of (sum_j x[t][first + j] * d[i][j])^2, for d [sums.size(), count], the change of the
   /// layer's columns [first, first + count). Products in float32, squares summed in float64; rows are independent.

@@ -37,6 +37,12 @@ const configs = {
   },
   'awq, gptq by groups': { algo_config: [{ name: 'awq' }, { name: 'gptq', act_group_aware: true }] },
   'awq, the best of gptq': { algo_config: [{ name: 'awq' }, { name: 'gptq', choose: 'best', on_worse: 'nearest' }] },
+  'awq with duo scaling, gptq refined': {
+    algo_config: [
+      { name: 'awq', duo_scaling: true },
+      { name: 'gptq', refine: 1 },
+    ],
+  },
   qronos: { algo_config: [{ name: 'qronos' }] },
 };
 
@@ -62,11 +68,12 @@ test('as many workers as the memory holds', () => {
   const mebibyte = 1024 * 1024;
   const plan = {
     ...{ tokenBytes: 1000, stateBytes: 4000, workingBytes: 2 * mebibyte, calibrationBytes: 20 * mebibyte },
+    heldOutBytes: 30 * mebibyte,
     steps: [{ floatBytes: 10 * mebibyte }],
   };
-  const team = (shareBytes, threads, needsReference = false, sequences = 16) => {
+  const team = (shareBytes, threads, needsReference = false, sequences = 16, holdsOut = false) => {
     const tokens = { ids: new Int32Array(sequences * 512), lengths: Array(sequences).fill(512) };
-    return planBlockTeam({ shareBytes, threads, hostBytes: 0 }, { tokens, plan }, needsReference);
+    return planBlockTeam({ shareBytes, threads, hostBytes: 0 }, { tokens, plan }, needsReference, holdsOut);
   };
   assert.deepEqual(team(1024 * mebibyte, 2), { members: 2, keepsStates: true });
   assert.deepEqual(team(1024 * mebibyte, 8), { members: 8, keepsStates: true });
@@ -74,6 +81,7 @@ test('as many workers as the memory holds', () => {
   assert.deepEqual(team(1024 * mebibyte, 8, true), { members: 1, keepsStates: true }, 'the float model runs, too');
   assert.deepEqual(team(1024 * mebibyte, 0), { members: 1, keepsStates: true });
   assert.deepEqual(team(170 * mebibyte, 8), { members: 2, keepsStates: true });
+  assert.deepEqual(team(170 * mebibyte, 8, false, 16, true), { members: 1, keepsStates: true }, 'inputs are held out');
   assert.deepEqual(team(96 * mebibyte, 8), { members: 1, keepsStates: true });
   assert.deepEqual(team(70 * mebibyte, 8), { members: 1, keepsStates: false });
   assert.throws(() => team(50 * mebibyte, 8), { code: 'memory-budget' });

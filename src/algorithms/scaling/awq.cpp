@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "algorithms/power.h"
@@ -13,6 +15,7 @@
 #include "core/message.h"
 #include "kernels/kernels.h"
 #include "observers/observer.h"
+#include "observers/registry.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant {
@@ -33,6 +36,21 @@ void round_observed(const Granularity& g, const QuantizationSpec& spec, std::spa
   fake_quantize(g, spec, observer.finish(), x, 0, y);
 }
 
+// The same with scales that are refit from there. A search of ranges, too, would take its time for each candidate.
+Status round_refit(const Granularity& g, QuantizationSpec spec, const std::vector<uint64_t>& shape,
+                   std::span<const float> scales, std::span<const float> squares, std::span<float> x) {
+  spec.observer =
+      spec.qscheme == QScheme::per_group ? ObserverId::PerGroupMinMaxObserver : ObserverId::PerChannelMinMaxObserver;
+  const std::unique_ptr<Observer> observer = make_observer(spec);
+  std::vector<float> of_scaled(squares.begin(), squares.end());
+  for (size_t j = 0; j < of_scaled.size(); ++j) of_scaled[j] /= scales[j] * scales[j];
+  if (!of_scaled.empty()) TRY_VOID(observer->weigh(of_scaled));
+  TRY_VOID(observe(*observer, 0, x, shape));
+  TRY(found, observer->finish());
+  fake_quantize(g, spec, found.qparams, x, 0, x.data());
+  return {};
+}
+
 // Whether rounding some rows gives what rounding all gives.
 bool has_independent_rows(const AwqLayer& layer, size_t columns) {
   const size_t rows = layer.weight.size() / columns;
@@ -41,8 +59,8 @@ bool has_independent_rows(const AwqLayer& layer, size_t columns) {
 }
 
 // Adds squared changes of the outputs of the rows of a piece to the sums of their parts.
-Status add_errors(const AwqLayer& layer, std::span<const float> scales, const OutputError& inputs,
-                  const AwqPiece& piece, size_t parts, double* of_parts) {
+Status add_errors(const AwqLayer& layer, std::span<const float> scales, std::span<const float> squares,
+                  const OutputError& inputs, const AwqPiece& piece, size_t parts, double* of_parts) {
   const size_t columns = scales.size(), rows = layer.weight.size() / columns;
   if (layer.weight.size() % columns != 0) return sizes_differ(layer.weight.size(), columns);
   std::vector<float> weight;
@@ -55,7 +73,7 @@ Status add_errors(const AwqLayer& layer, std::span<const float> scales, const Ou
     part_of.push_back(part - piece.begin);
   }
   std::vector<float> change(weight.size());
-  TRY_VOID(quantize_scaled(weight, layer.spec, scales, change));
+  TRY_VOID(quantize_scaled(weight, layer.spec, scales, change, squares));
   for (size_t i = 0; i < change.size(); ++i) change[i] -= weight[i];
   std::vector<double> sums(part_of.size());
   inputs.sum_squares({change.data(), columns}, 0, columns, sums);
@@ -98,10 +116,16 @@ void clip_group(Matrix weight, size_t rows, const QuantizationSpec& spec, const 
 
 }  // namespace
 
-Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float> scales) {
+Status awq_scales(const AwqMeans& means, size_t step, std::span<float> scales) {
+  const std::span<const double> mean_abs = means.inputs;
   if (scales.size() != mean_abs.size()) return sizes_differ(mean_abs.size(), scales.size());
-  const double exponent = static_cast<double>(step) / kAwqSteps;
-  const auto raw = [&](size_t j) { return std::max(power(mean_abs[j], exponent), kSmallestScale); };
+  const bool is_duo = step >= kAwqSteps;
+  const double exponent =
+      is_duo ? static_cast<double>(step - kAwqSteps) / kDuoSteps : static_cast<double>(step) / kAwqSteps;
+  const auto raw = [&](size_t j) {
+    const double divisor = is_duo ? power(means.weights[j], 1 - exponent) + kSmallestScale : 1.0;
+    return std::max(power(mean_abs[j], exponent) / divisor, kSmallestScale);
+  };
   double smallest = std::numeric_limits<double>::infinity(), largest = 0;
   for (size_t j = 0; j < scales.size(); ++j) {
     if (!std::isfinite(mean_abs[j]))
@@ -115,42 +139,71 @@ Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float
 }
 
 Status quantize_scaled(std::span<const float> weight, const QuantizationSpec& spec, std::span<const float> scales,
-                       std::span<float> values) {
+                       std::span<float> values, std::span<const float> squares) {
   const size_t columns = scales.size();
   if (values.size() != weight.size()) return sizes_differ(values.size(), weight.size());
   if (columns == 0 || weight.size() % columns != 0) return sizes_differ(weight.size(), columns);
   TRY(g, granularity_of({weight.size() / columns, columns}, spec));
   for (size_t at = 0; at < weight.size(); at += columns)
     for (size_t j = 0; j < columns; ++j) values[at + j] = weight[at + j] * scales[j];
-  round_observed(g, spec, values, values.data());
+  if (spec.scale_refit && !values.empty())
+    TRY_VOID(round_refit(g, spec, {values.size() / columns, columns}, scales, squares, values));
+  else
+    round_observed(g, spec, values, values.data());
   for (size_t at = 0; at < weight.size(); at += columns)
     for (size_t j = 0; j < columns; ++j) values[at + j] /= scales[j];
   return {};
+}
+
+Result<std::vector<double>> weight_means(std::span<const AwqLayer> layers, size_t columns) {
+  std::vector<double> means(columns);
+  double rows = 0;
+  for (const AwqLayer& layer : layers) {
+    const size_t height = layer.weight.size() / columns;
+    TRY(groups, ColumnGroups::create(layer.spec, height, columns));
+    rows += static_cast<double>(height);
+    for (size_t row = 0; row < height; ++row)
+      for (size_t group = 0; group < groups.count(); ++group) {
+        const auto [begin, end] = groups[group];
+        const std::span<const float> part = layer.weight.subspan(row * columns + begin, end - begin);
+        const float largest = kernels::reduce_absmax(part).value;
+        for (size_t j = begin; j < end && largest > 0; ++j)
+          means[j] += std::fabs(double{part[j - begin]}) / double{largest};
+      }
+  }
+  for (double& mean : means) mean /= std::max(rows, 1.0);
+  return means;
 }
 
 Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, std::span<float> scales,
                                 const CallableRef<Result<double>()>& loss) {
   AwqChoice choice{kAwqSteps, std::numeric_limits<double>::infinity(), 0};
   for (size_t step = 0; step < kAwqSteps; step += stride) {
-    TRY_VOID(awq_scales(ranges, step, scales));
+    TRY_VOID(awq_scales({ranges}, step, scales));
     TRY(found, loss());
     if (step == 0) choice.unscaled_loss = found;
     if (found < choice.loss) choice = {step, found, choice.unscaled_loss};
   }
   if (choice.step == kAwqSteps)
     return Error{ErrorCode::value_not_finite, "", "no scale gives a finite change of the output"};
-  TRY_VOID(awq_scales(ranges, choice.step, scales));
+  TRY_VOID(awq_scales({ranges}, choice.step, scales));
   return choice;
 }
 
-AwqSearch::AwqSearch(std::span<const double> mean_abs, std::span<const AwqLayer> layers, OutputError inputs,
-                     size_t rows, bool has_parts)
-    : mean_abs_(mean_abs), layers_(layers), inputs_(std::move(inputs)), rows_(rows), rounds_(has_parts) {
+AwqSearch::AwqSearch(std::span<const double> mean_abs, std::vector<double> weight_means,
+                     std::span<const AwqLayer> layers, OutputError inputs, size_t rows, bool has_parts)
+    : mean_abs_(mean_abs),
+      weight_means_(std::move(weight_means)),
+      layers_(layers),
+      inputs_(std::move(inputs)),
+      squares_(inputs_.squares()),
+      rows_(rows),
+      rounds_(has_parts, means().steps()) {
   make_room();
 }
 
 Result<AwqSearch> AwqSearch::create(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
-                                    OutputError inputs) {
+                                    OutputError inputs, bool duo_scaling) {
   const size_t columns = inputs.columns();
   if (mean_abs.size() != columns) return sizes_differ(mean_abs.size(), columns);
   bool has_parts = true;
@@ -160,7 +213,12 @@ Result<AwqSearch> AwqSearch::create(std::span<const double> mean_abs, std::span<
     has_parts &= has_independent_rows(layer, columns);
   }
   has_parts &= rows >= kFewestRowsInParts;
-  return AwqSearch(mean_abs, layers, std::move(inputs), rows, has_parts);
+  std::vector<double> of_weights;
+  if (duo_scaling) {
+    TRY(found, wasmquant::weight_means(layers, columns));
+    of_weights = std::move(found);
+  }
+  return AwqSearch(mean_abs, std::move(of_weights), layers, std::move(inputs), rows, has_parts);
 }
 
 void AwqSearch::make_room() {
@@ -174,9 +232,9 @@ Status AwqSearch::measure(TeamShare share) {
   std::vector<float> scales(mean_abs_.size());
   for (size_t i = own.begin; i < own.end; ++i) {
     const AwqPiece& piece = rounds_.pieces()[i];
-    TRY_VOID(awq_scales(mean_abs_, piece.step, scales));
+    TRY_VOID(awq_scales(means(), piece.step, scales));
     for (const AwqLayer& layer : layers_)
-      TRY_VOID(add_errors(layer, scales, inputs_, piece, rounds_.parts(), losses_.data() + offsets_[i]));
+      TRY_VOID(add_errors(layer, scales, squares_, inputs_, piece, rounds_.parts(), losses_.data() + offsets_[i]));
   }
   return {};
 }
@@ -197,7 +255,7 @@ bool AwqSearch::next() {
 Result<AwqChoice> AwqSearch::choice(std::span<float> scales) const {
   const double outputs = static_cast<double>(inputs_.tokens()) * static_cast<double>(rows_);
   TRY(choice, rounds_.choice(std::max(outputs, 1.0)));
-  TRY_VOID(awq_scales(mean_abs_, choice.step, scales));
+  TRY_VOID(awq_scales(means(), choice.step, scales));
   return choice;
 }
 

@@ -1,6 +1,7 @@
 // AWQ: scales up weight columns that meet large activations before they are rounded; the exponent is searched.
 //   s_j = max(mean |x_j|^r, 1e-4) / sqrt(max s * min s),  r = 0, 0.05, ... 0.95: the r whose Q(W s) / s changes the
-//   output least, on rows that are more for better candidates (awq_rounds.h). Then clipping is searched the same way: limits of 1, 0.95, ... 0.55 of each group's largest weight.
+//   output least, on rows that are more for better candidates (awq_rounds.h). With duo scaling also
+//   s_j = mean |x_j|^r / (mean |w_j|^(1 - r) + 1e-4), |w| relative to the largest of its group, r = 0, 0.1, ... 0.9. Then clipping is searched the same way: limits of 1, 0.95, ... 0.55 of each group's largest weight.
 // Source: J. Lin et al., "AWQ: Activation-aware Weight Quantization", 2023; AMD Quark's grids and clamps (spec 7.2).
 #pragma once
 #include <cstdint>
@@ -16,19 +17,34 @@ namespace wasmquant {
 /// Candidates of r.
 inline constexpr size_t kAwqSteps = 20;
 
-/// The candidate of one step, 0 <= step < kAwqSteps, computed in float64; step 0 gives ones.
-/// Errors: shape-mismatch, value-not-finite (a mean or scale is NaN or infinite; names the feature).
-Status awq_scales(std::span<const double> mean_abs, size_t step, std::span<float> scales);
+/// Those of duo scaling.
+inline constexpr size_t kDuoSteps = 10;
 
-/// values = Q(W s) / s for a layer's weight [*, scales.size()]. Errors: those of granularity_of.
+/// What candidates are made of.
+struct AwqMeans {
+  std::span<const double> inputs;        // mean |x| of each feature
+  std::span<const double> weights = {};  // for duo scaling, weight_means(); empty: none
+
+  size_t steps() const noexcept { return kAwqSteps + (weights.empty() ? 0 : kDuoSteps); }
+};
+
+/// The candidate of one step, 0 <= step < means.steps(), computed in float64; step 0 gives ones.
+/// Errors: shape-mismatch, value-not-finite (a mean or scale is NaN or infinite; names the feature).
+Status awq_scales(const AwqMeans& means, size_t step, std::span<float> scales);
+
+/// values = Q(W s) / s for a layer's weight [*, scales.size()]. `squares`: of the features, for scale_refit, whose errors
+/// they weigh. Errors: those of granularity_of and Observer.
 Status quantize_scaled(std::span<const float> weight, const QuantizationSpec& spec, std::span<const float> scales,
-                       std::span<float> values);
+                       std::span<float> values, std::span<const float> squares = {});
 
 /// A linear layer that reads the scaled inputs.
 struct AwqLayer {
   std::span<const float> weight;  // [rows, columns]
   QuantizationSpec spec;
 };
+
+/// Means over all rows of |w| divided by the largest |w| of the row's group. Errors: those of ColumnGroups.
+Result<std::vector<double>> weight_means(std::span<const AwqLayer> layers, size_t columns);
 
 /// The result of a search.
 struct AwqChoice {

@@ -9,12 +9,13 @@ namespace wasmquant {
 namespace {
 
 // Parts up to `end` are measured of the best `candidates` so far.
-constexpr struct { size_t end, candidates; } kRounds[] = {{4, kAwqSteps}, {8, 8}, {16, 4}};
+constexpr struct { size_t end, candidates; } kRounds[] = {{4, kAwqSteps + kDuoSteps}, {8, 8}, {16, 4}};
 
 }  // namespace
 
-AwqRounds::AwqRounds(bool has_parts) : parts_(has_parts ? kParts : 1), end_(has_parts ? kRounds[0].end : 1) {
-  for (size_t step = 0; step < kAwqSteps; ++step) candidates_.push_back(step);
+AwqRounds::AwqRounds(bool has_parts, size_t steps)
+    : parts_(has_parts ? kParts : 1), end_(has_parts ? kRounds[0].end : 1) {
+  for (size_t step = 0; step < steps; ++step) candidates_.push_back(step);
   add_pieces(0);
 }
 
@@ -52,10 +53,10 @@ bool AwqRounds::next() {
 
 Result<AwqChoice> AwqRounds::choice(double outputs) const {
   const double unscaled = loss_of(0);
-  AwqChoice found{kAwqSteps, std::numeric_limits<double>::infinity(), unscaled / outputs};
+  AwqChoice found{losses_.size(), std::numeric_limits<double>::infinity(), unscaled / outputs};
   for (const size_t step : candidates_)
     if (const double loss = loss_of(step) / outputs; loss < found.loss) found = {step, loss, found.unscaled_loss};
-  if (found.step == kAwqSteps)
+  if (found.step == losses_.size())
     return Error{ErrorCode::value_not_finite, "", "no scale gives a finite change of the output"};
   return found;
 }

@@ -22,8 +22,8 @@ struct AwqPiece {
 /// One search.
 class AwqRounds {
  public:
-  /// `has_parts` false: every candidate is measured on all rows at once.
-  explicit AwqRounds(bool has_parts);
+  /// `has_parts` false: every candidate is measured on all rows at once. `steps`: candidates.
+  explicit AwqRounds(bool has_parts, size_t steps = kAwqSteps);
 
   size_t parts() const noexcept { return parts_; }
   const std::vector<AwqPiece>& pieces() const noexcept { return pieces_; }
@@ -45,7 +45,7 @@ class AwqRounds {
   size_t parts_, round_ = 0, end_ = 0;  // parts that are measured by the end of the current round
   std::vector<size_t> candidates_;      // steps, ascending
   std::vector<AwqPiece> pieces_;
-  std::array<std::array<double, kParts>, kAwqSteps> losses_{};
+  std::array<std::array<double, kParts>, kAwqSteps + kDuoSteps> losses_{};
 };
 
 /// Rows of all layers together that a search in parts needs.
@@ -55,9 +55,9 @@ inline constexpr size_t kFewestRowsInParts = 512;
 /// then the losses of the others are put into losses().
 class AwqSearch {
  public:
-  /// `mean_abs` and `layers` must outlive the search. Error: shape-mismatch.
+  /// `mean_abs` and `layers` must outlive the search. `duo_scaling`: with its candidates. Error: shape-mismatch.
   static Result<AwqSearch> create(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
-                                  OutputError inputs);
+                                  OutputError inputs, bool duo_scaling = false);
 
   /// Measures the member's pieces of the round. Errors: those of awq_scales and quantize_scaled.
   Status measure(TeamShare share);
@@ -69,13 +69,16 @@ class AwqSearch {
   Result<AwqChoice> choice(std::span<float> scales) const;
 
  private:
-  AwqSearch(std::span<const double> mean_abs, std::span<const AwqLayer> layers, OutputError inputs, size_t rows,
-            bool has_parts);
+  AwqSearch(std::span<const double> mean_abs, std::vector<double> weight_means, std::span<const AwqLayer> layers,
+            OutputError inputs, size_t rows, bool has_parts);
+  AwqMeans means() const noexcept { return {mean_abs_, weight_means_}; }
   void make_room();
 
   std::span<const double> mean_abs_;
+  std::vector<double> weight_means_;  // empty without duo scaling
   std::span<const AwqLayer> layers_;
   OutputError inputs_;
+  std::vector<float> squares_;  // of the features
   size_t rows_;
   AwqRounds rounds_;
   std::vector<size_t> offsets_;  // of each piece's losses, and their number

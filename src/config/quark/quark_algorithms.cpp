@@ -10,6 +10,8 @@
 namespace wasmquant::config {
 namespace {
 
+constexpr int64_t kMostRefinements = 16;
+
 List<std::string_view> names_of_all() {
   List<std::string_view> out;
   for (const AlgorithmInfo& row : kAlgorithms)
@@ -55,6 +57,9 @@ class Checker {
     if (const json::Value& choice = value_["choose"];
         choice.is_string() && index_in(choice.as_string(), "given|best") < 0)
       problem("choose", "expected given or best");
+    if (const json::Value& turns = value_["refine"];
+        turns.is_integer() && (turns.as_integer() < 0 || turns.as_integer() > kMostRefinements))
+      problem("refine", "expected a number of turns from 0 to 16");
     for (const char* key : {"alpha", "damp_percent", "smooth_alpha"})
       if (const json::Value& number = value_[key]; number.is_number() && !(number.as_number() >= 0))
         problem(key, "expected a number that is not negative");

@@ -342,13 +342,16 @@ Result<StoredChange> BlockCalibration::store(Slot slot) {
   return out;
 }
 
-uint64_t BlockCalibration::working_bytes(const model::Architecture& a) noexcept {
+uint64_t BlockCalibration::held_out_bytes(const model::Architecture& a) noexcept {
   const uint64_t hidden = a.hidden, queries = a.query_columns(), wide = a.intermediate;
-  const uint64_t widest = std::max({hidden, queries, wide});
-  const uint64_t grams = 2 * hidden * hidden + queries * queries + wide * wide;
+  return sizeof(float) * (2 * hidden * hidden + queries * queries + wide * wide);
+}
+
+uint64_t BlockCalibration::working_bytes(const model::Architecture& a) noexcept {
+  const uint64_t hidden = a.hidden, widest = std::max<uint64_t>({hidden, a.query_columns(), a.intermediate});
   // Every Hessian once, four more copies of the largest while it is factored, judges and waits for another variant, and
   // the largest weight seven times: what is stored of one layer waits for those that read the same input.
-  return sizeof(float) * (grams + 4 * widest * widest + 7 * widest * hidden);
+  return held_out_bytes(a) + sizeof(float) * (4 * widest * widest + 7 * widest * hidden);
 }
 
 }  // namespace wasmquant

@@ -86,6 +86,8 @@ class BlockCalibration final : public model::InputSink {
 
   /// Working memory for one block in bytes, without weights and activations; twice as much with a reference.
   static uint64_t working_bytes(const model::Architecture& architecture) noexcept;
+  /// What a step that chooses by inputs held out needs in addition: their Hessians.
+  static uint64_t held_out_bytes(const model::Architecture& architecture) noexcept;
 
  private:
   enum class Work : uint8_t { rotate, equalize, scale, clip, keep_reference, round, correct_biases };
@@ -180,6 +182,10 @@ class BlockCalibration final : public model::InputSink {
   /// Rounds the member's rows of copies of the layers.
   Status round_columns(const Part& part);
   Status round_layer(const CalibrationStep& step, RoundedLayer& layer);
+  /// Refines the member's rows (refinement.h).
+  void refine(const CalibrationStep& step, TeamShare::Range own, RoundedLayer& layer);
+  /// The group of each column where the file says it; else empty.
+  std::vector<uint32_t> group_index_of(const CalibrationStep& step, model::Slot slot);
   Status judge_rounded(const Part& part);
   Status judge_trial(RoundedLayer& layer);
   /// Notes how well a trial did, or puts the stored values in the place of the weights.

@@ -189,6 +189,7 @@ List<CalibratedAlgorithm> calibrated_algorithms(const Config& config) {
     row.rotates_stream = *method == CalibrationMethod::rotation && bool_or(item.value["r1"], true);
     row.is_implied = item.is_implied;
     row.needs_reference = needs_reference(*method);
+    row.holds_out = item.value["choose"].as_string() == "best";
   }
   return out;
 }
@@ -219,6 +220,8 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     step.true_sequential = bool_or(value["true_sequential"], true);
     step.nearest_if_worse = value["on_worse"].as_string() == "nearest";
     step.chooses_best = value["choose"].as_string() == "best";
+    step.refine = static_cast<uint32_t>(std::clamp<int64_t>(value["refine"].as_integer(), 0, UINT8_MAX));
+    step.duo_scaling = bool_or(value["duo_scaling"], false);
     step.quantizes_inputs = any_input_is_quantized(config);
     TRY_VOID(read_scaling_layers(value["scaling_layers"], architecture, step));
     TRY_VOID(read_modules(value["inside_layer_modules"], step));

@@ -44,6 +44,8 @@ struct CalibrationStep {
   bool names_inputs = false;      // the config lists the inputs, also v_proj of grouped-query attention
   bool nearest_if_worse = false;  // `on_worse`: undone where rounding to nearest is expected to be better
   bool chooses_best = false;      // gptq's `choose`: the best of some variants for each layer, by ExpectedError
+  uint32_t refine = 0;            // gptq, qronos: turns of refinement.h after it
+  bool duo_scaling = false;       // awq: candidates that also even out weights
   bool quantizes_inputs = false;  // the config quantizes inputs, which scaling is also for: weights do not judge it
 };
 
@@ -54,6 +56,7 @@ struct CalibratedAlgorithm {
   bool changes_inputs = false;  // replaces the inputs of linear layers by another function of the same value
   bool rotates_stream = false;  // also changes embedding, final norm and head
   bool needs_reference = false;
+  bool holds_out = false;   // chooses by inputs held out
   bool is_implied = false;  // RequestedAlgorithm::is_implied
 };
 

@@ -161,7 +161,7 @@ Result<bool> BlockCalibration::scale(const Part& part) {
     if (!inputs) return failed(inputs.error());
     // Moving a list leaves its items where they are.
     const std::span<const AwqLayer> searched(layers.data(), layers.size());
-    auto search = AwqSearch::create(input.mean, searched, std::move(*inputs));
+    auto search = AwqSearch::create(input.mean, searched, std::move(*inputs), step.duo_scaling);
     if (!search) return failed(search.error());
     scaling_.reset(new Scaling{std::move(layers), std::move(*search)});
     if (Status measured = scaling_->search.measure(share_); !measured) return failed(measured.error());
@@ -199,6 +199,8 @@ bool BlockCalibration::is_clipped(Slot slot) noexcept {
   // Groups whose scales are those of the weight when they are rounded have no use for limits of what it was.
   const bool is_by_groups = is_rounded_later(slot) && rounding_step()->gptq.act_group_aware;
   if (is_by_groups && layout.spec.qscheme == QScheme::per_group) return false;
+  // Nor have scales that are fit to the weight that is rounded.
+  if (is_rounded_later(slot) && layout.spec.scale_refit) return false;
   return layout.spec.qscheme != QScheme::per_tensor && layout.codes != CodeStorage::ggml_rows;
 }
 

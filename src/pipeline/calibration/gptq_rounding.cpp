@@ -7,6 +7,7 @@
 #include "algorithms/rounding/column_groups.h"
 #include "algorithms/rounding/gptaq.h"
 #include "algorithms/rounding/qronos.h"
+#include "algorithms/rounding/refinement.h"
 #include "algorithms/scaling/bias_correction.h"
 #include "core/message.h"
 #include "kernels/matmul.h"
@@ -191,6 +192,10 @@ Status BlockCalibration::find_factors(const Part& part) {
     std::vector<float> hessian = work.is_trial ? without(input)
                                  : is_last     ? std::move(input.hessian)
                                                : std::vector<float>(input.hessian);
+    if (step.refine != 0 && !work.is_trial) {
+      work.damped = hessian;
+      damp_diagonal(work.damped, columns, damping);
+    }
     const uint64_t group_size = work.passes[work.pass].group_size;
     const bool is_ordered = options.desc_act || options.act_group_aware;
     auto found = error_feedback_of(std::move(hessian), columns, damping, {is_ordered, group_size}, share_.member == 0);
@@ -238,7 +243,10 @@ Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& 
     for (const uint32_t j : feedback.dead) layer.weight[row + j] = ranged[row + j] = 0;
   TRY(scales, observed_scales(*target.task, ranged, joined, feedback.squares));
   if (!is_gpfq && !has_static_groups(options) && !was_clipped) scales.qparams.clear();
-  if (step.method == CalibrationMethod::qronos) TRY_VOID(correct_for_drift(feedback, work.drift, layer.weight));
+  if (step.method == CalibrationMethod::qronos) {
+    TRY_VOID(correct_for_drift(feedback, work.drift, layer.weight));
+    if (step.refine != 0) layer.corrected = layer.weight;
+  }
   const size_t bytes_of_code = code_bytes_of(spec), rows = layer.judged.rows;
   layer.codes.resize(layer.weight.size() * bytes_of_code / sizeof(uint32_t) + 1);
   uint8_t* const codes = reinterpret_cast<uint8_t*>(layer.codes.data());
@@ -263,7 +271,53 @@ Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& 
   layer.scales = std::move(scales);
   layer.scales.qparams.resize(groups.scale_count());
   std::copy(found.begin(), found.end(), layer.scales.qparams.begin() + static_cast<ptrdiff_t>(first_scale));
+  if (step.refine != 0 && !work.is_trial) refine(step, own, layer);
   return {};
+}
+
+void BlockCalibration::refine(const CalibrationStep& step, TeamShare::Range own, RoundedLayer& layer) {
+  const Rounding& work = *rounding_;
+  const WeightLayout& layout = tensor(layer.slot).task->layout;
+  const size_t columns = work.feedback.columns(), bytes = code_bytes_of(layout.spec);
+  const auto groups = ColumnGroups::create(layout.spec, layer.judged.rows, columns);
+  std::vector<uint32_t> index = group_index_of(step, layer.slot);
+  if (index.empty())
+    for (size_t j = 0; j < columns; ++j) index.push_back(static_cast<uint32_t>(groups->of(j)));
+  std::vector<QParams> scales;
+  for (size_t row = own.begin; row < own.end; ++row)
+    for (size_t group = 0; group < groups->count(); ++group)
+      scales.push_back(layer.scales.qparams[groups->scale_of(row, group)]);
+  const size_t first = own.begin * columns, count = own.count() * columns;
+  const RefinedRows rows{
+      work.damped,
+      index,
+      groups->count(),
+      layout.spec,
+      std::span<const float>(layer.corrected.empty() ? (*block_)[layer.slot] : layer.corrected).subspan(first, count),
+      std::span(layer.weight).subspan(first, count),
+      {reinterpret_cast<uint8_t*>(layer.codes.data()) + first * bytes, count * bytes},
+      scales};
+  const bool refits = layout.spec.scale_refit && can_refit(layout.spec);
+  const auto refit = [&] {
+    if (refits) refit_row_scales(rows, [&](float scale) { return storable_scale(layout, scale, 1.0f); });
+  };
+  for (uint32_t turn = 0; turn < step.refine; ++turn) {
+    refit();
+    descend_codes(rows);
+  }
+  refit();
+  for (size_t row = own.begin, at = 0; refits && row < own.end; ++row)
+    for (size_t group = 0; group < groups->count(); ++group, ++at)
+      layer.scales.qparams[groups->scale_of(row, group)] = scales[at];
+}
+
+std::vector<uint32_t> BlockCalibration::group_index_of(const CalibrationStep& step, Slot slot) {
+  const GptqOptions& options = rounding_->options();
+  const WeightLayout& layout = tensor(slot).task->layout;
+  const bool is_static = step.method == CalibrationMethod::gpfq || options.static_groups || options.act_group_aware ||
+                         !tensor(slot).clipped.empty();
+  if (is_static || layout.spec.qscheme != QScheme::per_group) return {};
+  return group_index(rounding_->feedback.order, static_cast<uint64_t>(layout.granularity.block));
 }
 
 Status BlockCalibration::judge_rounded(const Part& part) {
@@ -277,13 +331,7 @@ Status BlockCalibration::judge_rounded(const Part& part) {
       continue;
     }
     const WeightLayout& layout = target.task->layout;
-    const GptqOptions& options = work.options();
-    const bool is_static = step.method == CalibrationMethod::gpfq || options.static_groups || options.act_group_aware ||
-                           !target.clipped.empty();
-    const std::vector<uint32_t> groups =
-        is_static || layout.spec.qscheme != QScheme::per_group
-            ? std::vector<uint32_t>()
-            : group_index(work.feedback.order, static_cast<uint64_t>(layout.granularity.block));
+    const std::vector<uint32_t> groups = group_index_of(step, layer.slot);
     const std::span<const uint8_t> codes(reinterpret_cast<const uint8_t*>(layer.codes.data()),
                                          layer.weight.size() * code_bytes_of(layout.spec));
     auto stored = groups.empty()
@@ -291,6 +339,7 @@ Status BlockCalibration::judge_rounded(const Part& part) {
                       : store_grouped(*target.task, codes, layer.scales.qparams, groups, layer.weight, original);
     if (!stored) return at(name(layer.slot), std::move(stored.error()));
     layer.weight = {};
+    layer.corrected = {};
     layer.codes = {};
     layer.stored.emplace(std::move(*stored));
     const std::vector<float> pull = product_with(original, work.drift);

@@ -16,8 +16,9 @@ namespace wasmquant {
 struct BlockCalibration::RoundedLayer {
   model::Slot slot;
   Judgement judged;
-  std::vector<float> weight;    // rounded
-  std::vector<uint32_t> codes;  // their bytes
+  std::vector<float> weight;     // rounded
+  std::vector<float> corrected;  // what a step that also corrects for drift rounded, where it is refined
+  std::vector<uint32_t> codes;   // their bytes
   WeightScales scales;
   std::optional<StoredChange> stored;
   bool is_shared = false;  // members round rows of it
@@ -38,7 +39,7 @@ struct BlockCalibration::Rounding {
   bool is_trial = false;
   Stage stage = Stage::factors;
   std::unique_ptr<GpfqInputs> pair;
-  std::vector<float> drift, squares;
+  std::vector<float> drift, squares, damped;  // damped: the Hessian of a step that refines
   ErrorFeedback feedback;
   std::optional<ExpectedError> expected;  // by the inputs held out in trials, else by all
   bool has_new_judge = false;             // whose factor is found in this pass

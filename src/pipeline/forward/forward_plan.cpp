@@ -244,6 +244,7 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t longest) {
   out.set("cacheBytes", model::ForwardPass::cache_bytes(a));
   out.set("stateBytes", model::ForwardPass::state_bytes(a));
   out.set("calibrationBytes", BlockCalibration::working_bytes(a));
+  out.set("heldOutBytes", BlockCalibration::held_out_bytes(a));
   out.set("workingBytes", model::ForwardPass::working_bytes(a, longest));
   out.set("steps", std::move(steps));
   return out;

@@ -44,7 +44,7 @@ TEST_CASE("AutoSmoothQuant: outliers of inputs move into the weights as far as t
     CHECK(found->step % 2 == 0);
     CHECK(found->step / 2 < kAutoSmoothSteps);
     CHECK(found->loss < found->unscaled_loss * 2 / 3);
-    REQUIRE(bool(awq_scales(ranges, found->step, expected)));
+    REQUIRE(bool(awq_scales({ranges}, found->step, expected)));
     CHECK(scales == expected);
   }
   // RMSE is the root of MSE; inputs that are not quantized gain nothing from leaving their range.

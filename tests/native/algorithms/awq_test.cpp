@@ -93,17 +93,59 @@ TEST_CASE("the output error is that of the definition, for all columns and for s
 TEST_CASE("candidates by hand") {
   const std::vector<double> means = {16, 1, 0.0625};
   std::vector<float> scales(3);
-  REQUIRE(awq_scales(means, 0, scales));
+  REQUIRE(awq_scales({means}, 0, scales));
   CHECK(scales == std::vector<float>{1, 1, 1});
-  REQUIRE(awq_scales(means, 10, scales));
+  REQUIRE(awq_scales({means}, 10, scales));
   CHECK(scales == std::vector<float>{4, 1, 0.25f});
-  REQUIRE(awq_scales(std::vector<double>{16, 1, 0}, 10, scales));  // a channel without input counts as 1e-4
+  REQUIRE(awq_scales({std::vector<double>{16, 1, 0}}, 10, scales));  // a channel without input counts as 1e-4
   CHECK(scales[0] == doctest::Approx(4 / std::sqrt(4e-4)));
   CHECK(scales[2] == doctest::Approx(1e-4 / std::sqrt(4e-4)));
-  REQUIRE(awq_scales(std::vector<double>{0, 0, 0}, 10, scales));
+  REQUIRE(awq_scales({std::vector<double>{0, 0, 0}}, 10, scales));
   CHECK(scales == std::vector<float>{1, 1, 1});
-  CHECK_FALSE(awq_scales(std::vector<double>{1, NAN, 0}, 10, scales));
-  CHECK_FALSE(awq_scales(std::vector<double>{1}, 10, scales));
+  CHECK_FALSE(awq_scales({std::vector<double>{1, NAN, 0}}, 10, scales));
+  CHECK_FALSE(awq_scales({std::vector<double>{1}}, 10, scales));
+}
+
+TEST_CASE("candidates of duo scaling by hand") {
+  const std::vector<double> means = {16, 1, 0.0625}, weights = {0.25, 1, 0.25};
+  const AwqMeans both{means, weights};
+  CHECK(both.steps() == kAwqSteps + kDuoSteps);
+  CHECK(AwqMeans{means}.steps() == kAwqSteps);
+  std::vector<float> scales(3);
+  REQUIRE(awq_scales(both, kAwqSteps + 5, scales));  // sqrt(16) / (sqrt(0.25) + 1e-4), 1 / 1.0001, 0.25 / 0.5001
+  const double raw[] = {4 / 0.5001, 1 / 1.0001, 0.25 / 0.5001}, middle = std::sqrt(raw[0] * raw[2]);
+  for (size_t j = 0; j < 3; ++j) CHECK(scales[j] == doctest::Approx(raw[j] / middle));
+  // |w| by the largest of its group and row: 1, 0.5 and 0.25, 1.
+  const std::vector<float> weight = {2, -1, -0.5f, 2};
+  QuantizationSpec pairs = kGroups;
+  pairs.group_size = 2;
+  const AwqLayer layer{weight, pairs};
+  const auto found = weight_means({&layer, 1}, 2);
+  REQUIRE(found);
+  CHECK(*found == std::vector<double>{0.625, 0.75});
+}
+
+TEST_CASE("scales that are refit are searched with the scales that they get") {
+  const size_t tokens = 96, columns = 64;
+  const std::vector<float> x = outlier_inputs(tokens, columns), weight = peaked_weight(12, 40 * columns);
+  QuantizationSpec spec = kGroups;
+  spec.scale_refit = true;
+  const OutputError inputs(x, columns);
+  const std::vector<float> squares = inputs.squares(), ones(columns, 1.0f);
+  for (size_t j = 0; j < columns; ++j) {
+    double sum = 0;
+    for (size_t t = 0; t < tokens; ++t) sum += double{x[t * columns + j]} * x[t * columns + j];
+    REQUIRE(squares[j] == doctest::Approx(sum).epsilon(1e-6));
+  }
+  std::vector<float> plain(weight.size()), refit(weight.size());
+  REQUIRE(quantize_scaled(weight, kGroups, ones, plain));
+  REQUIRE(quantize_scaled(weight, spec, ones, refit, squares));
+  double of_plain = 0, of_refit = 0;
+  for (size_t i = 0; i < weight.size(); ++i) {
+    of_plain += double{squares[i % columns]} * (weight[i] - plain[i]) * (weight[i] - plain[i]);
+    of_refit += double{squares[i % columns]} * (weight[i] - refit[i]) * (weight[i] - refit[i]);
+  }
+  CHECK(of_refit < of_plain);
 }
 
 TEST_CASE("members of a team find the candidate that one finds, to the bit") {
@@ -175,7 +217,7 @@ TEST_CASE("a search in parts of many rows finds a candidate that loses about as 
   REQUIRE(choice);
   const auto loss_of = [&](size_t step) {
     double total = 0;
-    REQUIRE(awq_scales(means, step, scales));
+    REQUIRE(awq_scales({means}, step, scales));
     for (const AwqLayer& layer : layers) {
       std::vector<float> values(layer.weight.size());
       REQUIRE(quantize_scaled(layer.weight, layer.spec, scales, values));

@@ -1,9 +1,9 @@
 /** `wasmquant quantize <model> -o <out>`: runs, then reports sizes, worst layers, files, and how to load them. */
 import { stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type Command, Option } from 'commander';
-import type { Model, OutputFormat, Plan, QuantizeModelOptions, Report, ShardPart } from '../../lib/node.js';
-import { createQuantizer, outputFormatsOf } from '../../lib/node.js';
+import type { Model, OutputFormat, Plan, QuantizeModelOptions, Quantizer, Report, ShardPart } from '../../lib/node.js';
+import { bestConfig, createQuantizer, formats, outputFormatsOf, weightFilePattern } from '../../lib/node.js';
 import { otherDiagnostics } from '../../present/output_size.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, durationText, plural } from '../../present/units.js';
@@ -29,7 +29,7 @@ import {
 import { configFor } from '../config_source.js';
 import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';
-import { CommandError } from '../failure.js';
+import { CommandError, usageError } from '../failure.js';
 import { loadLines } from '../load_snippet.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
@@ -51,10 +51,11 @@ interface QuantizeOptions
     ResourceOptions,
     ReportOptions,
     ModelFlags {
-  output: string;
+  output?: string;
   format?: OutputFormat;
   calibration?: string;
   calibrationText?: string;
+  best?: boolean;
   shards?: ShardPart;
   resume?: boolean;
 }
@@ -62,6 +63,13 @@ interface QuantizeOptions
 const kWorstShown = 5;
 /** Of 256 tokens each; all their activations stay in memory. */
 const kCalibrationSequences = 32;
+
+/** The config with the algorithms that lose least; a preset's name and a file's text become objects first. */
+function best(quantizer: Quantizer, config: string | object): object {
+  if (typeof config === 'object') return bestConfig(config);
+  const preset = quantizer.presets().find(({ name }) => name === config);
+  return bestConfig(preset?.config ?? quantizer.parseConfig(config).config);
+}
 
 /** `24 × int4 per_group 32, 1 × int8 per_channel`, the most frequent first. */
 function specsText(tensors: Plan['tensors'] | Report['tensors']): string {
@@ -106,7 +114,7 @@ function reportLines(
   argument: string,
   model: Model,
   report: Report,
-  options: QuantizeOptions,
+  options: QuantizeOptions & { output: string },
   isFolder: boolean,
   { terminal }: Context,
 ): string[] {
@@ -143,14 +151,36 @@ function reportLines(
   ];
 }
 
+/** Without -o: the file's own name, or a folder called after model and scheme, where the command runs. */
+function usualOutput({ format, files }: Plan, argument: string, { preset, config }: QuantizeOptions): string {
+  const [file] = files;
+  if (file && formats.outputs[format].isWholeFile) return basename(file.name);
+  const last =
+    argument
+      .replace(/[?#].*$/, '')
+      .replace(/[/\\]+$/, '')
+      .split(/[/\\]/)
+      .at(-1) ?? '';
+  const model = last === '' || /^\.+$/.test(last) ? 'model' : last.replace(weightFilePattern, '');
+  const scheme = preset ?? basename(config ?? 'quantized').replace(/\.json$/i, '');
+  return `${model}-${scheme}`;
+}
+
 async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
   const { terminal, signal } = context;
-  const { config: configFile, imatrix, calibrationText: textFile } = options;
-  await checkReportPath(options, [argument, options.output, configFile, imatrix, textFile]);
+  const { config: configFile, imatrix, calibration: dataFile, calibrationText: textFile } = options;
+  await checkReportPath(options, [argument, options.output, configFile, imatrix, textFile, dataFile]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
-  const [named, ...others] = outputFormatsOf(options.output);
+  const [named, ...others] = outputFormatsOf(options.output ?? '');
   if (named && others.length === 0) options.format ??= named;
-  const config = await configFor(quantizer, options, signal);
+  if (options.calibration !== undefined && /\.(txt|md)$/i.test(options.calibration)) {
+    options.calibrationText = options.calibration;
+    delete options.calibration;
+  }
+  if (options.best && options.calibration === undefined && options.calibrationText === undefined)
+    throw usageError('--best calibrates, and needs a text', 'give one: --calibration FILE.txt');
+  const chosen = await configFor(quantizer, options, signal);
+  const config = options.best ? best(quantizer, chosen) : chosen;
   await using model = await openModel(quantizer, argument, signal, options);
   await using calibration =
     options.calibration === undefined ? null : await openModel(quantizer, options.calibration, signal);
@@ -164,6 +194,8 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     ...(calibration ? await modelPaths(options.calibration ?? '', calibration) : []),
   ]);
   const choices = await planOptions(options);
+  const output = options.output ?? usualOutput(quantizer.plan(model, config, choices), argument, options);
+  await checkReportPath(options, [output]);
   if (terminal.live) {
     const plan = quantizer.plan(model, config, choices);
     const lines = [terminal.err.dim(specsText(plan.tensors)), ...headlineLines(plan, terminal.err)];
@@ -172,7 +204,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
 
   const bar = new ProgressBar(terminal);
   const run: QuantizeModelOptions = {
-    target: options.output,
+    target: output,
     ...choices,
     overwrite: options.force === true,
     resume: options.resume === true,
@@ -191,10 +223,10 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     bar.stop();
   }
   if (options.report !== undefined) await writeReport(options.report, report);
-  const isFolder = (await stat(options.output)).isDirectory();
+  const isFolder = (await stat(output)).isDirectory();
   return {
-    document: { ...report, output: options.output },
-    lines: reportLines(argument, model, report, options, isFolder, context),
+    document: { ...report, output },
+    lines: reportLines(argument, model, report, { ...options, output }, isFolder, context),
   };
 }
 
@@ -214,15 +246,22 @@ export function addQuantize(program: Command, run: Run): void {
     .description('quantize the weights of a model and copy the rest of its folder')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
-    .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors or out.onnx');
+    .option(
+      '-o, --output <path>',
+      'folder, or a single file such as out.safetensors or out.onnx (default: named after model and scheme, here)',
+    );
   addConfigOptions(addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(command)))))
     .addOption(
       new Option(
         '--calibration <file>',
-        'safetensors file with token ids [sequences, length], for algorithms, static inputs and the importance of GGUF types, or with activations <layer>.input, <layer>.output',
+        'text (.txt, .md), or a safetensors file with token ids [sequences, length], for algorithms, static inputs and the importance of GGUF types, or with activations <layer>.input, <layer>.output',
       ).conflicts('calibrationText'),
     )
     .option('--calibration-text <file>', "UTF-8 text instead of token ids, through the model's tokenizer.json")
+    .option(
+      '--best',
+      'with calibration: the algorithms and scales that lose least at this size (awq, gptq, least squares)',
+    )
     .option('--resume', 'keep the finished files of an interrupted run into a folder and continue from there')
     .addOption(
       new Option(

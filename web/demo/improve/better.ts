@@ -1,9 +1,9 @@
 // "Make it better": the same scheme with calibration, run and measured, and how much of the loss of plain rounding that recovers.
 import { computed, signal } from '@preact/signals';
-import { formats, type Model } from 'wasmquant';
+import { bestConfig, formats, type Model } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { lastRun } from '../app/stage';
-import { algorithms, hasAlgorithm, withAlgorithm } from '../configure/algorithms';
+import { algorithms, hasAlgorithm } from '../configure/algorithms';
 import { choice, chosenConfig, dialectOf, needsText } from '../configure/choice';
 import { holdsAlgorithms } from '../configure/formats';
 import { addedPoints, curve, pointId, points } from '../curve/state';
@@ -27,14 +27,11 @@ export interface Losses {
 
 export const losses = signal<Losses[]>([]);
 
-const ofBetter = ['awq', 'gptq'];
-
 /** The chosen config with AWQ and GPTQ; null if it cannot have them. */
 function withAlgorithms(config: Record<string, unknown>): Record<string, unknown> | null {
-  if (!('global_quant_config' in config) || dialectOf(config) !== 'quark') return null;
-  return algorithms
-    .filter(({ name }) => ofBetter.includes(name))
-    .reduce((edited, algorithm) => withAlgorithm(edited, algorithm, true), config);
+  return 'global_quant_config' in config && dialectOf(config) === 'quark' && !needsText(config)
+    ? bestConfig(config)
+    : null;
 }
 
 /** Why there is nothing to be had; null if there is. */

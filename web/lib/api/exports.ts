@@ -2,6 +2,7 @@
 
 export {
   aihwkitConfig,
+  bestConfig,
   brevitasConfig,
   dynamicInput,
   microscaling,

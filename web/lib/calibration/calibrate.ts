@@ -70,7 +70,8 @@ async function planCalibration(
   }
   const batch = await forwardBatchOf(resources.instance, model, calibration ?? anyTokens);
   const needsReference = algorithms.some((algorithm) => algorithm.needsReference);
-  const { members, keepsStates } = planBlockTeam(resources.memory, batch, needsReference);
+  const holdsOut = algorithms.some((algorithm) => algorithm.holdsOut);
+  const { members, keepsStates } = planBlockTeam(resources.memory, batch, needsReference, holdsOut);
   const { tokens, plan } = batch;
   const rotatesStream = algorithms.some((algorithm) => algorithm.rotatesStream);
   const copied = new Set(run.plan.tensors.filter(({ action }) => action === 'copy').map(({ name }) => name));

@@ -233,7 +233,7 @@ export interface WasmquantModule extends ForwardModule {
   /** Parses config.json: JSON `{config, constants: [{path: (string | number)[], value}]}`; numbers that JSON cannot
    * express (`Infinity`, `-Infinity`, `NaN`) are null in `config`. */
   modelConfig(text: string): string;
-  /** JSON `{config, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, steps: [{name,
+  /** JSON `{config, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, heldOutBytes, steps: [{name,
    * floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}], work: HeapBytes}`; `work`: valid until the
    * next call. `options`: JSON `{tileBytes, columnTileBytes, length, runs}`; runs: no calibration, so GGUF is accepted.
    */
@@ -256,6 +256,8 @@ export interface CalibratedAlgorithm {
   rotatesStream: boolean;
   /** Needs the unquantized model's activations too. */
   needsReference: boolean;
+  /** Chooses by inputs that it holds out. */
+  holdsOut: boolean;
   /** Part of a larger step: finding nothing to change is not an error. */
   isImplied: boolean;
 }

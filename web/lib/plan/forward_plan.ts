@@ -24,6 +24,8 @@ export interface ForwardPlanJson {
   stateBytes: number;
   /** Additional fixed memory for calibrating a block, in bytes. */
   calibrationBytes: number;
+  /** What an algorithm that holds out inputs needs in addition. */
+  heldOutBytes: number;
   steps: {
     name: string;
     floatBytes: number;
@@ -75,12 +77,14 @@ export function planBlockTeam(
   memory: MemoryPlan,
   { tokens, plan }: ForwardBatch,
   needsReference: boolean = false,
+  holdsOut: boolean = false,
 ): BlockTeam {
   const blockBytes = Math.max(...plan.steps.map((step) => step.floatBytes));
   const copies = needsReference ? 2 : 1;
   const activations = copies * tokens.ids.length * plan.tokenBytes;
   // Twice: inputs that are shown to others are no more than a portion's activations.
-  const statistics = 2 * plan.workingBytes + copies * plan.calibrationBytes;
+  const heldOut = holdsOut ? plan.heldOutBytes : 0;
+  const statistics = 2 * plan.workingBytes + copies * plan.calibrationBytes + heldOut;
   const perMember = (1 + copies) * blockBytes + statistics + forwardOverheadBytes;
   const states = tokens.ids.length * plan.stateBytes;
   const left = memory.shareBytes - activations;
