@@ -289,7 +289,7 @@ TEST_CASE("what a form cannot hold") {
   problem(OnnxForm::integer_operator, matrix, group(Dtype::int8, 32));
   problem(OnnxForm::integer_operator, conv, spec_of(Dtype::uint8, QScheme::per_channel, false));
   problem(OnnxForm::gather_block_quantized, {"w", {64, 64}, StorageDtype::F32, StorageDtype::F32, false},
-          group(Dtype::int8, 32));
+          group(Dtype::int2, 32));
   problem(OnnxForm::gather_block_quantized, {"w", {64, 72}, StorageDtype::F32, StorageDtype::F32, false},
           group(Dtype::int4, 32));
 }
