@@ -56,8 +56,11 @@ function writeModel(folder) {
   return Object.keys(header).length;
 }
 
-/** Milliseconds of the tasks over 50 ms while `steps` run. */
-async function longTasks(page, steps) {
+/**
+ * Milliseconds of the longest task of the main thread while `steps` run: by the Long Tasks API, which knows those over 50 ms, and by the
+ * processor time of the thread, which other programs on the machine do not lengthen.
+ */
+async function longestTask(page, steps) {
   await page.evaluate(() => {
     window.longTasks = [];
     const observer = new PerformanceObserver((list) =>
@@ -66,12 +69,25 @@ async function longTasks(page, steps) {
     observer.observe({ type: 'longtask' });
     window.endTasks = () => observer.disconnect();
   });
+  const browser = page.context().browser();
+  await browser.startTracing(page, { categories: ['toplevel', '__metadata'] });
   await steps();
   await page.waitForTimeout(500); // what is done when the page is idle
-  return page.evaluate(() => {
+  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+  const mains = new Set(
+    traceEvents
+      .filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain')
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  const own = traceEvents
+    .filter(({ name, ph, pid, tid }) => /RunTask$/.test(name) && ph === 'X' && mains.has(`${pid} ${tid}`))
+    .map(({ tdur = 0 }) => tdur / 1000);
+  const long = await page.evaluate(() => {
     window.endTasks();
     return window.longTasks;
   });
+  assert.ok(own.length > 0, 'the trace has the tasks of the page');
+  return { byClock: Math.max(0, ...long), byProcessor: Math.round(Math.max(...own)) };
 }
 
 const most = 100;
@@ -81,38 +97,32 @@ test('4,000 tensors open, are looked through and planned anew without a task ove
   const count = writeModel(folder);
   assert.ok(count >= 4000 - 30, `${count} tensors`);
   const text = count.toLocaleString('en-US');
-  const shortest = {};
-  const worst = () => Math.max(...Object.values(shortest));
-  // The machine may be busy with other things: of the visits one must be without, for each step.
-  for (let visit = 0; visit === 0 || (visit < 5 && worst() > most); ++visit) {
-    const { page, complaints, close } = await browser.open();
-    const found = {};
-    found.open = await longTasks(page, async () => {
-      await page.locator('#folder').setInputFiles(folder);
-      await page.locator('.model-facts').getByText(`${text} tensors`).waitFor();
-      await quantizeButton(page).and(page.locator(':enabled')).waitFor();
-    });
-    found.table = await longTasks(page, async () => {
-      await show(page, 'Tensors');
-      await page.locator('.tensors tbody tr').first().waitFor();
-    });
-    assert.ok((await page.locator('.tensors tbody tr').count()) <= 60);
-    found.search = await longTasks(page, async () => {
-      await page.getByRole('searchbox', { name: 'Search tensors' }).fill('experts.7.down');
-      await page.locator('.tensors-head').getByText(`${layers} of ${text}`).waitFor();
-    });
-    const before = await chosen(page);
-    found.runtime = await longTasks(page, async () => {
-      await chooseRuntime(page, /^AMD Quark/);
-      await page.waitForFunction((old) => document.querySelector('.run').dataset.choice !== old, before);
-      await quantizeButton(page).and(page.locator(':enabled')).waitFor();
-    });
-    process.stdout.write(`# long tasks: ${JSON.stringify(found)}\n`);
-    for (const [step, tasks] of Object.entries(found))
-      shortest[step] = Math.min(shortest[step] ?? Number.POSITIVE_INFINITY, Math.max(0, ...tasks));
-    if (visit === 0) await picture(page, 'light-large');
-    assert.deepEqual(complaints, []);
-    await close();
-  }
-  assert.ok(worst() <= most, `longest tasks: ${JSON.stringify(shortest)} ms`);
+  const { page, complaints, close } = await browser.open();
+  const found = {};
+  found.open = await longestTask(page, async () => {
+    await page.locator('#folder').setInputFiles(folder);
+    await page.locator('.model-facts').getByText(`${text} tensors`).waitFor();
+    await quantizeButton(page).and(page.locator(':enabled')).waitFor();
+  });
+  found.table = await longestTask(page, async () => {
+    await show(page, 'Tensors');
+    await page.locator('.tensors tbody tr').first().waitFor();
+  });
+  assert.ok((await page.locator('.tensors tbody tr').count()) <= 60);
+  found.search = await longestTask(page, async () => {
+    await page.getByRole('searchbox', { name: 'Search tensors' }).fill('experts.7.down');
+    await page.locator('.tensors-head').getByText(`${layers} of ${text}`).waitFor();
+  });
+  const before = await chosen(page);
+  found.runtime = await longestTask(page, async () => {
+    await chooseRuntime(page, /^AMD Quark/);
+    await page.waitForFunction((old) => document.querySelector('.run').dataset.choice !== old, before);
+    await quantizeButton(page).and(page.locator(':enabled')).waitFor();
+  });
+  process.stdout.write(`# longest tasks, ms: ${JSON.stringify(found)}\n`);
+  for (const [step, { byClock, byProcessor }] of Object.entries(found))
+    assert.ok(Math.min(byClock, byProcessor) <= most, `${step}: ${byClock} ms by the clock, ${byProcessor} ms of work`);
+  await picture(page, 'light-large');
+  assert.deepEqual(complaints, []);
+  await close();
 });

@@ -21,9 +21,9 @@ export function scratch(t) {
 }
 
 /** Starts the command. `done` resolves to `{ code, signal, stdout, stderr }`. */
-export function start(args, { input, keepStdin = false, env = {}, command = [process.execPath, cliPath] } = {}) {
+export function start(args, { input, keepStdin = false, env = {}, cwd, command = [process.execPath, cliPath] } = {}) {
   const { NO_COLOR, FORCE_COLOR, WASMQUANT_DEBUG, ...inherited } = process.env;
-  const child = spawn(command[0], [...command.slice(1), ...args], { env: { ...inherited, ...env } });
+  const child = spawn(command[0], [...command.slice(1), ...args], { cwd, env: { ...inherited, ...env } });
   const text = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr']) {
     child[name].setEncoding('utf8').on('data', (chunk) => {

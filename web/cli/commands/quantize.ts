@@ -1,9 +1,9 @@
 /** `wasmquant quantize <model> -o <out>`: runs, then reports sizes, worst layers, files, and how to load them. */
 import { stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Model, OutputFormat, Plan, QuantizeModelOptions, Quantizer, Report, ShardPart } from '../../lib/node.js';
-import { bestConfig, createQuantizer, outputFormatsOf } from '../../lib/node.js';
+import { bestConfig, createQuantizer, formats, outputFormatsOf, weightFilePattern } from '../../lib/node.js';
 import { otherDiagnostics } from '../../present/output_size.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, durationText, plural } from '../../present/units.js';
@@ -51,7 +51,7 @@ interface QuantizeOptions
     ResourceOptions,
     ReportOptions,
     ModelFlags {
-  output: string;
+  output?: string;
   format?: OutputFormat;
   calibration?: string;
   calibrationText?: string;
@@ -114,7 +114,7 @@ function reportLines(
   argument: string,
   model: Model,
   report: Report,
-  options: QuantizeOptions,
+  options: QuantizeOptions & { output: string },
   isFolder: boolean,
   { terminal }: Context,
 ): string[] {
@@ -151,12 +151,27 @@ function reportLines(
   ];
 }
 
+/** Without -o: the file's own name, or a folder called after model and scheme, where the command runs. */
+function usualOutput({ format, files }: Plan, argument: string, { preset, config }: QuantizeOptions): string {
+  const [file] = files;
+  if (file && formats.outputs[format].isWholeFile) return basename(file.name);
+  const last =
+    argument
+      .replace(/[?#].*$/, '')
+      .replace(/[/\\]+$/, '')
+      .split(/[/\\]/)
+      .at(-1) ?? '';
+  const model = last === '' || /^\.+$/.test(last) ? 'model' : last.replace(weightFilePattern, '');
+  const scheme = preset ?? basename(config ?? 'quantized').replace(/\.json$/i, '');
+  return `${model}-${scheme}`;
+}
+
 async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
   const { terminal, signal } = context;
   const { config: configFile, imatrix, calibration: dataFile, calibrationText: textFile } = options;
   await checkReportPath(options, [argument, options.output, configFile, imatrix, textFile, dataFile]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
-  const [named, ...others] = outputFormatsOf(options.output);
+  const [named, ...others] = outputFormatsOf(options.output ?? '');
   if (named && others.length === 0) options.format ??= named;
   if (options.calibration !== undefined && /\.(txt|md)$/i.test(options.calibration)) {
     options.calibrationText = options.calibration;
@@ -179,6 +194,8 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     ...(calibration ? await modelPaths(options.calibration ?? '', calibration) : []),
   ]);
   const choices = await planOptions(options);
+  const output = options.output ?? usualOutput(quantizer.plan(model, config, choices), argument, options);
+  await checkReportPath(options, [output]);
   if (terminal.live) {
     const plan = quantizer.plan(model, config, choices);
     const lines = [terminal.err.dim(specsText(plan.tensors)), ...headlineLines(plan, terminal.err)];
@@ -187,7 +204,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
 
   const bar = new ProgressBar(terminal);
   const run: QuantizeModelOptions = {
-    target: options.output,
+    target: output,
     ...choices,
     overwrite: options.force === true,
     resume: options.resume === true,
@@ -206,10 +223,10 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     bar.stop();
   }
   if (options.report !== undefined) await writeReport(options.report, report);
-  const isFolder = (await stat(options.output)).isDirectory();
+  const isFolder = (await stat(output)).isDirectory();
   return {
-    document: { ...report, output: options.output },
-    lines: reportLines(argument, model, report, options, isFolder, context),
+    document: { ...report, output },
+    lines: reportLines(argument, model, report, { ...options, output }, isFolder, context),
   };
 }
 
@@ -229,7 +246,10 @@ export function addQuantize(program: Command, run: Run): void {
     .description('quantize the weights of a model and copy the rest of its folder')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
-    .requiredOption('-o, --output <path>', 'folder, or a single file such as out.safetensors or out.onnx');
+    .option(
+      '-o, --output <path>',
+      'folder, or a single file such as out.safetensors or out.onnx (default: named after model and scheme, here)',
+    );
   addConfigOptions(addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(command)))))
     .addOption(
       new Option(

@@ -12,7 +12,8 @@ import {
 
 export type PlanRequest =
   | { type: 'open'; source: Source | Source[] }
-  | { type: 'plan'; id: number; config: string | object; options: PlanOptions };
+  /** `isSize`: without the rows. */
+  | { type: 'plan'; id: number; config: string | object; options: PlanOptions; isSize: boolean };
 /** A plan comes in pieces: rows, and at last the rest. Reading all at once is a long task. */
 export interface PlanReply {
   id: number;
@@ -29,10 +30,19 @@ export const scriptUrl = import.meta.url;
 function serve(): void {
   const quantizer = createQuantizer({ threads: 1 });
   let model: Promise<Model> | null = null;
-  const answer = async ({ id, config, options }: Extract<PlanRequest, { type: 'plan' }>): Promise<PlanReply[]> => {
+  // What is chosen was often planned for its size just before.
+  let last: { key: string; plan: Plan } | null = null;
+  const planned = async (config: string | object, options: PlanOptions): Promise<Plan> => {
+    if (!model) throw new Error('The model was not opened before its plan.');
+    const key = JSON.stringify([config, options]);
+    if (last?.key !== key) last = { key, plan: (await quantizer).plan(await model, config, options) };
+    return last.plan;
+  };
+  const answer = async (request: Extract<PlanRequest, { type: 'plan' }>): Promise<PlanReply[]> => {
+    const { id, config, options, isSize } = request;
     try {
-      if (!model) throw new Error('The model was not opened before its plan.');
-      const { tensors, ...rest } = (await quantizer).plan(await model, config, options);
+      const { tensors, ...rest } = await planned(config, options);
+      if (isSize) return [{ id, rest }];
       const replies: PlanReply[] = [];
       for (let first = 0; first < tensors.length; first += rowsAtOnce)
         replies.push({ id, rows: tensors.slice(first, first + rowsAtOnce) });

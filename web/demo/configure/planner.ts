@@ -57,7 +57,7 @@ async function start(of: Planning): Promise<Worker> {
   return worker;
 }
 
-async function ask(of: Planning, config: string | object, options: PlanOptions): Promise<Plan> {
+async function ask(of: Planning, config: string | object, options: PlanOptions, isSize: boolean): Promise<Plan> {
   of.worker ??= start(of);
   const worker = await of.worker;
   const id = ++requests;
@@ -68,7 +68,7 @@ async function ask(of: Planning, config: string | object, options: PlanOptions):
       else if (rest) resolve({ ...rest, tensors });
       else reject(typeof error === 'object' ? new QuantizationError(error) : new Error(error));
     });
-    worker.postMessage({ type: 'plan', id, config, options } satisfies PlanRequest);
+    worker.postMessage({ type: 'plan', id, config, options, isSize } satisfies PlanRequest);
   });
 }
 
@@ -88,7 +88,7 @@ function keep({ known }: Planning, key: string, outcome: Outcome | Promise<Plan>
 
 function request(of: Planning, model: Model, key: string, config: string | object, options: PlanOptions) {
   if (model.tensors.length <= fewTensors) return outcomeOf(() => quantizer.value!.plan(model, config, options));
-  const promise = ask(of, config, options);
+  const promise = ask(of, config, options, false);
   const settle = (outcome: Outcome) => {
     of.known.delete(key); // behind those that were asked for later
     keep(of, key, outcome);
@@ -113,4 +113,17 @@ export function planOf(model: Model, config: string | object, options: PlanOptio
   if (outcome instanceof Promise) return outcome;
   if ('error' in outcome) throw outcome.error;
   return outcome.plan;
+}
+
+/** A plan whose rows may be missing: a list of sizes needs none of them, and a large model has thousands. */
+export function sizedPlan(
+  model: Model,
+  config: string | object,
+  options: PlanOptions,
+): Omit<Plan, 'tensors'> | Promise<Omit<Plan, 'tensors'>> {
+  const of = plannings.get(model);
+  const isKnown = of?.known.has(JSON.stringify([config, options]));
+  return !of || isKnown || model.tensors.length <= fewTensors
+    ? planOf(model, config, options)
+    : ask(of, config, options, true);
 }

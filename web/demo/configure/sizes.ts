@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import { type Model, type OutputFormat, type Plan, QuantizationError, type Totals } from 'wasmquant';
 import { opened } from '../open/opened';
-import { planOf } from './planner';
+import { sizedPlan } from './planner';
 
 /** `totals` is null if the model cannot have the preset in that format, and `reason` says why. */
 export interface Size {
@@ -22,7 +22,7 @@ let isScheduled = false;
 
 const keyOf = (preset: string, format: OutputFormat) => `${preset} ${format}`;
 
-function sizeOfPlan({ totals, diagnostics }: Plan): Size {
+function sizeOfPlan({ totals, diagnostics }: Omit<Plan, 'tensors'>): Size {
   const wrong = diagnostics.find(({ severity }) => severity === 'error');
   return wrong ? { totals: null, reason: wrong.message } : { totals, reason: '' };
 }
@@ -41,7 +41,7 @@ function keep(model: Model, preset: string, format: OutputFormat, size: Size): S
 function made(model: Model, preset: string, format: OutputFormat): Size | Promise<Size> {
   const take = (size: Size) => keep(model, preset, format, size);
   try {
-    const plan = planOf(model, preset, { format });
+    const plan = sizedPlan(model, preset, { format });
     if (!(plan instanceof Promise)) return take(sizeOfPlan(plan));
     return plan.then(sizeOfPlan, refused).then(take);
   } catch (error) {

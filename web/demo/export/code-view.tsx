@@ -1,6 +1,7 @@
 // Exports apart from the model: the report, and the same run as a command line and as JavaScript.
 import { quantizer } from '../app/engine';
 import { choice, chosenConfig, planned } from '../configure/choice';
+import { hashOf, modelOfLink } from '../open/deep-link';
 import { opened } from '../open/opened';
 import { shownRun } from '../run/runs';
 import { Code } from './code';
@@ -33,6 +34,25 @@ function Reports() {
   );
 }
 
+/** What is on screen as a link; of files of this machine only the choice. */
+function ShareLink() {
+  const now = opened.value;
+  if (!now) return null;
+  const { preset, format, configText } = choice.value;
+  const model = modelOfLink(now);
+  const hash = chosenConfig.value && hashOf({ model, preset, format, configText });
+  if (!hash) return null;
+  return (
+    <>
+      <h2>A link to this</h2>
+      {model === null && (
+        <p class="fine">For whoever opens the same files: a link cannot bring those of this machine.</p>
+      )}
+      <Code title="Link" text={`${document.baseURI.replace(/#.*/, '')}${hash}`} />
+    </>
+  );
+}
+
 export function CodeView() {
   if (!opened.value || !planned.value.plan) return null;
   const { configText } = choice.value;
@@ -43,6 +63,7 @@ export function CodeView() {
     <section class="panel" aria-labelledby="report">
       <h2 id="report">Report</h2>
       <Reports />
+      <ShareLink />
       <h2>The same in code</h2>
       <h3>Command line</h3>
       <Code title="Command line" text={commandLine(snippet)} />

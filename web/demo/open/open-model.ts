@@ -10,6 +10,7 @@ import { firstFor, lookAhead } from '../configure/reach';
 import { endJob } from '../quality/job';
 import { run } from '../run/runs';
 import { extensionsText } from './accepted-files';
+import { linkedChoice } from './deep-link';
 import { chosenFolder, type FoundFiles } from './dropped-files';
 import { opened, openFailure, opening } from './opened';
 
@@ -48,7 +49,7 @@ async function load(what: string, find: () => Promise<Given | null>): Promise<vo
     const { source, ...names } = given;
     const model = await quantizer.value.open(source);
     plansFrom(model, source);
-    const first = await firstFor(model, shardsOf(source));
+    const first = linkedChoice(model) ?? (await firstFor(model, shardsOf(source)));
     const former = opened.value;
     batch(() => {
       opened.value = { model, ...names };

@@ -1,10 +1,13 @@
 // Opens a model by URL: range requests fetch only the needed parts. The page makes no other network requests.
 import { useSignal } from '@preact/signals';
+import { asksForSample, link } from './deep-link';
 import { cannotOpen } from './file-input';
 import { openUrl } from './open-model';
 
 export function UrlField() {
-  const url = useSignal('');
+  const asked = link.value;
+  const linked = asked && !asksForSample(asked) ? (asked.model ?? '') : '';
+  const url = useSignal(linked);
   const busy = cannotOpen();
   return (
     <form
@@ -29,6 +32,9 @@ export function UrlField() {
         <button type="submit" class="button" disabled={busy}>
           Open
         </button>
+      )}
+      {linked !== '' && url.value === linked && (
+        <p class="fine url-asked">The link that you followed names this model. It is fetched when you open it.</p>
       )}
     </form>
   );

@@ -32,7 +32,7 @@ export function errorsOf({ tensors }: Pick<Report, 'tensors'>): Errors {
 }
 
 /** Up to the first an error is good, up to the second visible. */
-const limits: Record<ErrorKind, readonly [number, number]> = {
+export const limits: Record<ErrorKind, readonly [number, number]> = {
   'output error': [0.05, 0.15],
   'weight error': [0.05, 0.15],
 };

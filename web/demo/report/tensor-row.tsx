@@ -28,6 +28,13 @@ function RowError({ row, kind, measured }: { row: Row; kind: ErrorKind; measured
   );
 }
 
+/** The reason without the names of keys, which the details have. */
+function reasonOf({ reason: { text } }: Row): string {
+  return text
+    .replace(/^global_quant_config is not for (.+?): .*/, '$1 stay as they are; mark the row to quantize it')
+    .replace(/^global_quant_config(; )?/, '');
+}
+
 export function TensorRow({ row, kind, measured }: { row: Row; kind: ErrorKind; measured: boolean }) {
   const open = useSignal(false);
   const active = useComputed(() => run.value.state === 'running' && run.value.progress?.tensor === row.name);
@@ -68,7 +75,7 @@ export function TensorRow({ row, kind, measured }: { row: Row; kind: ErrorKind; 
             </span>
             {row.spec && (row.stages ?? [row.spec]).map(schemeText).join(', then ')}
           </span>
-          <span class="fine reason">{row.reason.text}</span>
+          <span class="fine reason">{reasonOf(row)}</span>
         </td>
         <td class="cell-size">
           {row.bytesBefore === row.bytesAfter ? (

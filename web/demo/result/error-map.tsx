@@ -4,7 +4,7 @@ import { bytesText } from '../../present/units';
 import { percent } from '../../present/verdict';
 import { canLookInto } from '../inspect/kept-model';
 import { Values } from '../inspect/values';
-import { type Errors, errorsOf, type LayerError } from '../report/errors';
+import { type ErrorKind, errorsOf, type LayerError, limits } from '../report/errors';
 import type { FinishedRun } from '../run/runs';
 
 interface Block {
@@ -30,15 +30,15 @@ function blocksOf(errors: LayerError[]): Block[] {
   return [...list.filter(isNumbered), ...list.filter((block) => !isNumbered(block))];
 }
 
-/** Errors that are nearly the same have nearly the same colour: red is at least four times the least. */
-const leastSpan = Math.log(4);
+/** The least that colours tell apart, by the limit of what is good. */
+const leastShare = 1 / 10;
 
-/** From 0 (least error of the run) to 1 (most), on a logarithmic scale. */
-function shares({ list }: Errors): (error: number | null) => number {
-  const logs = list.flatMap(({ error }) => (error ? [Math.log(error)] : []));
-  const [low, high] = [Math.min(...logs), Math.max(...logs)];
-  const span = Math.max(high - low, leastSpan);
-  return (error) => (error ? (Math.log(error) - low) / span : 0);
+/** From 0 to 1, where an error is bad, on a logarithmic scale: the colours say what the words say. */
+function shareOf(kind: ErrorKind, error: number | null): number {
+  if (!error) return 0;
+  const [good, visible] = limits[kind];
+  const low = Math.log(good * leastShare);
+  return Math.min(1, Math.max(0, (Math.log(error) - low) / (Math.log(visible) - low)));
 }
 
 export function ErrorMap({ done }: { done: FinishedRun }) {
@@ -46,7 +46,6 @@ export function ErrorMap({ done }: { done: FinishedRun }) {
   const errors = errorsOf(done.report);
   if (errors.list.length === 0) return null;
   const blocks = blocksOf(errors.list);
-  const shareOf = shares(errors);
   const shown = errors.list.find(({ tensor }) => tensor.name === open.value);
   return (
     <section class="card" aria-labelledby="error-map">
@@ -65,7 +64,7 @@ export function ErrorMap({ done }: { done: FinishedRun }) {
                 aria-pressed={open.value === tensor.name}
                 aria-label={`${tensor.name}: ${bytesText(tensor.bytesAfter)}, ${error === null ? 'error not known' : percent(error)}`}
                 title={tensor.name}
-                style={{ flexGrow: tensor.bytesAfter, '--share': `${Math.round(100 * shareOf(error))}%` }}
+                style={{ flexGrow: tensor.bytesAfter, '--share': `${Math.round(100 * shareOf(errors.title, error))}%` }}
                 onClick={() => {
                   open.value = open.value === tensor.name ? null : tensor.name;
                 }}
@@ -76,7 +75,9 @@ export function ErrorMap({ done }: { done: FinishedRun }) {
       </div>
       <p class="fine">
         {blocks.length > mostBlocks && `The first ${mostBlocks} blocks. `}
-        {shown ? '' : 'Green: least error of this run, red: most. Click a layer to see its values and its error.'}
+        {shown
+          ? ''
+          : `Green: next to no error, red: bad, over ${percent(limits[errors.title][1])}. Click a layer to see its values and its error.`}
       </p>
       {shown && (
         <div class="map-detail">

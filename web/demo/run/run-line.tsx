@@ -1,6 +1,7 @@
 // The one button, where its files go, and what there is to know before the run.
 import { useEffect, useRef } from 'preact/hooks';
 import { formats, type Plan } from 'wasmquant';
+import { shownLeft } from '../../present/coverage';
 import { isOfSize, otherDiagnostics } from '../../present/output_size';
 import { sentenceOf } from '../../present/sentence';
 import { bytesText } from '../../present/units';
@@ -8,6 +9,7 @@ import { Remarks } from '../app/diagnostics';
 import { FailureMessage } from '../app/failure';
 import { choice, chosenConfig, needsText, planned } from '../configure/choice';
 import { chooseScheme } from '../configure/reach';
+import { sizeOf } from '../configure/sizes';
 import { needsActivations } from '../configure/static-inputs';
 import { feeds } from '../feeds/feeds';
 import { opened } from '../open/opened';
@@ -61,6 +63,28 @@ function Larger({ plan }: { plan: Plan }) {
         </button>
       )}
     </div>
+  );
+}
+
+/** From here on the rest of a result is said to be most of it. */
+const mostlyLeft = 0.5;
+
+/** A result that is mostly what the scheme leaves, such as embeddings, where GGUF makes less of it. */
+function MostlyLeft({ plan }: { plan: Plan }) {
+  const model = opened.value?.model;
+  const { coverage, bytesAfter } = plan.totals;
+  const left = coverage.bytes - coverage.quantizedBytes;
+  const gguf = sizeOf('q4_k_m', 'gguf')?.totals?.bytesAfter;
+  if (!model || plan.format === 'gguf' || left < mostlyLeft * bytesAfter || !gguf || gguf > 0.8 * bytesAfter)
+    return null;
+  return (
+    <p class="fine">
+      {bytesText(left)} of {bytesText(bytesAfter)} stay as they are: {shownLeft(coverage.left).shown[0]?.text ?? ''}. As
+      GGUF, which quantizes more of it, q4_k_m makes {bytesText(gguf)}.{' '}
+      <button type="button" class="link" onClick={() => chooseScheme('q4_k_m', model)}>
+        Take q4_k_m
+      </button>
+    </p>
   );
 }
 
@@ -126,6 +150,7 @@ export function RunLine({ label = 'Quantize' }: { label?: string }) {
   return (
     <section class="run" aria-label="Run" data-choice={`${choice.value.preset} ${choice.value.format}`}>
       {plan && <Larger plan={plan} />}
+      {plan && <MostlyLeft plan={plan} />}
       {current.state === 'cancelled' && <p class="message">Cancelled. Nothing was saved.</p>}
       {current.state === 'failed' && <FailureMessage failure={current.failure} />}
       {current.state === 'running' ? <RunProgress {...current} /> : <Ready label={label} />}

@@ -290,6 +290,9 @@ class PathTarget implements OutputTarget {
       }
       leavePartial(partial);
     } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (this.#kind === 'new-folder' && (code === 'ENOTEMPTY' || code === 'EEXIST'))
+        throw failure('target-exists', this.#final, 'was made by another run meanwhile; choose another name', error);
       throw writeFailure(this.#final, error);
     }
   }
