@@ -1,6 +1,7 @@
 #include "checkpoint/gptq_loader.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,15 @@ namespace {
 
 // Of gptqmodel's kernels for any device.
 constexpr int64_t kGroupSizes[] = {16, 32, 64, 128, 256, 512, 1024};
+constexpr int64_t kAwqGroupSizes[] = {16, 32, 64, 128};
+
+std::optional<LoaderLimit> group_limit(const LayerPlan& layer, std::span<const int64_t> sizes) {
+  const int64_t size = layer.weight->front().group_size;
+  const bool is_whole_row = size == -1 || size == static_cast<int64_t>(layer.columns);
+  if (is_whole_row || std::find(sizes.begin(), sizes.end(), size) != sizes.end()) return std::nullopt;
+  return LoaderLimit{layer.layer, text_of("gptqmodel's kernels have no groups of {}", size),
+                     "use groups of 16, 32, 64 or 128, or write compressed-tensors", false, false};
+}
 
 bool is_linear(const LayerPlan& layer) {
   return layer.layer_type == "Linear" && !families::is_single_expert(layer.layer);
@@ -43,6 +53,26 @@ std::optional<LoaderLimit> kernel_limit(const LayerPlan& layer) {
       "load the file on a GPU or with vLLM, exclude the layer, or write compressed-tensors", false, false};
 }
 
+// transformers looks for the float names of what it joins, splits or rearranges: packed words stay unread, without an error.
+std::optional<LoaderLimit> packed_conversion_limit(const List<LayerPlan>& layers, const families::ModelFamily& family) {
+  const families::Conversions conversions(family);
+  const bool merges_experts = conversions.has(families::Conversion::Kind::experts);
+  for (const LayerPlan& layer : layers) {
+    if (keeps_weight(layer)) continue;
+    const bool is_expert = families::is_single_expert(layer.layer);
+    if (is_expert ? !merges_experts : conversions.find(layer.layer) == nullptr) continue;
+    return LoaderLimit{
+        layer.layer,
+        text_of("transformers joins, splits or rearranges {} of this family while it loads, which it cannot do with "
+                "packed ones: it would compute with random weights in their place",
+                is_expert ? "the experts" : "such weights"),
+        is_expert ? "vLLM reads them (--include-experts); or write compressed-tensors, whose experts transformers reads"
+                  : "load the file with vLLM, or write compressed-tensors",
+        is_expert, false};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 json::Value modules_to_quantize(const List<LayerPlan>& layers) {
@@ -67,23 +97,23 @@ json::Value modules_to_quantize(const List<LayerPlan>& layers) {
   return json::Value(std::move(blocks));
 }
 
-std::optional<LoaderLimit> awq_loader_limit(const List<LayerPlan>& layers) {
-  for (const LayerPlan& layer : layers)
-    if (!keeps_weight(layer))
-      if (auto limit = kernel_limit(layer)) return limit;
+std::optional<LoaderLimit> awq_loader_limit(const List<LayerPlan>& layers, const families::ModelFamily& family) {
+  if (auto limit = packed_conversion_limit(layers, family)) return limit;
+  for (const LayerPlan& layer : layers) {
+    if (keeps_weight(layer)) continue;
+    if (auto limit = group_limit(layer, kAwqGroupSizes)) return limit;
+    if (auto limit = kernel_limit(layer)) return limit;
+  }
   return std::nullopt;
 }
 
-std::optional<LoaderLimit> gptq_loader_limit(const List<LayerPlan>& layers) {
+std::optional<LoaderLimit> gptq_loader_limit(const List<LayerPlan>& layers, const families::ModelFamily& family) {
+  if (auto limit = packed_conversion_limit(layers, family)) return limit;
   const LayerPlan* first = nullptr;
   for (const LayerPlan& layer : layers) {
     if (keeps_weight(layer)) continue;
     const QuantizationSpec& spec = layer.weight->front();
-    const bool is_whole_row = spec.group_size == static_cast<int64_t>(layer.columns);
-    if (std::find(std::begin(kGroupSizes), std::end(kGroupSizes), spec.group_size) == std::end(kGroupSizes) &&
-        spec.group_size != -1 && !is_whole_row)
-      return LoaderLimit{layer.layer, text_of("gptqmodel's kernels have no groups of {}", spec.group_size),
-                         "use groups of 16, 32, 64 or 128, or write compressed-tensors", false, false};
+    if (auto limit = group_limit(layer, kGroupSizes)) return limit;
     if (first == nullptr) first = &layer;
     const QuantizationSpec& other = first->weight->front();
     if (spec.group_size != other.group_size || info_of(spec.dtype).bits != info_of(other.dtype).bits)

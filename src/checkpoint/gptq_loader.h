@@ -13,8 +13,8 @@ namespace wasmquant {
 json::Value modules_to_quantize(const List<LayerPlan>& layers);
 
 /// The first layer that transformers cannot load, with the reason; nullopt if it loads all.
-std::optional<LoaderLimit> gptq_loader_limit(const List<LayerPlan>& layers);
+std::optional<LoaderLimit> gptq_loader_limit(const List<LayerPlan>& layers, const families::ModelFamily& family);
 /// The same of AWQ's layout.
-std::optional<LoaderLimit> awq_loader_limit(const List<LayerPlan>& layers);
+std::optional<LoaderLimit> awq_loader_limit(const List<LayerPlan>& layers, const families::ModelFamily& family);
 
 }  // namespace wasmquant

@@ -249,12 +249,13 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerPlan>& laye
   return block;
 }
 
-std::optional<LoaderLimit> Awq::loader_limit(const List<LayerPlan>& layers, const families::ModelFamily&) const {
-  return awq_loader_limit(layers);
+std::optional<LoaderLimit> Awq::loader_limit(const List<LayerPlan>& layers, const families::ModelFamily& family) const {
+  return awq_loader_limit(layers, family);
 }
 
-std::optional<LoaderLimit> Gptq::loader_limit(const List<LayerPlan>& layers, const families::ModelFamily&) const {
-  return gptq_loader_limit(layers);
+std::optional<LoaderLimit> Gptq::loader_limit(const List<LayerPlan>& layers,
+                                              const families::ModelFamily& family) const {
+  return gptq_loader_limit(layers, family);
 }
 
 const CheckpointFormat& awq_format() noexcept {

@@ -10,22 +10,28 @@ const names = ['self_attn.o_proj', 'mlp.up_proj', 'mlp.down_proj'].flatMap((name
   [0, 1].map((block) => `model.layers.${block}.${name}`),
 );
 
-/** Quantizes six matrices of 64 x 64; `columns` of others by name. */
-async function quantized(t, config, columns = {}, { format = 'gptq', rows = 64 } = {}) {
+/** Quantizes six matrices of 64 x 64, or those of `layers`; `columns` of others by name. */
+async function quantized(
+  t,
+  config,
+  columns = {},
+  { format = 'gptq', rows = 64, layers = names, family = 'llama', ...options } = {},
+) {
   const quantizer = await quantizerFor(t);
   const folder = join(scratchFolder(t), 'in');
   mkdirSync(folder);
-  const weights = names.map((name, seed) => {
+  const weights = layers.map((name, seed) => {
     const shape = [rows, columns[name] ?? 64];
     return [`${name}.weight`, { dtype: 'F32', shape, data: noise(shape[0] * shape[1], seed + 1) }];
   });
   writeFileSync(join(folder, 'model.safetensors'), safetensors(Object.fromEntries(weights)));
-  writeFileSync(join(folder, 'config.json'), JSON.stringify({ model_type: 'llama' }));
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ model_type: family }));
   const model = await modelFor(t, quantizer, folder);
   const target = join(folder, '../out');
-  const { diagnostics } = await quantizer.quantizeModel(model, config, { target, format });
+  const { diagnostics, tensors } = await quantizer.quantizeModel(model, config, { target, format, ...options });
   const { quantization_config } = JSON.parse(readFileSync(join(target, 'config.json'), 'utf8'));
-  return { block: quantization_config, limits: diagnostics.filter(({ code }) => code === 'loader-limit') };
+  const left = tensors.filter(({ action }) => action !== 'quantize').map(({ name }) => name);
+  return { block: quantization_config, left, limits: diagnostics.filter(({ code }) => code === 'loader-limit') };
 }
 
 const int4 = (group_size) => ({ dtype: 'int4', qscheme: 'per_group', ch_axis: -1, group_size, symmetric: true });
@@ -64,6 +70,36 @@ test('two numbers of bits or group sizes, and groups that no kernel has, are war
   }
   const { limits } = await quantized(t, { global_quant_config: { weight: int4(8) } });
   assert.match(limits[0].message, /no groups of 8/);
+  for (const [size, isWarned] of [
+    [8, true],
+    [64, false],
+    [256, true],
+  ]) {
+    const spec = { ...int4(size), dtype: 'uint4', symmetric: false };
+    const columns = Object.fromEntries(names.map((name) => [name, 512]));
+    const { limits } = await quantized(t, { global_quant_config: { weight: spec } }, columns, { format: 'awq' });
+    assert.equal(limits.length, isWarned ? 1 : 0, `awq, groups of ${size}`);
+  }
+});
+
+test('experts that transformers joins while it loads stay float, unless they are asked for: it would compute with random ones', async (t) => {
+  const experts = ['gate_proj', 'up_proj', 'down_proj'].flatMap((name) =>
+    [0, 1].map((expert) => `model.layers.0.mlp.experts.${expert}.${name}`),
+  );
+  const layers = ['model.layers.0.self_attn.o_proj', ...experts];
+  const leftOut = experts.map((name) => `${name}.weight`);
+  for (const [format, preset] of [
+    ['gptq', 'int4_wo_32'],
+    ['awq', 'uint4_wo_32'],
+  ]) {
+    const family = { format, layers, family: 'qwen3_moe' };
+    const byDefault = await quantized(t, preset, {}, family);
+    assert.deepEqual(byDefault.left.sort(), [...leftOut].sort());
+    assert.deepEqual(byDefault.limits, []);
+    const asked = await quantized(t, preset, {}, { ...family, includeExperts: true });
+    assert.deepEqual(asked.left, []);
+    assert.match(asked.limits[0].message, /random weights/);
+  }
 });
 
 test("4-bit layers whose outputs are not in 32s are warned of: gptqmodel's kernel for CPUs refuses them", async (t) => {

@@ -21,8 +21,15 @@ from transformers import AutoModelForCausalLM
 TOKENS = torch.arange(1, 17).reshape(2, 8)
 
 
+def all_experts(folder):
+    """Every token goes to every expert, so that each counts, and no rounding chooses between two that are nearly equal."""
+    with open(os.path.join(folder, "config.json")) as file:
+        config = json.load(file)
+    return {"num_experts_per_tok": config.get("num_local_experts", config.get("num_experts"))} if "num_experts_per_tok" in config else {}
+
+
 def plain(folder, dtype, options):
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **options)
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **all_experts(folder), **options)
 
 
 def logits(model):

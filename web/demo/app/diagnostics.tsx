@@ -1,7 +1,7 @@
 // Diagnostics. Equal messages at several places are one entry with a list of places.
 import type { Diagnostic } from 'wasmquant';
-import { codeTexts } from '../../present/generated/code_texts';
 import { plural } from '../../present/units';
+import { textOf } from './code-text';
 
 /** Number shown before the rest is folded. */
 const shownAtOnce = 3;
@@ -40,7 +40,7 @@ function Places({ places }: { places: string[] }) {
 
 /** The code, and on hover what it means and what to do. */
 function Code({ code }: { code: string }) {
-  const text = codeTexts[code];
+  const text = textOf(code);
   return (
     <code class="diagnostic-code" title={text && `${text.meaning} ${text.advice}`}>
       {code}
