@@ -1,3 +1,4 @@
+// Limits of gptqmodel's kernels, and of transformers, which replaces layers by them: both know only what the config block says.
 #include "checkpoint/gptq_loader.h"
 
 #include <algorithm>

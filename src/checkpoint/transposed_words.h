@@ -25,6 +25,7 @@ class Awq final : public CheckpointFormat {
   bool stores_input_scales(const Stages&) const override { return false; }
   bool needs_one_group_size(const QuantizationSpec&) const override { return true; }
   Status check(const List<LayerPlan>& layers) const override;
+  std::string stacked_experts_limit(const families::ModelFamily& family) const override;
   std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const override;
   json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
@@ -43,6 +44,7 @@ class Gptq final : public CheckpointFormat {
   bool stores_input_scales(const Stages&) const override { return false; }
   bool needs_one_group_size(const QuantizationSpec&) const override { return true; }
   Status check(const List<LayerPlan>& layers) const override;
+  std::string stacked_experts_limit(const families::ModelFamily& family) const override;
   std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const override;
   json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,

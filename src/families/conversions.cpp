@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/message.h"
 #include "families/loader_names.h"
 #include "families/module_path.h"
 #include "families/word_list.h"
@@ -54,6 +55,14 @@ bool is_single_expert(std::string_view layer) noexcept {
       return !number.empty() && number.find_first_not_of("0123456789") == number.npos && !layer.empty();
     }
   return false;
+}
+
+std::string stacked_experts_limit(const ModelFamily& family) {
+  // transformers' quantizers/base.py: SequentialLlama4TextExperts.
+  if (family.has("llama4") || family.has("llama4_text")) return {};
+  if (Conversions(family).has(Conversion::Kind::experts)) return {};
+  return text_of("transformers builds the experts of this family ({}) as one parameter and reads no single ones",
+                 family.model_type.empty() ? std::string("unknown") : family.model_type);
 }
 
 }  // namespace wasmquant::families

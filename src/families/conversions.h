@@ -3,6 +3,7 @@
 // file may hold.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/list.h"
@@ -47,5 +48,8 @@ class Conversions {
 
 /// Whether the layer is that of one of several experts: below `experts` and a number, "mlp.experts.3.gate_proj".
 bool is_single_expert(std::string_view layer) noexcept;
+
+/// Why transformers reads no single experts of a family whose files hold all in one tensor; empty if it does.
+std::string stacked_experts_limit(const ModelFamily& family);
 
 }  // namespace wasmquant::families

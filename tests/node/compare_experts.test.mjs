@@ -49,7 +49,11 @@ for (const [model_type, { architecture, module, shapes }] of Object.entries(fami
       ['uint4_wo_32', 'awq'],
     ]) {
       const target = join(folder, format);
-      const written = await quantizer.quantizeModel(model, preset, { target, format });
+      const written = await quantizer.quantizeModel(model, preset, {
+        target,
+        format,
+        includeExperts: format === 'awq',
+      });
       const quantized = await modelFor(t, quantizer, target);
       const there = await quantizer.compare(model, quantized);
       assert.deepEqual(there.diagnostics, [], format);

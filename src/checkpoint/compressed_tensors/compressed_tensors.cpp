@@ -201,11 +201,7 @@ bool CompressedTensors::stores_input_scales(const Stages& inputs) const {
 }
 
 std::string CompressedTensors::stacked_experts_limit(const families::ModelFamily& family) const {
-  // transformers' quantizers/base.py: SequentialLlama4TextExperts.
-  if (family.has("llama4") || family.has("llama4_text")) return {};
-  if (families::Conversions(family).has(families::Conversion::Kind::experts)) return {};
-  return text_of("transformers builds the experts of this family ({}) as one parameter and reads no single ones",
-                 family.model_type.empty() ? std::string("unknown") : family.model_type);
+  return families::stacked_experts_limit(family);
 }
 
 std::string_view CompressedTensors::needed_loader(const List<LayerPlan>& layers,

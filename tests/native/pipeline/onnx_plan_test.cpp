@@ -258,7 +258,7 @@ TEST_CASE("what the model cannot hold is named, or becomes int8 by a preset") {
   CHECK(refused.error().where == "conv.weight");
   const auto widened = make_plan(*index, "int4_wo_32", {}, diagnostics);
   REQUIRE(bool(widened));
-  CHECK(widened->quantized_count == 3);
+  CHECK(widened->quantized_count == 4);
   const auto conv = std::find_if(widened->tensors.begin(), widened->tensors.end(),
                                  [](const PlannedTensor& t) { return t.task.name == "conv.weight"; });
   CHECK(conv->reason->rule == Rule::global);
