@@ -42,7 +42,6 @@ const wrong = {
   'unknown option': [['inspect', tinyLlama, '--al'], /did you mean --all\?/],
   'missing model': [['inspect'], /missing required argument 'model'/],
   'too many arguments': [['inspect', 'a', 'b'], /too many arguments/],
-  'missing output': [['quantize', tinyLlama, '-p', 'int8'], /--output/],
   'unknown format': [['plan', tinyLlama, '-p', 'int8', '-f', 'zip'], /compressed-tensors, quark/],
   'preset and config': [['plan', tinyLlama, '-p', 'int8', '-c', '-'], /cannot be used with/],
   'neither preset nor config': [['plan', tinyLlama], /--preset NAME or --config FILE[\s\S]*usual presets: int8/],
