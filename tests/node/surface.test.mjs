@@ -13,6 +13,7 @@ test('both entries export the same names', () => {
   const names = [
     'QuantizationError',
     'aihwkitConfig',
+    'bestConfig',
     'brevitasConfig',
     'coreErrorCodes',
     'createQuantizer',
