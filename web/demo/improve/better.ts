@@ -27,9 +27,16 @@ export interface Losses {
 
 export const losses = signal<Losses[]>([]);
 
+function namesAlgorithms({ algo_config: given }: Record<string, unknown>): boolean {
+  return Array.isArray(given) ? given.length > 0 : typeof given === 'object' && given !== null;
+}
+
 /** The chosen config with AWQ and GPTQ; null if it cannot have them. */
 function withAlgorithms(config: Record<string, unknown>): Record<string, unknown> | null {
-  return 'global_quant_config' in config && dialectOf(config) === 'quark' && !needsText(config)
+  return 'global_quant_config' in config &&
+    dialectOf(config) === 'quark' &&
+    !namesAlgorithms(config) &&
+    !needsText(config)
     ? bestConfig(config)
     : null;
 }
@@ -44,6 +51,7 @@ export const whyNotBetter = computed<string | null>(() => {
   if (source.carriesConfig) return 'A GGUF file cannot be calibrated. Open the folder that it was made from.';
   if (!model.config) return 'Calibration needs a language model: open its folder, with config.json and tokenizer.json.';
   if (choice.value.weighted || needsText(config)) return 'This choice is calibrated.';
+  if (holdsAlgorithms(choice.value.format) && namesAlgorithms(config)) return 'This config names its own algorithms.';
   if (holdsAlgorithms(choice.value.format) && !withAlgorithms(config))
     return "Calibration needs a config in Quark's dialect.";
   return null;
