@@ -86,8 +86,7 @@ class BoundPlan : Counted {
   }
 
   std::string file_literals(uint32_t file) const {
-    if (!plan_ || file >= plan_->files.size())
-      return fail(error_at(ErrorCode::argument_invalid, "file", "no such output file"));
+    if (!plan_ || file >= plan_->files.size()) return no_file();
     const PlannedFile& planned = plan_->files[file];
     const uint64_t header = planned.header.bytes;
     json::Array places;
@@ -107,6 +106,7 @@ class BoundPlan : Counted {
   }
 
   std::string literal_bytes(uint32_t file, uint32_t piece) {
+    if (!plan_ || file >= plan_->files.size()) return no_file();
     const PlannedFile& planned = plan_->files[file];
     const bool is_header = piece < planned.header.piece_count();
     if (is_header) header_text_ = header_text(*plan_, planned.header, piece);
@@ -150,6 +150,8 @@ class BoundPlan : Counted {
   }
 
  private:
+  static std::string no_file() { return fail(error_at(ErrorCode::argument_invalid, "file", "no such output file")); }
+
   Result<std::unique_ptr<ModelIndex>> original_;  // of a quantized checkpoint
   const ModelIndex* model_;
   List<Diagnostic> diagnostics_;

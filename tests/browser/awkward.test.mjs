@@ -42,7 +42,7 @@ async function outcome(page) {
   return { ended: 'refused', text: (await alert.first().locator('p:not(.fine)').allTextContents()).join(' ') };
 }
 
-/** Of an opened model: a run ends in files, or a sentence says why there is none. */
+/** Once a model is open, a run writes files, or a sentence says why it cannot start. */
 async function goOn(page) {
   const run = quantizeButton(page);
   await run.or(page.locator('.conflict')).first().waitFor();

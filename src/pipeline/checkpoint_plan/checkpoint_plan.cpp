@@ -571,7 +571,7 @@ const ModelTensor* stacked_experts(const ModelIndex& model) {
   return nullptr;
 }
 
-// The first tensor with all experts in the rows of one matrix; null if there is none.
+// The first matrix whose rows hold all experts; null without one.
 const ModelTensor* experts_in_rows(const ModelIndex& model) {
   for (const ModelTensor& tensor : model.tensors())
     if (families::are_experts_in_rows(tensor.stored.name, tensor.stored.shape.size())) return &tensor;

@@ -303,8 +303,7 @@ class OnnxPlanner final : public OutputPlanner {
     if (integer_convolutions_.count != 0)
       warn("slow-convolutions", integer_convolutions_.first,
            text_of("is the first of {} convolutions that round their inputs at run time: ONNX Runtime computes these "
-                   "several "
-                   "times slower than in float",
+                   "several times slower than in float",
                    integer_convolutions_.count),
            "use int8, which rounds only the weights, or static inputs, calibrated with feeds");
     if (inputs_differ_)

@@ -1,5 +1,5 @@
-"""What onnxruntime's own tools make of a model: `python own_tools.py MODEL DYNAMIC.onnx FOUR_BITS.onnx`. Prints a line of JSON: by file null, or
-why there is none.
+"""What onnxruntime's own tools make of a model: `python own_tools.py MODEL DYNAMIC.onnx FOUR_BITS.onnx`. Prints a line of JSON: for each file null, or
+the reason why the tool wrote nothing.
 """
 import json
 import os
@@ -30,12 +30,14 @@ def four_bits(model, target):
 
 
 if __name__ == "__main__":
-    source, *targets = sys.argv[1:]
+    source, *targets = map(os.path.abspath, sys.argv[1:])
     problems = {}
-    for make, target in zip((dynamic, four_bits), targets):
-        try:
-            make(source, target)
-            problems[make.__name__] = None
-        except Exception as error:
-            problems[make.__name__] = str(error).splitlines()[0][:200]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # shape inference leaves a file where it runs
+        for make, target in zip((dynamic, four_bits), targets):
+            try:
+                make(source, target)
+                problems[make.__name__] = None
+            except Exception as error:
+                problems[make.__name__] = str(error).splitlines()[0][:200]
     print(json.dumps(problems))
