@@ -67,7 +67,8 @@ std::optional<LoaderLimit> packed_conversion_limit(const List<LayerPlan>& layers
         text_of("transformers joins, splits or rearranges {} of this family while it loads, which it cannot do with "
                 "packed ones: it would compute with random weights in their place",
                 is_expert ? "the experts" : "such weights"),
-        is_expert ? "vLLM reads them (--include-experts); or write compressed-tensors, whose experts transformers reads"
+        is_expert ? "load the file with vLLM, which reads quantized experts (--include-experts), or write "
+                    "compressed-tensors, whose experts transformers reads"
                   : "load the file with vLLM, or write compressed-tensors",
         is_expert, false};
   }

@@ -8,8 +8,9 @@ import { largeModels, parametersOf, writeWithoutData } from './large_models.mjs'
 /** Of all parameters; the rest are the embedding and the head, routers, norms, and a vision tower. */
 const least = 0.95;
 
-/** What compressed-tensors leaves: transformers has no way to read these experts one by one, and asking for them is refused. */
-const leftExperts = ['gpt-oss-120b'];
+/** Models whose experts transformers builds as one parameter, and formats whose experts only vLLM reads. */
+const oneParameter = ['gpt-oss-120b'];
+const readByVllm = ['awq', 'gptq'];
 const arguments_ = {
   'compressed-tensors': ['--preset', 'int4_wo_32'],
   quark: ['--preset', 'int4_wo_32'],
@@ -52,12 +53,17 @@ function problemOf({ problem, totals, tensors: planned }, tensors) {
     : null;
 }
 
-/** The same of experts that must be left, and refused when they are asked for. */
-function problemOfLeft(folder, format, planned) {
+/** What is wrong with a plan that leaves experts by default, or null. `tensors`: shapes by name. */
+function problemOfLeft(folder, format, planned, tensors) {
   if (planned.problem) return planned.problem;
-  if (planned.diagnostics[0]?.code !== 'low-coverage') return 'the plan does not begin with the share that is left';
+  const [first] = planned.diagnostics;
+  if (first?.code !== 'low-coverage') return 'the plan does not begin with the share that is left';
   const asked = plan(folder, format, [...arguments_[format], '--include-experts']);
-  return /transformers builds the experts/.test(asked.problem) ? null : 'experts that nothing reads are not refused';
+  if (!readByVllm.includes(format) || oneParameter.some((name) => folder.endsWith(name)))
+    return /transformers builds the experts/.test(asked.problem) ? null : 'experts that nothing reads are not refused';
+  if (!/vLLM.*--include-experts/.test(first.hint)) return 'the plan does not say how to quantize the experts for vLLM';
+  if (!asked.diagnostics?.some(({ code }) => code === 'loader-limit')) return 'no word about transformers';
+  return problemOf(asked, tensors);
 }
 
 /** Names of heads. A plan leaves them and embeddings by default, and small models have many parameters in both. */
@@ -126,8 +132,8 @@ export function checkCoverage(work) {
     writeWithoutData(folder, { config, tensors });
     for (const [format, args] of Object.entries(arguments_)) {
       const planned = plan(folder, format, args);
-      const isLeft = format === 'compressed-tensors' && leftExperts.includes(name);
-      const problem = isLeft ? problemOfLeft(folder, format, planned) : problemOf(planned, tensors);
+      const isLeft = readByVllm.includes(format) || (format === 'compressed-tensors' && oneParameter.includes(name));
+      const problem = isLeft ? problemOfLeft(folder, format, planned, tensors) : problemOf(planned, tensors);
       if (problem) failed++;
       const coverage = planned.totals?.coverage;
       const text =

@@ -39,9 +39,8 @@ std::string_view unreadable_part(const LayerPlan& layer) {
 }
 
 constexpr const char* kExpertHint =
-    "leave all experts (--exclude-experts); or quantize all with one spec of int8 or int4 per channel or group, mxfp4, "
-    "or "
-    "fp8 per channel; or load the file with vLLM";
+    "quantize all experts with one spec of int8 or int4 per channel or group, mxfp4, or fp8 per channel; or load the "
+    "file with vLLM";
 
 // The experts that the loader merges.
 struct MergedExperts {

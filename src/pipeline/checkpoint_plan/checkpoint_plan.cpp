@@ -11,6 +11,7 @@
 #include "families/loader_names.h"
 #include "families/module_path.h"
 #include "pipeline/checkpoint_plan/cache_plan.h"
+#include "pipeline/checkpoint_plan/expert_choice.h"
 #include "pipeline/checkpoint_plan/file_layout.h"
 #include "pipeline/checkpoint_plan/static_activation_plan.h"
 #include "pipeline/model_index/expert_tensors.h"
@@ -22,35 +23,22 @@
 namespace wasmquant {
 namespace {
 
-// Casts keep the tensors' layout.
-bool only_casts(const Config& config) {
-  const auto is_cast = [](const LayerConfig& layer) {
-    return layer.weight.empty() || info_of(layer.weight.front().dtype).is_plain_cast();
-  };
-  bool all = is_cast(config.global);
-  for (const auto& [name, layer] : config.layer) all &= is_cast(layer);
-  for (const auto& [type, layer] : config.layer_type) all &= is_cast(layer);
-  return all;
-}
-
 class CheckpointPlanner final : public OutputPlanner {
  public:
-  /// `experts_left`: why experts are not quantized; empty if they are. Borrowed. `common_group`: the largest group size
-  /// of weights whose format has one for all; 0: not known to be smaller than what the config says.
-  CheckpointPlanner(const ModelIndex& model, const families::ModelFamily& family, ExpertStorage experts,
-                    std::string_view experts_left, const Config& config, const CheckpointFormat& format,
-                    const PlanOptions& options, const JoinedSchemes& joined, int64_t common_group,
-                    List<Diagnostic>& diagnostics)
+  /// Borrows all. `common_group`: the largest group size of weights whose format has one for all; 0: not known to be
+  /// smaller than what the config says.
+  CheckpointPlanner(const ModelIndex& model, const families::ModelFamily& family, const ExpertPlan& experts,
+                    const Config& config, const CheckpointFormat& format, const PlanOptions& options,
+                    const JoinedSchemes& joined, int64_t common_group, List<Diagnostic>& diagnostics)
       : OutputPlanner(format.name(), model, config, options, diagnostics),
         family_(family),
         experts_(experts),
-        experts_left_(experts_left),
         conversions_(family),
         format_(format),
         joined_(joined),
         common_group_(common_group),
         exclusions_(family,
-                    {!options.include_towers, !format.holds_input_major(), !format.holds_split_layers(), experts_left}),
+                    {!options.include_towers, !format.holds_input_major(), !format.holds_split_layers(), experts.left}),
         resolver_(config, &exclusions_),
         cache_(model, config, format, options) {}
 
@@ -102,7 +90,7 @@ class CheckpointPlanner final : public OutputPlanner {
     leave_router(planned, resolved.weight);
     if (!resolved.weight.empty() && options_.experts == ExpertChoice::exclude && is_expert(tensor)) {
       resolved.weight = Stages();
-      planned.reason = Reason{Rule::excluded, "", std::string(experts_left_)};
+      planned.reason = Reason{Rule::excluded, "", experts_.left};
     }
     planned.weight.is_unpacked = needs_bytes(planned.weight, resolved.weight);
     // Stored orders are those of a layer's matrix; its bias has one axis.
@@ -207,17 +195,17 @@ class CheckpointPlanner final : public OutputPlanner {
     }
     if (weight.layer_type != kExperts) return {};
     const auto experts = experts_of(model_, tensor, family_);
-    if (!is_cast && (!experts || experts_ != ExpertStorage::as_stored)) {
+    if (!is_cast && (!experts || experts_.storage != ExpertStorage::as_stored)) {
       const Rule rule = planned.reason->rule;
-      if (experts && !experts_left_.empty() && (rule == Rule::layer_name || rule == Rule::layer_glob))
+      if (experts && !experts_.left.empty() && (rule == Rule::layer_name || rule == Rule::layer_glob))
         return error_at(ErrorCode::format_unsupported, planned.task.name,
-                        "{}. Remove the rule for them from the config, or write fake-quantized or gguf", experts_left_);
+                        "{}. Remove the rule for them from the config, or write fake-quantized or gguf", experts_.left);
       stages = Stages();
       planned.reason =
           Reason{Rule::not_quantizable, "",
                  !experts                ? "shapes and config.json do not say which axis of these experts is which"
-                 : experts_left_.empty() ? text_of("{} does not hold the experts of this family", format_.name())
-                                         : std::string(experts_left_)};
+                 : experts_.left.empty() ? text_of("{} does not hold the experts of this family", format_.name())
+                                         : experts_.left};
       return {};
     }
     weight.experts = weight.shape[0];
@@ -476,6 +464,7 @@ class CheckpointPlanner final : public OutputPlanner {
   }
 
   // Algorithms may change weights that stay floats; a quantized source may be decoded.
+  std::string_view coverage_hint() const override { return experts_.hint; }
   bool does_nothing() const override {
     if (plan_.quantized_count != 0 || !requested_.empty() || !plan_.config_changes.is_null()) return false;
     for (const PlannedTensor& planned : plan_.tensors)
@@ -548,8 +537,7 @@ class CheckpointPlanner final : public OutputPlanner {
   }
 
   const families::ModelFamily& family_;
-  const ExpertStorage experts_;
-  const std::string_view experts_left_;
+  const ExpertPlan& experts_;
   const families::Conversions conversions_;
   const CheckpointFormat& format_;
   const JoinedSchemes& joined_;
@@ -564,59 +552,6 @@ class CheckpointPlanner final : public OutputPlanner {
       routers_, biases_, regrouped_;
 };
 
-// The first tensor of several experts; null if there is none.
-const ModelTensor* stacked_experts(const ModelIndex& model) {
-  for (const ModelTensor& tensor : model.tensors())
-    if (families::is_expert_tensor(tensor.stored.name, tensor.stored.shape)) return &tensor;
-  return nullptr;
-}
-
-// The first matrix whose rows hold all experts; null without one.
-const ModelTensor* experts_in_rows(const ModelIndex& model) {
-  for (const ModelTensor& tensor : model.tensors())
-    if (families::are_experts_in_rows(tensor.stored.name, tensor.stored.shape.size())) return &tensor;
-  return nullptr;
-}
-
-// How experts are written, and why they stay as they are.
-struct Experts {
-  ExpertStorage storage;
-  std::string left{};  // empty: they are quantized
-
-  void leave(std::string reason) {
-    storage = ExpertStorage::left;
-    left = std::move(reason);
-  }
-};
-
-Result<Experts> choose_experts(const ModelIndex& model, const families::ModelFamily& family, const Config& config,
-                               const CheckpointFormat& format, const PlanOptions& options) {
-  Experts experts{only_casts(config) ? ExpertStorage::as_stored : format.expert_storage()};
-  if (options.experts == ExpertChoice::exclude) {
-    experts.left = "experts are to keep their dtype (--exclude-experts)";
-    if (experts.storage == ExpertStorage::per_expert) experts.storage = ExpertStorage::left;
-    return experts;
-  }
-  if (const ModelTensor* const rows = experts_in_rows(model);
-      rows != nullptr && options.experts == ExpertChoice::include)
-    return error_at(
-        ErrorCode::format_unsupported, rows->stored.name,
-        "the experts of this family ({}) are the rows of one matrix, from which neither transformers nor vLLM "
-        "reads single quantized ones. Remove --include-experts",
-        family.model_type.empty() ? std::string("unknown") : family.model_type);
-  const ModelTensor* const stacked = experts.storage == ExpertStorage::per_expert ? stacked_experts(model) : nullptr;
-  std::string limit = stacked == nullptr ? std::string() : format.stacked_experts_limit(family);
-  if (limit.empty()) return experts;
-  if (options.experts == ExpertChoice::include)
-    return error_at(
-        ErrorCode::format_unsupported, stacked->stored.name,
-        "{}: quantized, they would be loaded as noise. Remove --include-experts, or write fake-quantized or "
-        "gguf",
-        limit);
-  experts.leave(std::move(limit));
-  return experts;
-}
-
 // Whether a rule of the config names an expert.
 bool is_expert_requested(const List<LayerPlan>& layers) {
   return std::any_of(layers.begin(), layers.end(), [](const LayerPlan& layer) {
@@ -626,7 +561,7 @@ bool is_expert_requested(const List<LayerPlan>& layers) {
 
 Diagnostic diagnostic_of(const LoaderLimit& limit, Severity severity) {
   return Diagnostic(severity, "loader-limit", limit.layer.empty() ? std::string("model") : limit.layer, limit.reason,
-                    limit.hint);
+                    (limit.is_of_experts ? "leave all experts (--exclude-experts); or " : "") + limit.hint);
 }
 
 }  // namespace
@@ -641,8 +576,8 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
   JoinedSchemes joined(config.default_exclusions);
   int64_t common_group = 0;
   for (const size_t remarks = diagnostics.size();;) {
-    CheckpointPlanner planner(split ? *split : model, family, experts.storage, experts.left, config, format, options,
-                              joined, common_group, diagnostics);
+    CheckpointPlanner planner(split ? *split : model, family, experts, config, format, options, joined, common_group,
+                              diagnostics);
     auto plan = planner.run();
     if (planner.smaller_group() != 0) {
       common_group = planner.smaller_group();
@@ -658,14 +593,15 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
     const bool is_preset = config.default_exclusions, is_included = options.experts == ExpertChoice::include;
     if (limit && limit->is_of_experts && is_preset && !is_included && experts.left.empty() &&
         !is_expert_requested(planner.outcomes())) {
-      experts.leave(limit->reason);
+      experts.leave(limit->reason, limit->hint);
       split.reset();
       diagnostics.resize(remarks);
       continue;
     }
     if (limit && limit->stops_presets && is_preset && !(limit->is_of_experts && is_included)) {
       diagnostics.push_back(diagnostic_of(*limit, Severity::error));
-      return error_at(ErrorCode::format_unsupported, diagnostics.back().where, "{}; {}", limit->reason, limit->hint);
+      return error_at(ErrorCode::format_unsupported, diagnostics.back().where, "{}; {}", limit->reason,
+                      diagnostics.back().hint);
     }
     if (limit) diagnostics.push_back(diagnostic_of(*limit, Severity::warning));
     if (const std::string_view needed = format.needed_loader(planner.outcomes(), family);

@@ -81,9 +81,11 @@ json::Value to_json(const Coverage& coverage) {
   return out;
 }
 
-Diagnostic nothing_quantized_error(const Coverage& coverage) {
+Diagnostic nothing_quantized_error(const Coverage& coverage, std::string_view hint) {
   Diagnostic error{Severity::error, ErrorCode::nothing_quantized, "", "nothing of this model would be quantized",
-                   "plan shows why each tensor is left: name layers in the config, or use another preset or format"};
+                   std::string(hint)};
+  if (hint.empty())
+    error.hint = "plan shows why each tensor is left: name layers in the config, or use another preset or format";
   if (coverage.left.empty()) {
     error.message += ": it has no tensors";
     return error;
@@ -95,11 +97,11 @@ Diagnostic nothing_quantized_error(const Coverage& coverage) {
   return error;
 }
 
-Diagnostic low_coverage_warning(const Coverage& coverage) {
+Diagnostic low_coverage_warning(const Coverage& coverage, std::string_view hint) {
   Diagnostic warning{
       Severity::warning, "low-coverage", "",
       text_of("only {} of the parameters are quantized", percent(coverage.quantized_parameters, coverage.parameters)),
-      ""};
+      std::string(hint)};
   if (!coverage.left.empty()) {
     const Coverage::Left& largest = coverage.left[0];
     warning.where = largest.first;

@@ -30,9 +30,10 @@ Coverage coverage_of(const Plan& plan, const ModelIndex& model);
 /// {parameters, quantizedParameters, bytes, quantizedBytes, left: [{rule, text, tensors, parameters, bytes}]}
 json::Value to_json(const Coverage& coverage);
 
-/// The error of a plan that quantizes nothing: the largest part left and why, at its first tensor.
-Diagnostic nothing_quantized_error(const Coverage& coverage);
-/// The warning about low coverage: the share, and the largest part left, at its first tensor.
-Diagnostic low_coverage_warning(const Coverage& coverage);
+/// The error of a plan that quantizes nothing: the largest part left and why, at its first tensor. `hint`: what
+/// quantizes more; empty: nothing is known.
+Diagnostic nothing_quantized_error(const Coverage& coverage, std::string_view hint);
+/// The warning about low coverage: the share, and the largest part left, at its first tensor. `hint`: likewise.
+Diagnostic low_coverage_warning(const Coverage& coverage, std::string_view hint);
 
 }  // namespace wasmquant

@@ -103,9 +103,9 @@ Result<Plan> OutputPlanner::run() {
   if (Status placed = place_files(); !placed) return of_model(std::move(placed.error()));
   const Coverage coverage = coverage_of(plan_, model_);
   if (does_nothing())
-    put_first(nothing_quantized_error(coverage));
+    put_first(nothing_quantized_error(coverage, coverage_hint()));
   else if (expects_coverage() && coverage.is_low())
-    put_first(low_coverage_warning(coverage));
+    put_first(low_coverage_warning(coverage, coverage_hint()));
   return std::move(plan_);
 }
 

@@ -49,6 +49,8 @@ class OutputPlanner {
   virtual bool plans_cache() const { return false; }
   /// Whether low coverage gets a warning.
   virtual bool expects_coverage() const { return plan_.quantized_count != 0; }
+  /// What quantizes more of the model; empty: nothing is known.
+  virtual std::string_view coverage_hint() const { return {}; }
 
   // ---- shared
 

@@ -1,0 +1,29 @@
+// How a plan writes the experts of a mixture, or why it leaves them.
+#ifndef WASMQUANT_PIPELINE_CHECKPOINT_PLAN_EXPERT_CHOICE_H_
+#define WASMQUANT_PIPELINE_CHECKPOINT_PLAN_EXPERT_CHOICE_H_
+
+#include "checkpoint/checkpoint_format.h"
+#include "pipeline/plan/output_format.h"
+
+namespace wasmquant {
+
+struct ExpertPlan {
+  ExpertStorage storage = ExpertStorage::as_stored;
+  std::string left;  // why they keep their dtype; empty: they are quantized
+  std::string hint;  // what quantizes them all the same; empty: nothing is known
+
+  void leave(std::string reason, std::string what_to_do = {}) {
+    storage = ExpertStorage::left;
+    left = std::move(reason);
+    hint = std::move(what_to_do);
+  }
+};
+
+/// What the options, the format and the family say of experts before any layer is planned. format_unsupported: the
+/// options include experts that no loader reads.
+Result<ExpertPlan> choose_experts(const ModelIndex& model, const families::ModelFamily& family, const Config& config,
+                                  const CheckpointFormat& format, const PlanOptions& options);
+
+}  // namespace wasmquant
+
+#endif  // WASMQUANT_PIPELINE_CHECKPOINT_PLAN_EXPERT_CHOICE_H_
