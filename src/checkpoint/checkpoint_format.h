@@ -32,6 +32,7 @@ struct LayerPlan {
   bool is_unpacked = false;     // WeightDescription::is_unpacked
   bool is_reordered = false;    // WeightDescription::is_reordered
   bool is_requested = false;    // a rule of the config names the layer
+  bool is_split_expert = false;    // a matrix of a tensor that holds all experts
   uint64_t rows = 0, columns = 0;  // of a matrix, else 0
 };
 

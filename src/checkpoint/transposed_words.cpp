@@ -249,13 +249,12 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerPlan>& laye
   return block;
 }
 
-// A model without a type may be for code that builds single layers.
-static std::string stacked_limit(const families::ModelFamily& family) {
-  return family.model_type.empty() ? std::string() : families::stacked_experts_limit(family);
+std::string Awq::stacked_experts_limit(const families::ModelFamily& family) const {
+  return families::stacked_experts_limit(family);
 }
-
-std::string Awq::stacked_experts_limit(const families::ModelFamily& family) const { return stacked_limit(family); }
-std::string Gptq::stacked_experts_limit(const families::ModelFamily& family) const { return stacked_limit(family); }
+std::string Gptq::stacked_experts_limit(const families::ModelFamily& family) const {
+  return families::stacked_experts_limit(family);
+}
 
 std::optional<LoaderLimit> Awq::loader_limit(const List<LayerPlan>& layers, const families::ModelFamily& family) const {
   return awq_loader_limit(layers, family);

@@ -58,11 +58,9 @@ bool is_single_expert(std::string_view layer) noexcept {
 }
 
 std::string stacked_experts_limit(const ModelFamily& family) {
-  // transformers' quantizers/base.py: SequentialLlama4TextExperts.
-  if (family.has("llama4") || family.has("llama4_text")) return {};
-  if (Conversions(family).has(Conversion::Kind::experts)) return {};
+  if (family.model_type.empty() || Conversions(family).has(Conversion::Kind::experts)) return {};
   return text_of("transformers builds the experts of this family ({}) as one parameter and reads no single ones",
-                 family.model_type.empty() ? std::string("unknown") : family.model_type);
+                 family.model_type);
 }
 
 }  // namespace wasmquant::families

@@ -49,7 +49,8 @@ class Conversions {
 /// Whether the layer is that of one of several experts: below `experts` and a number, "mlp.experts.3.gate_proj".
 bool is_single_expert(std::string_view layer) noexcept;
 
-/// Why transformers reads no single experts of a family whose files hold all in one tensor; empty if it does.
+/// Why transformers reads no single experts of a family whose files hold all in one tensor; empty if it does, or if the
+/// family has no type, because such models may be for code that builds single layers.
 std::string stacked_experts_limit(const ModelFamily& family);
 
 }  // namespace wasmquant::families

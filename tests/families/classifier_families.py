@@ -45,7 +45,7 @@ CLASSIFIERS = {
     "mistral-model": ("MistralModel", "mistral", dict(HEADS, sliding_window=None), "text"),
     "qwen2-reward": ("Qwen2ForTokenClassification", "qwen2", dict(DECODER, num_labels=2), "text"),
     "qwen3-model": ("Qwen3Model", "qwen3", HEADS, "text"),
-    "gemma2-classifier": ("Gemma2ForSequenceClassification", "gemma2", dict(GEMMA, query_pre_attn_scalar=64, sliding_window=64, num_labels=1), "text"),
+    "gemma2-classifier": ("Gemma2ForSequenceClassification", "gemma2", dict(GEMMA, query_pre_attn_scalar=64, sliding_window=64, num_labels=8), "text"),
     "gpt2-classifier": ("GPT2ForSequenceClassification", "gpt2", dict(GPT2, **LABELS), "text"),
     "openai_privacy_filter": ("OpenAIPrivacyFilterForTokenClassification", "openai_privacy_filter",
                               dict(HEADS, **LOCAL_EXPERTS | LABELS), "text"),

@@ -59,7 +59,8 @@ function problemOfLeft(folder, format, planned, tensors) {
   const [first] = planned.diagnostics;
   if (first?.code !== 'low-coverage') return 'the plan does not begin with the share that is left';
   const asked = plan(folder, format, [...arguments_[format], '--include-experts']);
-  if (!readByVllm.includes(format) || oneParameter.some((name) => folder.endsWith(name)))
+  const isOneParameter = oneParameter.some((name) => folder.endsWith(name));
+  if (format !== 'quark' && (isOneParameter || !readByVllm.includes(format)))
     return /transformers builds the experts/.test(asked.problem) ? null : 'experts that nothing reads are not refused';
   if (!/vLLM.*--include-experts/.test(first.hint)) return 'the plan does not say how to quantize the experts for vLLM';
   if (!asked.diagnostics?.some(({ code }) => code === 'loader-limit')) return 'no word about transformers';
@@ -132,7 +133,8 @@ export function checkCoverage(work) {
     writeWithoutData(folder, { config, tensors });
     for (const [format, args] of Object.entries(arguments_)) {
       const planned = plan(folder, format, args);
-      const isLeft = readByVllm.includes(format) || (format === 'compressed-tensors' && oneParameter.includes(name));
+      const leavesOne = ['compressed-tensors', 'quark'].includes(format) && oneParameter.includes(name);
+      const isLeft = readByVllm.includes(format) || leavesOne;
       const problem = isLeft ? problemOfLeft(folder, format, planned, tensors) : problemOf(planned, tensors);
       if (problem) failed++;
       const coverage = planned.totals?.coverage;

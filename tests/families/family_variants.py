@@ -7,7 +7,7 @@ names         "modules": tensors are called as the modules of transformers 5 are
               norms `weight_g`, `weight_v`
 own_head      a head of its own where transformers ties it by default: T5 1.1, mT5
 
-Any family may also be named with -bf16 or -f16 behind it.
+Any family or variant may also be named with -bf16 or -f16 behind it.
 """
 
 VARIANTS = {
@@ -45,5 +45,6 @@ def variant_of(name):
         return VARIANTS[name]
     for suffix, dtype in DTYPES.items():
         if name.endswith(suffix):
-            return name.removesuffix(suffix), dict(dtype=dtype)
+            family, variant = variant_of(name.removesuffix(suffix))
+            return family, {**variant, "dtype": dtype}
     return name, {}

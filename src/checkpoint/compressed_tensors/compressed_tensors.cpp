@@ -201,6 +201,8 @@ bool CompressedTensors::stores_input_scales(const Stages& inputs) const {
 }
 
 std::string CompressedTensors::stacked_experts_limit(const families::ModelFamily& family) const {
+  // transformers' quantizers/base.py: SequentialLlama4TextExperts, for this format and bitsandbytes.
+  if (family.has("llama4") || family.has("llama4_text")) return {};
   return families::stacked_experts_limit(family);
 }
 

@@ -355,6 +355,7 @@ class CheckpointPlanner final : public OutputPlanner {
     outcome.is_unpacked = weight.is_unpacked;
     outcome.is_reordered = weight.is_reordered;
     const Rule rule = planned.reason->rule;
+    outcome.is_split_expert = experts_.are_split && families::is_single_expert(weight.layer);
     outcome.is_requested = rule == Rule::excluded || rule == Rule::layer_name || rule == Rule::layer_glob;
     if (weight.shape.size() == 2) outcome.rows = weight.shape[0], outcome.columns = weight.shape[1];
     if (!planned.task.is_copy && !planned.is_left) {
@@ -573,6 +574,7 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
   TRY(experts, choose_experts(model, family, config, format, options));
   std::unique_ptr<ModelIndex> split =
       experts.storage == ExpertStorage::per_expert ? split_experts(model, family) : nullptr;
+  experts.are_split = split != nullptr;
   JoinedSchemes joined(config.default_exclusions);
   int64_t common_group = 0;
   for (const size_t remarks = diagnostics.size();;) {

@@ -9,8 +9,9 @@ namespace wasmquant {
 
 struct ExpertPlan {
   ExpertStorage storage = ExpertStorage::as_stored;
-  std::string left;  // why they keep their dtype; empty: they are quantized
-  std::string hint;  // what quantizes them all the same; empty: nothing is known
+  std::string left;        // why they keep their dtype; empty: they are quantized
+  std::string hint;        // what quantizes them all the same; empty: nothing is known
+  bool are_split = false;  // the model stores all in one tensor, and the plan has one matrix each
 
   void leave(std::string reason, std::string what_to_do = {}) {
     storage = ExpertStorage::left;

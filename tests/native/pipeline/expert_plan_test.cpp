@@ -164,10 +164,11 @@ constexpr const char* kMerged = R"({"model_type": "qwen2_moe"})";
 
 // The number of quantized tensors, or what the error says.
 std::string quantized_of(const ModelIndex& index, std::string_view config, ExpertChoice experts = {},
-                         List<Diagnostic>* remarks = nullptr, json::Value* block = nullptr) {
+                         List<Diagnostic>* remarks = nullptr, json::Value* block = nullptr,
+                         const char* format = "compressed-tensors") {
   List<Diagnostic> diagnostics;
   PlanOptions options;
-  options.format = "compressed-tensors";
+  options.format = format;
   options.experts = experts;
   auto plan = make_plan(index, config, options, diagnostics);
   if (remarks != nullptr) *remarks = diagnostics;
@@ -204,6 +205,38 @@ TEST_CASE("experts that transformers cannot read one by one are left, and the pl
   const std::string refused = quantized_of(index, "int8", ExpertChoice::include);
   CHECK(refused.find("granitemoe") != std::string::npos);
   CHECK(refused.find("--include-experts") != std::string::npos);
+}
+
+TEST_CASE("experts that transformers fills with random values are left by default, in quark, awq and gptq, too") {
+  const Layouts layouts = make_layouts(StorageDtype::F32);
+  const struct {
+    const char *preset, *format;
+    bool is_refused;  // nothing reads them
+  } cases[] = {{"int8", "quark", false}, {"int4_wo_32", "gptq", true}, {"uint4_wo_32", "awq", true}};
+  for (const auto& c : cases)
+    for (const char* type : {"granitemoe", "gpt_oss", "llama4_text"}) {
+      CAPTURE(c.format);
+      CAPTURE(type);
+      const ModelIndex index = mixture_index(layouts.output_major, text_of(R"({"model_type": {q}})", type).c_str());
+      List<Diagnostic> remarks;
+      CHECK(quantized_of(index, c.preset, {}, &remarks, nullptr, c.format) == "1");
+      REQUIRE(!remarks.empty());
+      CHECK(remarks[0].code == "low-coverage");
+      CHECK(remarks[0].hint.empty() == c.is_refused);
+      const std::string included = quantized_of(index, c.preset, ExpertChoice::include, &remarks, nullptr, c.format);
+      CHECK((included.find(":") != included.npos) == c.is_refused);
+      if (!c.is_refused && type != std::string_view("gpt_oss")) CHECK(included == kAll);
+      CHECK(has_code(remarks, "loader-limit") != c.is_refused);
+    }
+  // Single experts of a class that has single layers, and a rule that names them.
+  constexpr const char* kSingle = R"({"model_type": "granitemoe"})";
+  CHECK(quantized_of(mixture_index(layouts.single, kSingle), "int8", {}, nullptr, nullptr, "quark") == kAll);
+  List<Diagnostic> remarks;
+  CHECK(
+      quantized_of(mixture_index(layouts.output_major, kSingle),
+                   R"({"global_quant_config": {"weight": {"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0}}})",
+                   {}, &remarks, nullptr, "quark") != "1");
+  CHECK(has_code(remarks, "loader-limit"));
 }
 
 TEST_CASE("experts in the rows of one matrix are left with that reason, and are not to be included") {

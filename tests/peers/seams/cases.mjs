@@ -207,6 +207,7 @@ export class SeamCase {
       reported: wanted.isNearest ? errorsOf(report) : {},
       compared,
       linear: known.linear,
+      stacks: known.stacks,
       tied: known.tied,
       joinsScales: wanted.isNearest,
       keepsOthers: wanted.isNearest,

@@ -70,13 +70,14 @@ export class Loaders {
     }
     const ask = (dtype) => this.#started.get(format).ask({ output, decoded, ...loadsAs, dtype });
     let dtype = loadsAs.dtype;
-    let { difference, error, isOfModel } = await ask(dtype);
+    let { difference, isInBfloat16, error, isOfModel } = await ask(dtype);
     if (error) {
       dtype = 'bfloat16';
       ({ difference, error, isOfModel } = await ask('auto'));
     }
     if (error && (isOfModel || warned.length > 0)) return { refused: error };
     if (error) return { problems: [`no warning that its loader refuses it: ${error}`] };
+    if (isInBfloat16) dtype = 'bfloat16';
     if (difference <= bounds[loadsAs.roundsInputs ? 'inputs' : dtype]) return { problems: [] };
     const problem = `the loader's logits differ by ${difference.toPrecision(3)} of the largest`;
     return warned.length > 0 ? { refused: problem } : { problems: [problem] };

@@ -1,7 +1,8 @@
 """Loads what we wrote as people do, `AutoModelForCausalLM.from_pretrained`, and compares the logits with those of the decoded weights.
 
     python load.py      a case (JSON) a line on stdin: {"output", "decoded": FOLDERS, "dtype", "dequantize"}; an outcome a line on stdout:
-                        {"difference": largest difference of a logit, relative to the largest one} or {"error": TEXT, "isOfModel": whether
+                        {"difference": largest difference of a logit, relative to the largest one, "isInBfloat16": whether a kernel
+                        casts to it} or {"error": TEXT, "isOfModel": whether
                         the decoded weights cannot be run either}
 """
 import json
@@ -37,6 +38,11 @@ def logits(model):
         return model.eval()(TOKENS).logits.float()
 
 
+def computes_in_bfloat16(model):
+    """gptqmodel's fused kernel, which it chooses on some processors, casts inputs of float32 to bfloat16."""
+    return any(type(module).__name__.startswith("TorchFused") for module in model.modules())
+
+
 def text_of(error):
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
 
@@ -57,13 +63,15 @@ def outcome(case):
 
         options["quantization_config"] = CompressedTensorsConfig(dequantize=True)
     try:
-        found = logits(plain(case["output"], dtype, options))
+        model = plain(case["output"], dtype, options)
+        found = logits(model)
     except Exception as error:  # whatever a loader raises is its outcome
         return {"error": text_of(error), "isOfModel": not runs(case["decoded"], dtype)}
     expected = logits(plain(case["decoded"], dtype, {}))
     if not torch.isfinite(found).all():
         return {"difference": float("1e9")}
-    return {"difference": float((found - expected).abs().max() / expected.abs().max())}
+    difference = float((found - expected).abs().max() / expected.abs().max())
+    return {"difference": difference, "isInBfloat16": computes_in_bfloat16(model)}
 
 
 for line in sys.stdin:

@@ -33,7 +33,37 @@ const mlp = (prefix, { hidden, inner }, [gate, up, down] = ['gate_proj', 'up_pro
 const experts = (prefix, sizes, names) =>
   [0, 1, 2, 3].flatMap((index) => mlp(`${prefix}.experts.${index}`, sizes, names));
 
-/** name: [class, tensors of a block besides its norms, keys of config.json, whether algorithms that need tokens can run it]. */
+/**
+ * Matrices of four experts in one tensor each, [experts, outputs, inputs] or, `isInputMajor`, [experts, inputs, outputs]; `names`: what a file with
+ * single experts calls gate, up and down, below `singles`.
+ */
+const stackedExperts = ({ hidden, inner }, gateUp, down, singles, names, isInputMajor = false) =>
+  [
+    [gateUp, 2 * inner, hidden, names.slice(0, 2)],
+    [down, hidden, inner, names.slice(2)],
+  ].map(([name, outputs, inputs, parts]) => [
+    name,
+    {
+      shape: [4, ...(isInputMajor ? [inputs, outputs] : [outputs, inputs])],
+      stack: { singles: `${singles}.experts`, parts, isInputMajor },
+    },
+  ]);
+
+const qwen3Attention = (prefix, s) => [
+  ...attention(`${prefix}.self_attn`, s),
+  [`${prefix}.self_attn.q_norm.weight`, vector(s.head)],
+  [`${prefix}.self_attn.k_norm.weight`, vector(s.head)],
+];
+const qwen3Keys = {
+  num_experts: 4,
+  num_experts_per_tok: 2,
+  decoder_sparse_step: 1,
+  norm_topk_prob: true,
+  mlp_only_layers: [],
+};
+const singleNames = ['gate_proj', 'up_proj', 'down_proj'];
+
+/** name: [class, tensors of a block besides its norms, keys of config.json, whether algorithms that need tokens can run it, model type unless it is the name]. */
 const families = {
   llama: ['LlamaForCausalLM', (p, s) => [...attention(`${p}.self_attn`, s), ...mlp(`${p}.mlp`, s)], {}, true],
   mistral: ['MistralForCausalLM', (p, s) => [...attention(`${p}.self_attn`, s), ...mlp(`${p}.mlp`, s)], {}, true],
@@ -61,14 +91,57 @@ const families = {
   ],
   qwen3_moe: [
     'Qwen3MoeForCausalLM',
+    (p, s) => [...qwen3Attention(p, s), [`${p}.mlp.gate.weight`, table(4, s.hidden)], ...experts(`${p}.mlp`, s)],
+    qwen3Keys,
+    false,
+  ],
+  'qwen3_moe with stacked experts': [
+    'Qwen3MoeForCausalLM',
     (p, s) => [
-      ...attention(`${p}.self_attn`, s),
-      [`${p}.self_attn.q_norm.weight`, vector(s.head)],
-      [`${p}.self_attn.k_norm.weight`, vector(s.head)],
+      ...qwen3Attention(p, s),
       [`${p}.mlp.gate.weight`, table(4, s.hidden)],
-      ...experts(`${p}.mlp`, s),
+      ...stackedExperts(s, `${p}.mlp.experts.gate_up_proj`, `${p}.mlp.experts.down_proj`, `${p}.mlp`, singleNames),
     ],
-    { num_experts: 4, num_experts_per_tok: 2, decoder_sparse_step: 1, norm_topk_prob: true, mlp_only_layers: [] },
+    qwen3Keys,
+    false,
+    'qwen3_moe',
+  ],
+  granitemoe: [
+    'GraniteMoeForCausalLM',
+    (p, s) => {
+      const mixture = `${p}.block_sparse_moe`;
+      return [
+        ...attention(`${p}.self_attn`, s),
+        [`${mixture}.router.layer.weight`, table(4, s.hidden)],
+        ...stackedExperts(s, `${mixture}.input_linear.weight`, `${mixture}.output_linear.weight`, mixture, [
+          'w1',
+          'w3',
+          'w2',
+        ]),
+      ];
+    },
+    { num_local_experts: 4, num_experts_per_tok: 2 },
+    false,
+  ],
+  llama4_text: [
+    'Llama4ForCausalLM',
+    (p, s) => {
+      const mixture = `${p}.feed_forward`;
+      return [
+        ...attention(`${p}.self_attn`, s),
+        [`${mixture}.router.weight`, table(4, s.hidden)],
+        ...mlp(`${mixture}.shared_expert`, s),
+        ...stackedExperts(
+          s,
+          `${mixture}.experts.gate_up_proj`,
+          `${mixture}.experts.down_proj`,
+          mixture,
+          singleNames,
+          true,
+        ),
+      ];
+    },
+    { num_local_experts: 4, num_experts_per_tok: 1, interleave_moe_layer_step: 1, use_qk_norm: false },
     false,
   ],
   'of no family': ['', (p, s) => [...attention(`${p}.attn`, s), ...mlp(`${p}.ffn`, s)], {}, false],
@@ -133,11 +206,11 @@ const storages = {
 export const dtypes = [...Array(4).fill('F32'), ...Array(4).fill('BF16'), 'F16', 'F16', 'F64'];
 
 /**
- * Writes a checkpoint and returns what is known of it: {shapes, linear: layers, tied: layers without a weight of their own, canRun}.
+ * Writes a checkpoint and returns what is known of it: {shapes, stacks: tensors of several experts, linear: layers, tied: layers without a weight of their own, canRun}.
  * `shards`: files; `withTokenizer`: with the files that a GGUF needs.
  */
 export function writeModel(folder, random, { family, dtype, sizes, isTied, shards, kind, withTokenizer }) {
-  const [architecture, block, keys, canRun] = families[family];
+  const [architecture, block, keys, canRun, type = family] = families[family];
   const layers = 2;
   const list = [['model.embed_tokens.weight', table(vocabulary, sizes.hidden)]];
   for (let index = 0; index < layers; ++index) {
@@ -155,7 +228,7 @@ export function writeModel(folder, random, { family, dtype, sizes, isTied, shard
   });
   writeFiles(folder, tensors, shards);
   const config = {
-    ...(architecture && { model_type: family, architectures: [architecture] }),
+    ...(architecture && { model_type: type, architectures: [architecture] }),
     hidden_size: sizes.hidden,
     intermediate_size: sizes.inner,
     moe_intermediate_size: sizes.inner,
@@ -178,12 +251,22 @@ export function writeModel(folder, random, { family, dtype, sizes, isTied, shard
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
   if (withTokenizer) for (const file of tokenizerFiles) cpSync(file, join(folder, file.split('/').at(-1)));
   return {
-    shapes: Object.fromEntries(list.map(([name, { shape }]) => [name, shape])),
+    shapes: Object.fromEntries(list.flatMap(([name, tensor]) => [[name, tensor.shape], ...shapesOfSingles(tensor)])),
+    stacks: Object.fromEntries(list.filter(([, { stack }]) => stack).map(([name, { stack }]) => [name, stack])),
     linear: list.filter(([, { isLinear }]) => isLinear).map(([name]) => name.replace(/\.weight$/, '')),
     // Nobody ties the head of a class that is not named.
     tied: isTied && architecture ? ['lm_head'] : [],
     canRun,
   };
+}
+
+/** Names and shapes of the matrices in a tensor of several experts. */
+function shapesOfSingles({ shape: [count, ...sides], stack }) {
+  if (!stack) return [];
+  const [outputs, inputs] = stack.isInputMajor ? sides.toReversed() : sides;
+  return Array.from({ length: count }, (_, number) => number).flatMap((number) =>
+    stack.parts.map((part) => [`${stack.singles}.${number}.${part}.weight`, [outputs / stack.parts.length, inputs]]),
+  );
 }
 
 function writeFiles(folder, tensors, shards) {
