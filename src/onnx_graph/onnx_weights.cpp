@@ -167,12 +167,11 @@ std::string reason_no_weight(const onnx::Model& model, const Tensor& tensor) {
   if (tensor.shape.size() < 2) return text_of("{} reads it, and it is no matrix", reader);
   if (reader == "Einsum")
     return text_of("{} reads it in an equation that is no product with a matrix or a batch of matrices", reader);
-  if (reader == "Transpose" || reader == "Reshape" || reader == "Squeeze" || reader == "Unsqueeze" ||
-      reader == "Flatten")
-    return text_of(
-        "{} puts its elements into another order, or into a shape that is no constant; fold constants first, with ONNX "
-        "Runtime's quant_pre_process for instance",
-        reader);
+  constexpr const char* kFold = "fold constants first, with ONNX Runtime's quant_pre_process for instance";
+  if (reader == "Squeeze" || reader == "Unsqueeze")
+    return text_of("{} has no constant axes, or has them in an attribute, as before opset 13; {}", reader, kFold);
+  if (reader == "Transpose" || reader == "Reshape" || reader == "Flatten")
+    return text_of("{} puts its elements into another order, or into a shape that is no constant; {}", reader, kFold);
   return text_of("{} reads it, whose constants are not quantized", reader);
 }
 

@@ -229,6 +229,8 @@ TEST_CASE("views: other shapes and orders are none") {
         "Einsum reads it in an equation that is no product with a matrix or a batch of matrices");
   CHECK(why(Message().message(1, node_of("Transpose", {"w"}, {"t"})).message(5, raw_tensor("w", {2, 3, 4})))
             .starts_with("Transpose puts its elements into another order"));
+  CHECK(why(Message().message(1, node_of("Unsqueeze", {"w"}, {"t"})).message(5, raw_tensor("w", {2, 4})))
+            .starts_with("Unsqueeze has no constant axes"));
   CHECK(why(Message().message(5, raw_tensor("w", {4, 4}))) == "no node reads it");
 }
 
