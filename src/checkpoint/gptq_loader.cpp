@@ -41,17 +41,27 @@ std::string_view name_in_block(std::string_view name) {
   return {};
 }
 
-// gptqmodel chooses a kernel for all layers before it has seen one. On a CPU with AVX512 that is, for 4 bits, one whose blocks are
-// of 32 outputs and which does not pad; the kernels for GPUs do.
+// gptqmodel chooses a kernel for all layers before it has seen one. On a CPU with AVX512 that is, for 4 bits, PyTorch's
+// _weight_int4pack_mm_cpu, whose blocks are of 32 outputs, which does not pad, and which has these groups; the kernels for GPUs do.
 constexpr uint64_t kOutputsOfCpuKernel = 32;
+constexpr uint64_t kRowsOfCpuKernel[] = {16, 32, 64, 128, 256};
 
 std::optional<LoaderLimit> kernel_limit(const LayerPlan& layer) {
-  if (info_of(layer.weight->front().dtype).bits != 4 || layer.rows % kOutputsOfCpuKernel == 0) return std::nullopt;
-  return LoaderLimit{
-      layer.layer,
-      text_of("gptqmodel's kernel for CPUs with AVX512 needs outputs in multiples of {}; this layer has {}",
-              kOutputsOfCpuKernel, layer.rows),
-      "load the file on a GPU or with vLLM, exclude the layer, or write compressed-tensors", false, false};
+  const QuantizationSpec& spec = layer.weight->front();
+  if (info_of(spec.dtype).bits != 4) return std::nullopt;
+  const auto limit = [&](std::string text) {
+    return LoaderLimit{
+        layer.layer, text_of("gptqmodel's kernel for CPUs with AVX512 {}", text),
+        "load the file on a GPU or with vLLM, give the layer another spec or none, or write compressed-tensors", false,
+        false};
+  };
+  if (layer.rows % kOutputsOfCpuKernel != 0)
+    return limit(text_of("needs outputs in multiples of {}; this layer has {}", kOutputsOfCpuKernel, layer.rows));
+  const bool is_whole_row = spec.group_size == -1 || static_cast<uint64_t>(spec.group_size) == layer.columns;
+  if (is_whole_row &&
+      std::find(std::begin(kRowsOfCpuKernel), std::end(kRowsOfCpuKernel), layer.columns) == std::end(kRowsOfCpuKernel))
+    return limit(text_of("has no groups of {}, the whole row of this layer", layer.columns));
+  return std::nullopt;
 }
 
 // transformers looks for the float names of what it joins, splits or rearranges: packed words stay unread, without an error.

@@ -121,3 +121,21 @@ test("4-bit layers whose outputs are not in 32s are warned of: gptqmodel's kerne
     );
   }
 });
+
+test('whole rows as groups, which the same kernel has in a few lengths only, are warned of', async (t) => {
+  for (const [format, dtype, columns, isWarned] of [
+    ['gptq', 'int4', 64, false],
+    ['gptq', 'int4', 192, true],
+    ['awq', 'uint4', 192, true],
+    ['gptq', 'int8', 192, false],
+  ]) {
+    const spec = { ...int4(-1), dtype, symmetric: !dtype.startsWith('u') };
+    const sizes = Object.fromEntries(names.map((name) => [name, columns]));
+    const { limits } = await quantized(t, { global_quant_config: { weight: spec } }, sizes, { format });
+    assert.deepEqual(
+      limits.map(({ message }) => /no groups of 192, the whole row/.test(message)),
+      isWarned ? [true] : [],
+      `${format} ${dtype} ${columns}`,
+    );
+  }
+});
