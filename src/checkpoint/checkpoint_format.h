@@ -150,8 +150,9 @@ class CheckpointFormat {
   virtual json::Value cache_scheme(const Stages& /*stages*/) const { return {}; }
   /// Whether biases may be quantized.
   virtual bool holds_biases() const noexcept { return false; }
-  /// Whether its loader reads the routers of experts as plain parameters, regardless of the config.
-  virtual bool leaves_routers() const noexcept { return false; }
+  /// Whether its loaders read the routers of experts as plain parameters, whatever the config block says: transformers,
+  /// vLLM and AMD Quark build a class of their own for them.
+  bool leaves_routers() const { return text().needs_config_block; }
   /// Whether a quantized layer has no tensor called `weight`.
   virtual bool packs_weight_tensor(const LayerPlan& /*layer*/) const { return false; }
   /// Whether loaders that join layers read their schemes from the config block (checkpoint/joined_schemes.h).

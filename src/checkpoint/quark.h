@@ -34,7 +34,6 @@ class Quark final : public CheckpointFormat {
   bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
   bool can_declare_online_rotation() const noexcept override { return true; }
   CacheStorage cache_storage() const noexcept override { return CacheStorage::outputs; }
-  bool leaves_routers() const noexcept override { return true; }
   std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const override;
   json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,

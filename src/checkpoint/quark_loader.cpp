@@ -58,13 +58,14 @@ std::optional<LoaderLimit> quark_loader_limit(const List<LayerPlan>& layers, con
   const bool merges_experts = conversions.has(families::Conversion::Kind::experts);
   const std::string stacked_limit = families::stacked_experts_limit(family);
   for (const LayerPlan& layer : layers) {
-    if (keeps_weight(layer)) continue;
+    // Float ones, too, which a group that does not fit leaves: they have the names of single experts.
     if (layer.is_split_expert && !stacked_limit.empty())
       return LoaderLimit{
           layer.layer, text_of("{}: it would compute with random weights in their place", stacked_limit),
           "load the file with import_model_from_safetensors of AMD Quark, or with vLLM where it knows the family "
           "(--include-experts); or write fake-quantized",
           true, false};
+    if (keeps_weight(layer)) continue;
     if (const std::string part = unread_part(layer); !part.empty())
       return LoaderLimit{layer.layer, text_of("AMD Quark's loader, which transformers calls, does not read {}", part),
                          "use int8 or fp8 per tensor or channel, int4 per group of 32, or mxfp4, which it reads; or "

@@ -59,6 +59,8 @@ bool are_experts_in_rows(std::string_view name, size_t axes) noexcept {
 }
 
 std::string_view routed_module(std::string_view layer) noexcept {
+  // Granite and DBRX: the matrix of `router` is its `layer`.
+  if (ends_with_components(layer, "router.layer")) layer.remove_suffix(std::string_view(".layer").size());
   const std::string_view part = last_component(layer);
   if (part.size() == layer.size()) return {};
   for (const std::string_view name : {"gate", "router", "wg", "gating"})

@@ -78,7 +78,7 @@ const mixture = () => ({
   'model.layers.0.mlp.shared_expert_gate.weight': matrix(8, 64, 5),
 });
 
-test('routers stay as they are in quark, unless layer_quant_config names them', async (t) => {
+test('routers stay as they are in files for loaders, unless layer_quant_config names them', async (t) => {
   const folder = folderWith(t, mixture(), { model_type: 'qwen3_moe' });
   const { header, report, config } = await quantized(t, folder, configOf(perChannel));
   assert.equal(header[`${router}.weight`].dtype, 'F32');
@@ -87,7 +87,14 @@ test('routers stay as they are in quark, unless layer_quant_config names them', 
   assert.ok(report.diagnostics.some(({ code, where }) => code === 'routers-left' && where === `${router}.weight`));
   assert.ok(config.quantization_config.exclude.includes(router));
   const named = configOf(perChannel, { layer_quant_config: { '*.gate': { weight: perChannel } } });
-  assert.equal((await quantized(t, folder, named)).header[`${router}.weight`].dtype, 'I8');
+  for (const format of ['quark', 'compressed-tensors']) {
+    const left = await quantized(t, folder, configOf(perChannel), format);
+    assert.equal(left.header[`${router}.weight`].dtype, 'F32', format);
+    const asked = await quantized(t, folder, named, format);
+    assert.notEqual(asked.header[`${router}.weight`]?.dtype, 'F32', format);
+    const limits = asked.report.diagnostics.filter(({ code }) => code === 'loader-limit');
+    assert.ok(limits.some(({ message }) => /quantized routers of experts/.test(message)), format);
+  }
   const plain = await quantized(t, folder, configOf({ ...perChannel, symmetric: false }), 'fake-quantized');
   assert.ok(
     plain.report.tensors.find(({ name }) => name === `${router}.weight`).spec,

@@ -148,20 +148,25 @@ class CheckpointPlanner final : public OutputPlanner {
   // Quark quantizes modules of linear classes, which routers are not in transformers, and its loader expects their values.
   void leave_router(PlannedTensor& planned, Stages& stages) {
     const bool is_named = planned.reason->rule == Rule::layer_name || planned.reason->rule == Rule::layer_glob;
-    if (stages.empty() || is_named || !format_.leaves_routers() || !routes_experts(planned.weight.layer)) return;
+    if (stages.empty() || !format_.leaves_routers() || !routes_experts(planned.weight.layer)) return;
+    if (is_named) return quantized_routers_.add(planned.task.name);
     stages = Stages();
     planned.reason = Reason{Rule::not_quantizable, "",
-                            "routers: Quark passes their classes over and loads them as they are; name the layer in "
-                            "layer_quant_config to quantize it"};
+                            "routers: loaders read them as plain parameters; name the layer in layer_quant_config to "
+                            "quantize it"};
     routers_.add(planned.task.name);
   }
 
   bool routes_experts(std::string_view layer) const {
     const std::string_view module = families::routed_module(layer);
     if (module.empty()) return false;
-    const std::string experts = text_of("{}.experts.", module);
-    for (const ModelTensor& tensor : model_.tensors())
-      if (tensor.stored.name.starts_with(experts)) return true;
+    const std::string inside = text_of("{}.", module), experts = text_of("{}.experts.", module);
+    for (const ModelTensor& tensor : model_.tensors()) {
+      const std::string& name = tensor.stored.name;
+      if (name.starts_with(inside) &&
+          (name.starts_with(experts) || families::is_expert_tensor(name, tensor.stored.shape)))
+        return true;
+    }
     return false;
   }
 
@@ -447,9 +452,15 @@ class CheckpointPlanner final : public OutputPlanner {
     if (routers_.count != 0)
       note("routers-left", routers_.first,
            text_of(
-               "is the first of {} routers of experts, which stay as they are: Quark passes them over, and its loader "
-               "expects their values",
+               "is the first of {} routers of experts, which stay as they are: loaders read them as plain parameters",
                routers_.count));
+    if (quantized_routers_.count != 0)
+      warn("loader-limit", quantized_routers_.first,
+           text_of(
+               "is the first of {} quantized routers of experts: transformers, vLLM and AMD Quark read them as plain "
+               "parameters, and compute with codes in place of values",
+               quantized_routers_.count),
+           "remove the rule that names them, or write fake-quantized");
     if (Status found = cache_.check_found(); !found) fail(std::move(found.error()));
     if (auto remark = cache_.remark()) diagnostics_.push_back(std::move(*remark));
     if (!config_.kv_cache.empty() && !config_.kv_cache_group.empty() && !cache_.shares_scales())
@@ -550,7 +561,7 @@ class CheckpointPlanner final : public OutputPlanner {
   bool inputs_left_out_ = false, unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   int64_t smaller_group_ = 0;
   CountWithExample static_left_out_, input_groups_left_out_, activations_alone_, widened_, omitted_with_others_,
-      routers_, biases_, regrouped_;
+      routers_, quantized_routers_, biases_, regrouped_;
 };
 
 // Whether a rule of the config names an expert.
