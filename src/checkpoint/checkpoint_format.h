@@ -113,6 +113,9 @@ class CheckpointFormat {
   virtual ExpertStorage expert_storage() const noexcept { return ExpertStorage::per_expert; }
   /// Why the runtimes of this format cannot read experts that the model stores in one tensor; empty if they can.
   virtual std::string stacked_experts_limit(const families::ModelFamily& /*family*/) const { return {}; }
+  /// Whether its loader has a class of single experts for a family that stores all in one tensor, also where none is
+  /// quantized.
+  virtual bool needs_single_experts(const families::ModelFamily& /*family*/) const { return false; }
   /// Why transformers cannot load these layers together. Nullopt if it can, or if that is not known.
   virtual std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& /*layers*/,
                                                   const families::ModelFamily& /*family*/) const {

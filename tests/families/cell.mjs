@@ -40,7 +40,9 @@ export function loadLines(stdout) {
   if (start < 0) return [];
   const end = lines.indexOf('', start);
   const own = lines.slice(start + 1, end < 0 ? undefined : end).map((line) => line.slice(2));
-  return own.filter((line) => /^(#|from |import |\w+ = )/.test(line));
+  const code = own.filter((line) => /^(#|from |import |\w+ = )/.test(line));
+  // Without `model` they are another runtime's: the plan has warned that transformers cannot load the file.
+  return code.some((line) => line.startsWith('model = ')) ? code : [];
 }
 
 /** Why weights of a plan stay as they are, the largest first. */

@@ -201,9 +201,12 @@ bool CompressedTensors::stores_input_scales(const Stages& inputs) const {
 }
 
 std::string CompressedTensors::stacked_experts_limit(const families::ModelFamily& family) const {
+  return needs_single_experts(family) ? std::string() : families::stacked_experts_limit(family);
+}
+
+bool CompressedTensors::needs_single_experts(const families::ModelFamily& family) const {
   // transformers' quantizers/base.py: SequentialLlama4TextExperts, for this format and bitsandbytes.
-  if (family.has("llama4") || family.has("llama4_text")) return {};
-  return families::stacked_experts_limit(family);
+  return family.has("llama4") || family.has("llama4_text");
 }
 
 std::string_view CompressedTensors::needed_loader(const List<LayerPlan>& layers,

@@ -37,6 +37,7 @@ class CompressedTensors final : public CheckpointFormat {
   bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
   /// Of families whose single experts transformers does not merge, nor builds as single layers (Llama 4).
   std::string stacked_experts_limit(const families::ModelFamily& family) const override;
+  bool needs_single_experts(const families::ModelFamily& family) const override;
   std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const override {
     auto limit = conversion_limit(layers, family);

@@ -564,6 +564,11 @@ class CheckpointPlanner final : public OutputPlanner {
       routers_, quantized_routers_, biases_, regrouped_;
 };
 
+bool has_quantized_experts(const List<LayerPlan>& layers) {
+  return std::any_of(layers.begin(), layers.end(),
+                     [](const LayerPlan& layer) { return layer.is_split_expert && !keeps_weight(layer); });
+}
+
 // Whether a rule of the config names an expert.
 bool is_expert_requested(const List<LayerPlan>& layers) {
   return std::any_of(layers.begin(), layers.end(), [](const LayerPlan& layer) {
@@ -598,6 +603,13 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
       continue;
     }
     if (format.joins_layers() && joined.update(planner.outcomes())) {
+      diagnostics.resize(remarks);
+      continue;
+    }
+    if (split && experts.left.empty() && !format.needs_single_experts(family) &&
+        !has_quantized_experts(planner.outcomes())) {
+      experts.leave("none of the experts would be quantized");
+      split.reset();
       diagnostics.resize(remarks);
       continue;
     }

@@ -40,7 +40,8 @@ Result<ExpertPlan> choose_experts(const ModelIndex& model, const families::Model
   if (!only_casts(config)) experts.storage = format.expert_storage();
   if (options.experts == ExpertChoice::exclude) {
     experts.left = "experts are to keep their dtype (--exclude-experts)";
-    if (experts.storage == ExpertStorage::per_expert) experts.storage = ExpertStorage::left;
+    if (experts.storage == ExpertStorage::per_expert && !format.needs_single_experts(family))
+      experts.storage = ExpertStorage::left;
     return experts;
   }
   if (const ModelTensor* const rows = experts_in_rows(model);

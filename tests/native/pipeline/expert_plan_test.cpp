@@ -239,6 +239,35 @@ TEST_CASE("experts that transformers fills with random values are left by defaul
   CHECK(has_code(remarks, "loader-limit"));
 }
 
+TEST_CASE("experts that nothing quantizes keep the arrangement that the loader reads") {
+  const Layouts layouts = make_layouts(StorageDtype::F32);
+  const auto first_of = [&](const char* type, const char* format, ExpertChoice experts, const char* exclude) {
+    List<Diagnostic> remarks;
+    PlanOptions options;
+    options.format = format;
+    options.experts = experts;
+    const std::string config = text_of(
+        R"({"global_quant_config": {"weight": {"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0}}, "exclude": [{q}]})",
+        exclude);
+    const ModelIndex index = mixture_index(layouts.output_major, text_of(R"({"model_type": {q}})", type).c_str());
+    auto plan = make_plan(index, config, options, remarks);
+    REQUIRE(bool(plan));
+    CHECK_FALSE(has_code(remarks, "loader-limit"));
+    return plan->tensors[0].weight.layer;
+  };
+  const std::string single = std::string(kParent) + ".0.gate_proj";
+  for (const char* format : {"quark", "compressed-tensors"})
+    for (const char* type : {"granitemoe", "qwen2_moe", "llama4_text"}) {
+      CAPTURE(format);
+      CAPTURE(type);
+      // transformers builds single experts of Llama 4 for every compressed-tensors file.
+      const bool is_single =
+          type == std::string_view("llama4_text") && format == std::string_view("compressed-tensors");
+      CHECK((first_of(type, format, ExpertChoice::exclude, "none") == single) == is_single);
+      CHECK((first_of(type, format, {}, "*experts*") == single) == is_single);
+    }
+}
+
 TEST_CASE("experts in the rows of one matrix are left with that reason, and are not to be included") {
   MemoryModel rows;
   const std::vector<float> values = normal_values(kExpertCount * kInner * kIn, 1);

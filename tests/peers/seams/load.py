@@ -1,7 +1,7 @@
 """Loads what we wrote as people do, `AutoModelForCausalLM.from_pretrained`, and compares the logits with those of the decoded weights.
 
-    python load.py      a case (JSON) a line on stdin: {"output", "decoded": FOLDERS, "dtype", "dequantize"}; an outcome a line on stdout:
-                        {"difference": largest difference of a logit, relative to the largest one, "isInBfloat16": whether a kernel
+    python load.py      a case (JSON) a line on stdin: {"output", "decoded": FOLDERS, "dtype", "dequantize", "roundsInputs"}; an outcome a line on stdout:
+                        {"difference": largest difference of a logit, relative to the largest one, or with roundsInputs of a module's output, "isInBfloat16": whether a kernel
                         casts to it} or {"error": TEXT, "isOfModel": whether
                         the decoded weights cannot be run either}
 """
@@ -43,6 +43,29 @@ def computes_in_bfloat16(model):
     return any(type(module).__name__.startswith("TorchFused") for module in model.modules())
 
 
+def first_tensor(output):
+    return next((each for each in output if torch.is_tensor(each)), None) if isinstance(output, tuple) else output
+
+
+def largest_of_modules(model, reference):
+    """The largest difference of a module with parameters of its own, on the inputs that the reference gives it: what rounded inputs do there
+    does not grow from block to block, as it does in logits."""
+    own = dict(model.named_modules())
+    calls = []
+    for name, module in reference.named_modules():
+        if name in own and next(module.parameters(recurse=False), None) is not None:
+            module.register_forward_hook(lambda _, given, output, name=name: calls.append((name, given, first_tensor(output))))
+    logits(reference)
+    largest = 0.0
+    dtype = next(parameter.dtype for parameter in model.parameters() if parameter.dtype.is_floating_point and parameter.dtype.itemsize > 1)
+    with torch.no_grad():
+        for name, given, expected in calls:
+            given = [each.to(dtype) if torch.is_tensor(each) and each.is_floating_point() else each for each in given]
+            found = first_tensor(own[name](*given))
+            largest = max(largest, float((found.float() - expected.float()).abs().max() / expected.float().abs().max().clamp(min=1e-30)))
+    return largest
+
+
 def text_of(error):
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
 
@@ -67,9 +90,12 @@ def outcome(case):
         found = logits(model)
     except Exception as error:  # whatever a loader raises is its outcome
         return {"error": text_of(error), "isOfModel": not runs(case["decoded"], dtype)}
-    expected = logits(plain(case["decoded"], dtype, {}))
+    reference = plain(case["decoded"], dtype, {})
+    expected = logits(reference)
     if not torch.isfinite(found).all():
         return {"difference": float("1e9")}
+    if case["roundsInputs"]:
+        return {"difference": largest_of_modules(model, reference)}
     difference = float((found - expected).abs().max() / expected.abs().max())
     return {"difference": difference, "isInBfloat16": computes_in_bfloat16(model)}
 
