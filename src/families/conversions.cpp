@@ -57,6 +57,17 @@ bool is_single_expert(std::string_view layer) noexcept {
   return false;
 }
 
+// Their classes have one parameter for all experts, and no conversion makes it of single ones (transformers 5.24.0).
+constexpr std::string_view kOneParameter =
+    "aria aria_text dbrx diffusion_gemma gemma4 gemma4_text gpt_oss granitemoe granitemoe_swa granitemoehybrid "
+    "granitemoeshared hy_v4 hy_v4_vl jetmoe lara_mini llama4 llama4_text mistral4 muse_spark openai_privacy_filter "
+    "qwen3_vl_moe qwen3_vl_moe_text zaya";
+
+std::string single_experts_limit(const ModelFamily& family) {
+  const bool is_listed = any_word(kOneParameter, [&](std::string_view type) { return family.has(type); });
+  return is_listed ? stacked_experts_limit(family) : std::string();
+}
+
 std::string stacked_experts_limit(const ModelFamily& family) {
   if (family.model_type.empty() || Conversions(family).has(Conversion::Kind::experts)) return {};
   return text_of("transformers builds the experts of this family ({}) as one parameter and reads no single ones",

@@ -53,4 +53,7 @@ bool is_single_expert(std::string_view layer) noexcept;
 /// family has no type, because such models may be for code that builds single layers.
 std::string stacked_experts_limit(const ModelFamily& family);
 
+/// Why transformers reads no file of the family whose experts are a tensor each; empty if it does.
+std::string single_experts_limit(const ModelFamily& family);
+
 }  // namespace wasmquant::families

@@ -76,7 +76,7 @@ def decode(folder, is_float32=lambda weight: False):
 
 def stack_experts(decoded, names, sources, is_input_major):
     """Experts that are one tensor in the source and a layer each in the file, stacked as they were. Same arguments and results as `decode`."""
-    stacked, parts = {}, set()
+    stacked, parts, quantized = {}, set(), set()
     for name in sources:
         module, _, kind = name.removesuffix(".weight").rpartition(".")
         if name in decoded or kind not in HALVES:
@@ -85,8 +85,10 @@ def stack_experts(decoded, names, sources, is_input_major):
         layers = [[f"{module}.{expert}.{half}.weight" for half in halves] for expert in range(sources[name].shape[0])]
         stack = torch.stack([torch.cat([decoded[layer] for layer in expert]) for expert in layers])
         stacked[name] = stack.mT.contiguous() if is_input_major(name) else stack
-        parts.update(layer for expert in layers for layer in expert)
-    return {**{name: tensor for name, tensor in decoded.items() if name not in parts}, **stacked}, names - parts | set(stacked)
+        own = {layer for expert in layers for layer in expert}
+        parts |= own
+        quantized |= {name} if own & names else set()
+    return {**{name: tensor for name, tensor in decoded.items() if name not in parts}, **stacked}, names - parts | quantized
 
 
 def stored_scale_dtype(source):

@@ -576,6 +576,20 @@ bool is_expert_requested(const List<LayerPlan>& layers) {
   });
 }
 
+// Of a source that already has a tensor for each expert, where the family's class has one for all.
+std::optional<LoaderLimit> single_experts_limit(const ModelIndex& model, const families::ModelFamily& family,
+                                                const CheckpointFormat& format) {
+  std::string reason = families::single_experts_limit(family);
+  if (reason.empty() || format.needs_single_experts(family)) return std::nullopt;
+  for (const ModelTensor& tensor : model.tensors())
+    if (families::is_single_expert(tensor.layer))
+      return LoaderLimit{
+          tensor.layer, text_of("{}: it would compute with random weights in their place", reason),
+          "start from a checkpoint that holds all experts in one tensor, as save_pretrained writes it, or "
+          "load the file with vLLM where it knows the family"};
+  return std::nullopt;
+}
+
 Diagnostic diagnostic_of(const LoaderLimit& limit, Severity severity) {
   return Diagnostic(severity, "loader-limit", limit.layer.empty() ? std::string("model") : limit.layer, limit.reason,
                     (limit.is_of_experts ? "leave all experts (--exclude-experts); or " : "") + limit.hint);
@@ -629,6 +643,8 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
                       diagnostics.back().hint);
     }
     if (limit) diagnostics.push_back(diagnostic_of(*limit, Severity::warning));
+    if (const auto singles = single_experts_limit(model, family, format); plan && singles && !limit)
+      diagnostics.push_back(diagnostic_of(*singles, Severity::warning));
     if (const std::string_view needed = format.needed_loader(planner.outcomes(), family);
         plan && !needed.empty() && !limit)
       diagnostics.push_back(

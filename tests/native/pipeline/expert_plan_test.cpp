@@ -268,6 +268,28 @@ TEST_CASE("experts that nothing quantizes keep the arrangement that the loader r
     }
 }
 
+TEST_CASE("a source with single experts of a class that has one parameter for all is warned of") {
+  const Layouts layouts = make_layouts(StorageDtype::F32);
+  const struct {
+    const char *type, *format;
+    bool is_warned;
+  } cases[] = {{"gpt_oss", "fake-quantized", true},
+               {"gpt_oss", "quark", true},
+               {"llama4_text", "fake-quantized", true},
+               {"llama4_text", "compressed-tensors", false},
+               {"qwen2_moe", "fake-quantized", false},
+               {"qwen2_moe", "compressed-tensors", false},
+               {"switch_transformers", "fake-quantized", false}};
+  for (const auto& c : cases) {
+    CAPTURE(c.type);
+    CAPTURE(c.format);
+    const ModelIndex index = mixture_index(layouts.single, text_of(R"({"model_type": {q}})", c.type).c_str());
+    List<Diagnostic> remarks;
+    quantized_of(index, "int8", {}, &remarks, nullptr, c.format);
+    CHECK(has_code(remarks, "loader-limit") == c.is_warned);
+  }
+}
+
 TEST_CASE("experts in the rows of one matrix are left with that reason, and are not to be included") {
   MemoryModel rows;
   const std::vector<float> values = normal_values(kExpertCount * kInner * kIn, 1);

@@ -50,6 +50,8 @@ export class Judge {
 
 /** Formats that a package reads, and the environment of the package. */
 const packages = { 'compressed-tensors': 'transformers', quark: 'quark', gptq: 'gptqmodel', awq: 'gptqmodel' };
+/** How much a kernel's rounding grows from block to block, in models with outliers. */
+const growth = 10;
 /** Rounding of float32, of bfloat16 with 8 bits in two blocks, and of inputs to 8 and 4 bits, which the decoded weights meet unrounded. */
 const bounds = { float32: 2e-3, bfloat16: 6e-2, inputs: 0.5 };
 
@@ -70,16 +72,18 @@ export class Loaders {
     }
     const ask = (dtype) => this.#started.get(format).ask({ output, decoded, ...loadsAs, dtype });
     let dtype = loadsAs.dtype;
-    let { difference, isInBfloat16, error, isOfModel } = await ask(dtype);
+    let { difference, ofModules, isInBfloat16, error, isOfModel } = await ask(dtype);
     if (error) {
       dtype = 'bfloat16';
-      ({ difference, error, isOfModel } = await ask('auto'));
+      ({ difference, ofModules, error, isOfModel } = await ask('auto'));
     }
     if (error && (isOfModel || warned.length > 0)) return { refused: error };
     if (error) return { problems: [`no warning that its loader refuses it: ${error}`] };
     if (isInBfloat16) dtype = 'bfloat16';
-    if (difference <= bounds[loadsAs.roundsInputs ? 'inputs' : dtype]) return { problems: [] };
-    const problem = `the loader's logits differ by ${difference.toPrecision(3)} of the largest`;
+    const { roundsInputs } = loadsAs;
+    const bound = bounds[roundsInputs ? 'inputs' : dtype];
+    if (ofModules <= bound && (roundsInputs || difference <= growth * bound)) return { problems: [] };
+    const problem = `the loader's logits differ by ${difference.toPrecision(3)} of the largest, outputs of a module by ${ofModules.toPrecision(3)}`;
     return warned.length > 0 ? { refused: problem } : { problems: [problem] };
   }
 

@@ -1,7 +1,7 @@
 """Loads what we wrote as people do, `AutoModelForCausalLM.from_pretrained`, and compares the logits with those of the decoded weights.
 
-    python load.py      a case (JSON) a line on stdin: {"output", "decoded": FOLDERS, "dtype", "dequantize", "roundsInputs"}; an outcome a line on stdout:
-                        {"difference": largest difference of a logit, relative to the largest one, or with roundsInputs of a module's output, "isInBfloat16": whether a kernel
+    python load.py      a case (JSON) a line on stdin: {"output", "decoded": FOLDERS, "dtype", "dequantize"}; an outcome a line on stdout:
+                        {"difference": largest difference of a logit, relative to the largest one, "ofModules": the same of a module's output, "isInBfloat16": whether a kernel
                         casts to it} or {"error": TEXT, "isOfModel": whether
                         the decoded weights cannot be run either}
 """
@@ -47,21 +47,31 @@ def first_tensor(output):
     return next((each for each in output if torch.is_tensor(each)), None) if isinstance(output, tuple) else output
 
 
+def copied(value):
+    """Classes add to outputs in place."""
+    if torch.is_tensor(value):
+        return value.clone()
+    if isinstance(value, dict):
+        return {key: copied(each) for key, each in value.items()}
+    return [copied(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
 def largest_of_modules(model, reference):
     """The largest difference of a module with parameters of its own, on the inputs that the reference gives it: what rounded inputs do there
     does not grow from block to block, as it does in logits."""
     own = dict(model.named_modules())
     calls = []
     for name, module in reference.named_modules():
-        if name in own and next(module.parameters(recurse=False), None) is not None:
-            module.register_forward_hook(lambda _, given, output, name=name: calls.append((name, given, first_tensor(output))))
+        is_alike = name in own and (isinstance(module, torch.nn.Linear) or type(own[name]) is type(module))
+        if is_alike and next(module.parameters(recurse=False), None) is not None:
+            module.register_forward_hook(lambda _, given, named, output, name=name: calls.append((name, copied(given), copied(named), copied(first_tensor(output)))), with_kwargs=True)
     logits(reference)
     largest = 0.0
     dtype = next(parameter.dtype for parameter in model.parameters() if parameter.dtype.is_floating_point and parameter.dtype.itemsize > 1)
+    as_given = lambda each: each.to(dtype) if torch.is_tensor(each) and each.is_floating_point() else each
     with torch.no_grad():
-        for name, given, expected in calls:
-            given = [each.to(dtype) if torch.is_tensor(each) and each.is_floating_point() else each for each in given]
-            found = first_tensor(own[name](*given))
+        for name, given, named, expected in calls:
+            found = first_tensor(own[name](*map(as_given, given), **{key: as_given(each) for key, each in named.items()}))
             largest = max(largest, float((found.float() - expected.float()).abs().max() / expected.float().abs().max().clamp(min=1e-30)))
     return largest
 
@@ -94,10 +104,8 @@ def outcome(case):
     expected = logits(reference)
     if not torch.isfinite(found).all():
         return {"difference": float("1e9")}
-    if case["roundsInputs"]:
-        return {"difference": largest_of_modules(model, reference)}
     difference = float((found - expected).abs().max() / expected.abs().max())
-    return {"difference": difference, "isInBfloat16": computes_in_bfloat16(model)}
+    return {"difference": difference, "ofModules": largest_of_modules(model, reference), "isInBfloat16": computes_in_bfloat16(model)}
 
 
 for line in sys.stdin:
