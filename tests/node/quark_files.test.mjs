@@ -93,7 +93,10 @@ test('routers stay as they are in files for loaders, unless layer_quant_config n
     const asked = await quantized(t, folder, named, format);
     assert.notEqual(asked.header[`${router}.weight`]?.dtype, 'F32', format);
     const limits = asked.report.diagnostics.filter(({ code }) => code === 'loader-limit');
-    assert.ok(limits.some(({ message }) => /quantized routers of experts/.test(message)), format);
+    assert.ok(
+      limits.some(({ message }) => /quantized routers of experts/.test(message)),
+      format,
+    );
   }
   const plain = await quantized(t, folder, configOf({ ...perChannel, symmetric: false }), 'fake-quantized');
   assert.ok(
