@@ -153,7 +153,7 @@ class CheckpointFormat {
   virtual json::Value cache_scheme(const Stages& /*stages*/) const { return {}; }
   /// Whether biases may be quantized.
   virtual bool holds_biases() const noexcept { return false; }
-  /// Whether its loaders read the routers of experts as plain parameters, whatever the config block says: transformers,
+  /// Whether its loaders read the routers of experts as plain parameters, regardless of the config block: transformers,
   /// vLLM and AMD Quark build a class of their own for them.
   bool leaves_routers() const { return text().needs_config_block; }
   /// Whether a quantized layer has no tensor called `weight`.
