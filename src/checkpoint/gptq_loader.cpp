@@ -46,6 +46,15 @@ std::string_view name_in_block(std::string_view name) {
 constexpr uint64_t kOutputsOfCpuKernel = 32;
 constexpr uint64_t kRowsOfCpuKernel[] = {16, 32, 64, 128, 256};
 
+// transformers makes quantized layers inside blocks only; the head's words stay unread, without an error.
+std::optional<LoaderLimit> block_limit(const LayerPlan& layer) {
+  if (!is_linear(layer) || !name_in_block(loaded_name(layer)).empty()) return std::nullopt;
+  return LoaderLimit{layer.layer,
+                     "transformers reads no quantized layer outside the blocks of gptq and awq files: it would compute "
+                     "with random weights in its place",
+                     "exclude the layer, or write compressed-tensors", false, false};
+}
+
 std::optional<LoaderLimit> kernel_limit(const LayerPlan& layer) {
   const QuantizationSpec& spec = layer.weight->front();
   if (info_of(spec.dtype).bits != 4) return std::nullopt;
@@ -113,6 +122,7 @@ std::optional<LoaderLimit> awq_loader_limit(const List<LayerPlan>& layers, const
   if (auto limit = packed_conversion_limit(layers, family)) return limit;
   for (const LayerPlan& layer : layers) {
     if (keeps_weight(layer)) continue;
+    if (auto limit = block_limit(layer)) return limit;
     if (auto limit = group_limit(layer, kAwqGroupSizes)) return limit;
     if (auto limit = kernel_limit(layer)) return limit;
   }
@@ -125,6 +135,7 @@ std::optional<LoaderLimit> gptq_loader_limit(const List<LayerPlan>& layers, cons
   for (const LayerPlan& layer : layers) {
     if (keeps_weight(layer)) continue;
     const QuantizationSpec& spec = layer.weight->front();
+    if (auto limit = block_limit(layer)) return limit;
     if (auto limit = group_limit(layer, kGroupSizes)) return limit;
     if (first == nullptr) first = &layer;
     const QuantizationSpec& other = first->weight->front();

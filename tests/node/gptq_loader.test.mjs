@@ -139,3 +139,17 @@ test('whole rows as groups, which the same kernel has in a few lengths only, are
     );
   }
 });
+
+test('a quantized head is warned of: transformers leaves it random', async (t) => {
+  const layers = [...names, 'lm_head'];
+  for (const [format, dtype] of [
+    ['gptq', 'int4'],
+    ['awq', 'uint4'],
+  ]) {
+    const spec = { ...int4(32), dtype, symmetric: dtype === 'int4' };
+    const all = await quantized(t, { global_quant_config: { weight: spec } }, {}, { format, layers });
+    assert.match(all.limits[0].message, /no quantized layer outside the blocks/, format);
+    const blocks = { global_quant_config: { weight: spec }, exclude: ['lm_head'] };
+    assert.deepEqual((await quantized(t, blocks, {}, { format, layers })).limits, [], format);
+  }
+});

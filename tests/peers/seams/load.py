@@ -68,10 +68,15 @@ def largest_of_modules(model, reference):
     logits(reference)
     largest = 0.0
     dtype = next(parameter.dtype for parameter in model.parameters() if parameter.dtype.is_floating_point and parameter.dtype.itemsize > 1)
-    as_given = lambda each: each.to(dtype) if torch.is_tensor(each) and each.is_floating_point() else each
+    alike = dict(reference.named_modules())
     with torch.no_grad():
         for name, given, named, expected in calls:
-            found = first_tensor(own[name](*map(as_given, given), **{key: as_given(each) for key, each in named.items()}))
+            module, own_dtype = own[name], dtype
+            # What is stored in 16 bits computes in 16 bits, whatever was asked for: here only its weights are asked.
+            if type(module) is type(alike[name]) and all(parameter.dtype.itemsize > 1 for parameter in module.parameters(recurse=False)):
+                module, own_dtype = module.to(expected.dtype), expected.dtype
+            as_given = lambda each, dtype=own_dtype: each.to(dtype) if torch.is_tensor(each) and each.is_floating_point() else each
+            found = first_tensor(module(*map(as_given, given), **{key: as_given(each) for key, each in named.items()}))
             largest = max(largest, float((found.float() - expected.float()).abs().max() / expected.float().abs().max().clamp(min=1e-30)))
     return largest
 
