@@ -46,13 +46,15 @@ for (const [model_type, { architecture, module, shapes }] of Object.entries(fami
 
     for (const [preset, format] of [
       ['int4_wo_32', 'quark'],
-      ['uint4_wo_32', 'awq'],
+      ['int4_wo_32', 'compressed-tensors'],
+      // transformers builds the experts of Llama 4 as one parameter, but for compressed-tensors.
+      ...(model_type === 'llama4_text' ? [] : [['uint4_wo_32', 'awq']]),
     ]) {
       const target = join(folder, format);
       const written = await quantizer.quantizeModel(model, preset, {
         target,
         format,
-        includeExperts: format === 'awq',
+        includeExperts: format !== 'compressed-tensors',
       });
       const quantized = await modelFor(t, quantizer, target);
       const there = await quantizer.compare(model, quantized);

@@ -58,7 +58,7 @@ def copied(value):
 
 def largest_of_modules(model, reference):
     """The largest difference of a module with parameters of its own, on the inputs that the reference gives it: what rounded inputs do there
-    does not grow from block to block, as it does in logits."""
+    does not grow from block to block, as it does in logits. Outputs below 1e-8 come of inputs for which runtimes have no scales."""
     own = dict(model.named_modules())
     calls = []
     for name, module in reference.named_modules():
@@ -77,7 +77,7 @@ def largest_of_modules(model, reference):
                 module, own_dtype = module.to(expected.dtype), expected.dtype
             as_given = lambda each, dtype=own_dtype: each.to(dtype) if torch.is_tensor(each) and each.is_floating_point() else each
             found = first_tensor(module(*map(as_given, given), **{key: as_given(each) for key, each in named.items()}))
-            largest = max(largest, float((found.float() - expected.float()).abs().max() / expected.float().abs().max().clamp(min=1e-30)))
+            largest = max(largest, float((found.float() - expected.float()).abs().max() / expected.float().abs().max().clamp(min=1e-8)))
     return largest
 
 
