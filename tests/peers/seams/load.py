@@ -43,8 +43,9 @@ def computes_in_bfloat16(model):
     return any(type(module).__name__.startswith("TorchFused") for module in model.modules())
 
 
-def first_tensor(output):
-    return next((each for each in output if torch.is_tensor(each)), None) if isinstance(output, tuple) else output
+def first_floats(output):
+    outputs = output if isinstance(output, tuple) else (output,)
+    return next((each for each in outputs if torch.is_tensor(each) and each.is_floating_point()), None)
 
 
 def copied(value):
@@ -64,19 +65,21 @@ def largest_of_modules(model, reference):
     for name, module in reference.named_modules():
         is_alike = name in own and (isinstance(module, torch.nn.Linear) or type(own[name]) is type(module))
         if is_alike and next(module.parameters(recurse=False), None) is not None:
-            module.register_forward_hook(lambda _, given, named, output, name=name: calls.append((name, copied(given), copied(named), copied(first_tensor(output)))), with_kwargs=True)
+            module.register_forward_hook(lambda _, given, named, output, name=name: calls.append((name, copied(given), copied(named), copied(first_floats(output)))), with_kwargs=True)
     logits(reference)
     largest = 0.0
     dtype = next(parameter.dtype for parameter in model.parameters() if parameter.dtype.is_floating_point and parameter.dtype.itemsize > 1)
     alike = dict(reference.named_modules())
     with torch.no_grad():
         for name, given, named, expected in calls:
+            if expected is None:
+                continue
             module, own_dtype = own[name], dtype
             # What is stored in 16 bits computes in 16 bits, whatever was asked for: here only its weights are asked.
             if type(module) is type(alike[name]) and all(parameter.dtype.itemsize > 1 for parameter in module.parameters(recurse=False)):
                 module, own_dtype = module.to(expected.dtype), expected.dtype
             as_given = lambda each, dtype=own_dtype: each.to(dtype) if torch.is_tensor(each) and each.is_floating_point() else each
-            found = first_tensor(module(*map(as_given, given), **{key: as_given(each) for key, each in named.items()}))
+            found = first_floats(module(*map(as_given, given), **{key: as_given(each) for key, each in named.items()}))
             largest = max(largest, float((found.float() - expected.float()).abs().max() / expected.float().abs().max().clamp(min=1e-8)))
     return largest
 
