@@ -3,14 +3,22 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { PeerEnvironment } from '../environments.mjs';
 
+/** A script that answers questions, started again where it has ended. */
 class Answers {
-  #process;
+  #environment;
+  #script;
+  #process = null;
   #waiting = [];
   #complaints = '';
 
   /** `environment`: the PeerEnvironment that the script runs in. */
   constructor(environment, script) {
-    this.#process = environment.start(script);
+    [this.#environment, this.#script] = [environment, script];
+  }
+
+  #start() {
+    this.#process = this.#environment.start(this.#script);
+    this.#complaints = '';
     this.#process.stderr.setEncoding('utf8').on('data', (text) => {
       this.#complaints = (this.#complaints + text).slice(-2000);
     });
@@ -18,19 +26,21 @@ class Answers {
       this.#waiting.shift()?.resolve(JSON.parse(line)),
     );
     this.#process.on('close', (code) => {
+      this.#process = null;
       for (const { reject } of this.#waiting.splice(0))
-        reject(new Error(`${script} ended with exit code ${code}: ${this.#complaints}`));
+        reject(new Error(`${this.#script} ended with exit code ${code}: ${this.#complaints}`));
     });
   }
 
   ask(question) {
+    if (!this.#process) this.#start();
     const answer = new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
     this.#process.stdin.write(`${JSON.stringify(question)}\n`);
     return answer;
   }
 
   close() {
-    this.#process.stdin.end();
+    this.#process?.stdin.end();
   }
 }
 
