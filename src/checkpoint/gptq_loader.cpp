@@ -44,7 +44,7 @@ std::string_view name_in_block(std::string_view name) {
 // gptqmodel chooses a kernel for all layers before it has seen one. On a CPU with AVX512 that is, for 4 bits, PyTorch's
 // _weight_int4pack_mm_cpu, whose blocks are of 32 outputs, which does not pad, and which has these groups; the kernels for GPUs do.
 constexpr uint64_t kOutputsOfCpuKernel = 32;
-constexpr uint64_t kRowsOfCpuKernel[] = {16, 32, 64, 128, 256};
+constexpr uint64_t kRowsOfCpuKernel[] = {32, 64, 128, 256};
 
 // transformers makes quantized layers inside blocks only; the head's words stay unread, without an error.
 std::optional<LoaderLimit> block_limit(const LayerPlan& layer) {

@@ -1,7 +1,5 @@
 // How a plan writes the experts of a mixture, or why it leaves them.
-#ifndef WASMQUANT_PIPELINE_CHECKPOINT_PLAN_EXPERT_CHOICE_H_
-#define WASMQUANT_PIPELINE_CHECKPOINT_PLAN_EXPERT_CHOICE_H_
-
+#pragma once
 #include "checkpoint/checkpoint_format.h"
 #include "pipeline/plan/output_format.h"
 
@@ -26,5 +24,3 @@ Result<ExpertPlan> choose_experts(const ModelIndex& model, const families::Model
                                   const CheckpointFormat& format, const PlanOptions& options);
 
 }  // namespace wasmquant
-
-#endif  // WASMQUANT_PIPELINE_CHECKPOINT_PLAN_EXPERT_CHOICE_H_
