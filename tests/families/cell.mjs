@@ -33,6 +33,9 @@ function quantize(source, output, args) {
 
 const quantizedNames = ({ tensors }) => tensors.filter(({ action }) => action === 'quantize').map(({ name }) => name);
 
+/** What is printed of a file that was written with the warning that transformers cannot load it. The lines are another runtime's then. */
+const isUnloadable = ({ stdout }) => stdout.includes('transformers cannot load this file (loader-limit)');
+
 /** The lines under "to load it": the Python that is printed, as it is. */
 export function loadLines(stdout) {
   const lines = stdout.split('\n');
@@ -40,9 +43,7 @@ export function loadLines(stdout) {
   if (start < 0) return [];
   const end = lines.indexOf('', start);
   const own = lines.slice(start + 1, end < 0 ? undefined : end).map((line) => line.slice(2));
-  const code = own.filter((line) => /^(#|from |import |\w+ = )/.test(line));
-  // Without `model` they are another runtime's: the plan has warned that transformers cannot load the file.
-  return code.some((line) => line.startsWith('model = ')) ? code : [];
+  return own.filter((line) => /^(#|from |import |\w+ = )/.test(line));
 }
 
 /** Why weights of a plan stay as they are, the largest first. */
@@ -66,7 +67,7 @@ function judge(found) {
 function verdictOf(run, found) {
   const problem = judge(found);
   // Written because a rule or a flag asked for it, with the warning that transformers cannot load it.
-  if (problem?.verdict === 'failed' && run.stdout.includes('transformers cannot load this file (loader-limit)'))
+  if (problem?.verdict === 'failed' && isUnloadable(run))
     return { verdict: 'refused', text: `warned: ${problem.text}` };
   if (problem) return problem;
   if (run.report.totals.quantized === 0) return { verdict: 'left', text: reasonsLeft(run.report)[0] ?? '' };
@@ -96,7 +97,9 @@ export async function runCase(loader, families, work, { family, preset, args: ow
     }),
   );
   const valid = runs.filter(({ ok }) => ok);
-  const lines = valid.flatMap(({ key, stdout }) => (key === keys['compressed-tensors'] ? loadLines(stdout) : []));
+  const lines = valid
+    .filter((run) => run.key === keys['compressed-tensors'] && !isUnloadable(run))
+    .flatMap(({ stdout }) => loadLines(stdout));
   const outcome = await loader.ask({
     name: family,
     preset: args.some((arg) => arg.startsWith('-l') || arg === '--layer') ? null : preset,

@@ -259,6 +259,7 @@ export class SeamCase {
       reported: errorsOf(report),
       compared: await this.#compare(quantizer, source, parts[0]),
       linear: known.linear,
+      stacks: known.stacks,
       tied: known.tied,
       joinsScales: true,
       keepsOthers: true,

@@ -82,17 +82,19 @@ export class Loaders {
     }
     const ask = (dtype) => this.#started.get(format).ask({ output, decoded, ...loadsAs, dtype });
     let dtype = loadsAs.dtype;
-    let { difference, ofModules, isInBfloat16, error, isOfModel } = await ask(dtype);
+    let { difference, ofModules, isWhole, isInBfloat16, error, isOfModel } = await ask(dtype);
     if (error) {
       dtype = 'bfloat16';
-      ({ difference, ofModules, error, isOfModel } = await ask('auto'));
+      ({ difference, ofModules, isWhole, error, isOfModel } = await ask('auto'));
     }
     if (error && (isOfModel || warned.length > 0)) return { refused: error };
     if (error) return { problems: [`no warning that its loader refuses it: ${error}`] };
     if (isInBfloat16) dtype = 'bfloat16';
     const { roundsInputs } = loadsAs;
     const bound = bounds[roundsInputs ? 'inputs' : dtype];
-    if (ofModules <= bound && (roundsInputs || difference <= growth * bound)) return { problems: [] };
+    // Logits say little where all modules were compared, and what rounded inputs do to them has no bound.
+    const ofLogits = !isWhole ? bound : roundsInputs ? Number.POSITIVE_INFINITY : growth * bound;
+    if (ofModules <= bound && difference <= ofLogits) return { problems: [] };
     const problem = `the loader's logits differ by ${difference.toPrecision(3)} of the largest, outputs of a module by ${ofModules.toPrecision(3)}`;
     return warned.length > 0 ? { refused: problem } : { problems: [problem] };
   }

@@ -183,7 +183,7 @@ def judge_folder(case):
     else:
         source, source_codes = decode(case["source"], shapes)[:2]
         values, quantized, is_quantized = decode(case["output"], shapes)
-    source = split_stacks(source, case.get("stacks", {}), values.keys() | quantized)
+    source = split_stacks(source, case["stacks"], values.keys() | quantized)
     rounded = decode(case["fake"], shapes)[0] if case["fake"] else {}
     reread = decode(case["reread"], shapes)[0] if case["reread"] else {}
     for name, original in source.items():

@@ -1,7 +1,7 @@
 """Loads what we wrote as people do, `AutoModelForCausalLM.from_pretrained`, and compares the logits with those of the decoded weights.
 
     python load.py      a case (JSON) a line on stdin: {"output", "decoded": FOLDERS, "dtype", "dequantize"}; an outcome a line on stdout:
-                        {"difference": largest difference of a logit, relative to the largest one, "ofModules": the same of a module's output, "isInBfloat16": whether a kernel
+                        {"difference": largest difference of a logit, relative to the largest one, "ofModules": the same of a module's output, "isWhole": whether all modules were compared, "isInBfloat16": whether a kernel
                         casts to it} or {"error": TEXT, "isOfModel": whether
                         the decoded weights cannot be run either}
 """
@@ -58,13 +58,17 @@ def copied(value):
 
 
 def largest_of_modules(model, reference):
-    """The largest difference of a module with parameters of its own, on the inputs that the reference gives it: what rounded inputs do there
-    does not grow from block to block, as it does in logits. Outputs below 1e-8 come of inputs for which runtimes have no scales."""
+    """The largest difference of a module with parameters of its own, given the reference's inputs: there, what rounded inputs do does not grow
+    from block to block, as it does in logits; and whether every such module was compared. Outputs below 1e-8 have inputs that are too small for
+    the scales of runtimes."""
     own = dict(model.named_modules())
-    calls = []
+    calls, is_whole = [], True
     for name, module in reference.named_modules():
+        if next(module.parameters(recurse=False), None) is None:
+            continue
         is_alike = name in own and (isinstance(module, torch.nn.Linear) or type(own[name]) is type(module))
-        if is_alike and next(module.parameters(recurse=False), None) is not None:
+        is_whole &= is_alike
+        if is_alike:
             module.register_forward_hook(lambda _, given, named, output, name=name: calls.append((name, copied(given), copied(named), copied(first_floats(output)))), with_kwargs=True)
     logits(reference)
     largest = 0.0
@@ -75,13 +79,13 @@ def largest_of_modules(model, reference):
             if expected is None:
                 continue
             module, own_dtype = own[name], dtype
-            # What is stored in 16 bits computes in 16 bits, whatever was asked for: here only its weights are asked.
+            # Weights stored in 16 bits compute in 16 bits even in a model of float32; only their values are compared here.
             if type(module) is type(alike[name]) and all(parameter.dtype.itemsize > 1 for parameter in module.parameters(recurse=False)):
                 module, own_dtype = module.to(expected.dtype), expected.dtype
             as_given = lambda each, dtype=own_dtype: each.to(dtype) if torch.is_tensor(each) and each.is_floating_point() else each
             found = first_floats(module(*map(as_given, given), **{key: as_given(each) for key, each in named.items()}))
             largest = max(largest, float((found.float() - expected.float()).abs().max() / expected.float().abs().max().clamp(min=1e-8)))
-    return largest
+    return {"ofModules": largest, "isWhole": is_whole}
 
 
 def text_of(error):
@@ -113,7 +117,7 @@ def outcome(case):
     if not torch.isfinite(found).all():
         return {"difference": float("1e9")}
     difference = float((found - expected).abs().max() / expected.abs().max())
-    return {"difference": difference, "ofModules": largest_of_modules(model, reference), "isInBfloat16": computes_in_bfloat16(model)}
+    return {"difference": difference, **largest_of_modules(model, reference), "isInBfloat16": computes_in_bfloat16(model)}
 
 
 for line in sys.stdin:

@@ -63,7 +63,10 @@ const qwen3Keys = {
 };
 const singleNames = ['gate_proj', 'up_proj', 'down_proj'];
 
-/** name: [class, tensors of a block besides its norms, keys of config.json, whether algorithms that need tokens can run it, model type unless it is the name]. */
+/**
+ * name: [class, tensors of a block besides its norms, keys of config.json, whether algorithms that need tokens can run it, and the model type if
+ * the name is another].
+ */
 const families = {
   llama: ['LlamaForCausalLM', (p, s) => [...attention(`${p}.self_attn`, s), ...mlp(`${p}.mlp`, s)], {}, true],
   mistral: ['MistralForCausalLM', (p, s) => [...attention(`${p}.self_attn`, s), ...mlp(`${p}.mlp`, s)], {}, true],
