@@ -218,7 +218,7 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
   }
 }
 
-bool Quark::fit(const WeightDescription& weight, ActivationStorage& storage) const {
+bool Quark::choose_activation_storage(const WeightDescription& weight, ActivationStorage& storage) const {
   storage.spec = with_known_arithmetic(as_exported(storage.spec, weight.source), weight.source);
   return true;
 }

@@ -31,7 +31,7 @@ class Quark final : public CheckpointFormat {
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool stores_input_scales(const Stages&) const override { return true; }
   bool holds_activation_scales() const override { return true; }
-  bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
+  bool choose_activation_storage(const WeightDescription& weight, ActivationStorage& storage) const override;
   bool can_declare_online_rotation() const noexcept override { return true; }
   CacheStorage cache_storage() const noexcept override { return CacheStorage::outputs; }
   std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,

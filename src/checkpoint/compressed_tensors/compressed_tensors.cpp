@@ -175,7 +175,7 @@ Result<WeightLayout> CompressedTensors::layout(const WeightDescription& weight, 
   return std::move(layout);
 }
 
-bool CompressedTensors::fit(const WeightDescription& weight, ActivationStorage& storage) const {
+bool CompressedTensors::choose_activation_storage(const WeightDescription& weight, ActivationStorage& storage) const {
   storage.spec = with_source_scales(storage.spec, weight.source);
   const DtypeInfo& dtype = info_of(storage.spec.dtype);
   storage.scale_shape = {1};

@@ -34,7 +34,7 @@ class CompressedTensors final : public CheckpointFormat {
   bool stores_input_scales(const Stages& inputs) const override;
   bool holds_activation_scales() const override { return true; }
   /// int8, uint8 and fp8_e4m3 per tensor: P.input_scale [1] like weight_scale, asymmetric: P.input_zero_point I8 [1].
-  bool fit(const WeightDescription& weight, ActivationStorage& storage) const override;
+  bool choose_activation_storage(const WeightDescription& weight, ActivationStorage& storage) const override;
   /// Of families whose single experts transformers does not merge, nor builds as single layers (Llama 4).
   std::string stacked_experts_limit(const families::ModelFamily& family) const override;
   bool needs_single_experts(const families::ModelFamily& family) const override;

@@ -42,7 +42,7 @@ ObserverId observer_of(const QuantizationSpec& spec) {
 
 class QuarkWriter {
  public:
-  explicit QuarkWriter(Conversion& conversion) : conversion_(conversion), out_(conversion.config()) {}
+  explicit QuarkWriter(DialectConversion& conversion) : conversion_(conversion), out_(conversion.config()) {}
 
   json::Value write() {
     const Config& config = conversion_.config();
@@ -57,7 +57,7 @@ class QuarkWriter {
       if (known)
         types.emplace_back(name, std::move(entry));
       else if (!entry.weight.empty() || !entry.output_tensors.empty())
-        conversion_.lose(entry.where, "Quark quantizes no layers of class {}", name);
+        conversion_.report_loss(entry.where, "Quark quantizes no layers of class {}", name);
     }
     out_.layer_type = std::move(types);
     for (auto& [name, entry] : out_.layer) {
@@ -87,16 +87,17 @@ class QuarkWriter {
       bool exact;
       spec.dtype = quark_float(spec, exact);
       if (spec.dtype == Dtype::minifloat) {
-        conversion_.lose(where, "Quark has no float of {} exponent and {} mantissa bits", spec.exponent_bits + 0,
-                         spec.mantissa_bits + 0);
+        conversion_.report_loss(where, "Quark has no float of {} exponent and {} mantissa bits", spec.exponent_bits + 0,
+                                spec.mantissa_bits + 0);
         return false;
       }
       if (!exact)
-        conversion_.lose(where, "{} has codes for NaN there, and a smaller largest value", info_of(spec.dtype).name);
+        conversion_.report_loss(where, "{} has codes for NaN there, and a smaller largest value",
+                                info_of(spec.dtype).name);
       spec.exponent_bits = spec.mantissa_bits = 0;
     }
     if (info_of(spec.dtype).is_integer && spec.dtype != Dtype::int8 && spec.scale_format == ScaleFormat::e8m0) {
-      conversion_.lose(where, "Quark's integers with e8m0 scales have 8 bits: float32 scales instead");
+      conversion_.report_loss(where, "Quark's integers with e8m0 scales have 8 bits: float32 scales instead");
       spec.scale_format = ScaleFormat::float32;
     }
     if (spec.grid == RoundingGrid()) return true;
@@ -126,7 +127,8 @@ class QuarkWriter {
       for (auto& [layer_name, layer] : out_.layer)
         if (layer_name == glob_of(name)) found = &layer;
       if (found == nullptr) {
-        conversion_.lose(where, "Quark quantizes inputs as part of a layer's own config, and this module has none");
+        conversion_.report_loss(where,
+                                "Quark quantizes inputs as part of a layer's own config, and this module has none");
         continue;
       }
       QuantizationSpec input = stages.front();
@@ -168,21 +170,21 @@ class QuarkWriter {
         } else if (name == "GPTQ") {
           step("gptq").set("desc_act", items[i]["act_order"]);
         } else {
-          conversion_.lose(text_of("{}/{}/{}", conversion_.config().where, list, i), "Quark has no counterpart of {}",
-                           name);
+          conversion_.report_loss(text_of("{}/{}/{}", conversion_.config().where, list, i),
+                                  "Quark has no counterpart of {}", name);
         }
       }
     }
     if (!steps.empty()) out_.source.set("algo_config", json::Value(std::move(steps)));
   }
 
-  Conversion& conversion_;
+  DialectConversion& conversion_;
   Config out_;
 };
 
 }  // namespace
 
-Conversion::Conversion(const Config& config, Dialect to) : config_(config), to_(to) {
+DialectConversion::DialectConversion(const Config& config, Dialect to) : config_(config), to_(to) {
   const bool fall_through = config.resolution == Resolution::field;
   const auto add = [&](LayerRule::Kind kind, const std::string& name, const LayerConfig& layer,
                        const std::string& where) {
@@ -203,27 +205,28 @@ Conversion::Conversion(const Config& config, Dialect to) : config_(config), to_(
          config.dialect == Dialect::quark ? text_of("{}/global_quant_config", config.where) : config.global.where});
 }
 
-std::string Conversion::exclude_where(size_t entry) const {
+std::string DialectConversion::exclude_where(size_t entry) const {
   return entry < config_.exclude_where.size() ? config_.exclude_where[entry]
                                               : text_of("{}/exclude/{}", config_.where, entry);
 }
-std::string Conversion::weight_where(const LayerRule& entry) const {
+std::string DialectConversion::weight_where(const LayerRule& entry) const {
   return text_of("{}/{}", entry.where, config_.weight_key);
 }
 
-void Conversion::add_loss(const std::string& where, const char* pattern, message::Values values) {
+void DialectConversion::add_loss(const std::string& where, const char* pattern, message::Values values) {
   std::string text = message::write(pattern, values);
   for (const Diagnostic& known : losses_.items())
     if (known.where == where && known.message == text) return;
   losses_.add({Severity::warning, "option-lost", where, std::move(text), ""});
 }
 
-bool Conversion::is_one_step(const Stages& stages, const std::string& where) {
-  if (stages.size() > 1) lose(where, "{} has one step for each tensor", name_of(to_));
+bool DialectConversion::is_one_step(const Stages& stages, const std::string& where) {
+  if (stages.size() > 1) report_loss(where, "{} has one step for each tensor", name_of(to_));
   return stages.size() == 1;
 }
 
-void Conversion::compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get, const std::string& where) {
+void DialectConversion::compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get,
+                                        const std::string& where) {
   const RoundingGrid &a = have.grid, &b = get.grid;
   std::string names;
   const auto differ = [&](bool different, const char* name) {
@@ -241,7 +244,7 @@ void Conversion::compare_numbers(const QuantizationSpec& have, const Quantizatio
   differ(a.smallest_scale != b.smallest_scale || a.smallest_threshold != b.smallest_threshold, "smallest scale");
   differ(is_search(have) && !(a == b), "search of the range");
   differ(!is_search(have) && !is_min_max(have) && have.observer != get.observer, "choice of the range");
-  if (!names.empty()) lose(where, "{} computes with its own numbers: {}", name_of(to_), names);
+  if (!names.empty()) report_loss(where, "{} computes with its own numbers: {}", name_of(to_), names);
 }
 
 bool is_search(const QuantizationSpec& spec) noexcept {
@@ -276,30 +279,30 @@ bool is_min_max(const QuantizationSpec& spec) noexcept {
   }
 }
 
-void Conversion::report_lost_choices(const QuantizationSpec& spec, const std::string& where) {
+void DialectConversion::report_lost_choices(const QuantizationSpec& spec, const std::string& where) {
   const std::string_view to = name_of(to_);
   if (spec.round_method != RoundMethod::half_even)
-    lose(where, "{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods));
+    report_loss(where, "{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods));
   if (spec.scale_type != ScaleType::float_ && spec.grid.threshold_rounding == ThresholdRounding::none)
-    lose(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
-  if (spec.zero_point_type == ZeroPointType::float32) lose(where, "{} has whole zero points only", to);
-  if (spec.scale_sign != ScaleSign::positive) lose(where, "{} does not say that scales have a sign", to);
-  if (spec.scale_refit) lose(where, "{} does not say that scales are refit", to);
+    report_loss(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
+  if (spec.zero_point_type == ZeroPointType::float32) report_loss(where, "{} has whole zero points only", to);
+  if (spec.scale_sign != ScaleSign::positive) report_loss(where, "{} does not say that scales have a sign", to);
+  if (spec.scale_refit) report_loss(where, "{} does not say that scales are refit", to);
   if (spec.scale_format != ScaleFormat::float32 && to_ != Dialect::compressed_tensors)
-    lose(where, "{} has no {} scales", to, word_of(spec.scale_format, kScaleFormats));
+    report_loss(where, "{} has no {} scales", to, word_of(spec.scale_format, kScaleFormats));
   if (info_of(spec.dtype).is_integer && spec.symmetric && !info_of(spec.dtype).is_signed)
-    lose(where, "{} has no symmetric unsigned codes", to);
+    report_loss(where, "{} has no symmetric unsigned codes", to);
   if (spec.qscheme == QScheme::per_channel && spec.ch_axis != 0)
-    lose(where, "{} has channels along axis 0, not {}", to, spec.ch_axis);
+    report_loss(where, "{} has channels along axis 0, not {}", to, spec.ch_axis);
 }
 
-void Conversion::report_lost_options(std::string_view understood) {
-  if (config_.export_info) lose(text_of("{}/export", config_.where), "{} has nothing like export", name_of(to_));
+void DialectConversion::report_lost_options(std::string_view understood) {
+  if (config_.export_info) report_loss(text_of("{}/export", config_.where), "{} has nothing like export", name_of(to_));
   if (config_.dialect == Dialect::aihwkit) {
     for (const auto& [name, stages] : config_.input_quantizers)
       if (!stages.empty() && to_ != Dialect::aihwkit)
-        lose(pointer_to(text_of("{}/input_activation_qconfig_map", config_.where), name),
-             "{} has no quantizer for only the input of a module", name_of(to_));
+        report_loss(pointer_to(text_of("{}/input_activation_qconfig_map", config_.where), name),
+                    "{} has no quantizer for only the input of a module", name_of(to_));
     return;
   }
   for (const char* key :
@@ -310,29 +313,29 @@ void Conversion::report_lost_options(std::string_view understood) {
     if (value->is_null() || (value->is_bool() && !value->as_bool()) || (value->is_array() && value->items().empty()) ||
         (value->is_object() && value->members().empty()))
       continue;
-    lose(text_of("{}/{}", config_.where, key), "{} has nothing like {}", name_of(to_), key);
+    report_loss(text_of("{}/{}", config_.where, key), "{} has nothing like {}", name_of(to_), key);
   }
 }
 
-void Conversion::lose_norms() {
+void DialectConversion::report_lost_norms() {
   for (const LayerRule& entry : entries_)
     if (!entry.layer.weight.empty() &&
         (entry.kind == LayerRule::Kind::type ? entry.name : entry.layer.of_class) == "LayerNorm")
-      lose(entry.where, "{} leaves norms as they are", name_of(to_));
+      report_loss(entry.where, "{} leaves norms as they are", name_of(to_));
 }
 
-void Conversion::lose_activations(const LayerRule& entry) {
+void DialectConversion::report_lost_activations(const LayerRule& entry) {
   const std::string_view to = name_of(to_);
-  if (!entry.layer.input_tensors.empty()) lose(entry.where, "{} says nothing about inputs", to);
-  if (!entry.layer.output_tensors.empty()) lose(entry.where, "{} says nothing about outputs", to);
-  if (!entry.layer.bias.empty()) lose(entry.where, "{} says nothing about biases", to);
+  if (!entry.layer.input_tensors.empty()) report_loss(entry.where, "{} says nothing about inputs", to);
+  if (!entry.layer.output_tensors.empty()) report_loss(entry.where, "{} says nothing about outputs", to);
+  if (!entry.layer.bias.empty()) report_loss(entry.where, "{} says nothing about biases", to);
 }
 
 // Whether a dialect can say that elements of a row share scales in groups.
 static bool has_groups(Dialect dialect) noexcept { return dialect != Dialect::aihwkit && dialect != Dialect::brevitas; }
 
 // Keys that only this library reads, in every dialect.
-static void carry_own_keys(const Config& config, Conversion& conversion, Dialect to, json::Value& written) {
+static void carry_own_keys(const Config& config, DialectConversion& conversion, Dialect to, json::Value& written) {
   const auto carry = [&](const char* key, json::Value value) {
     written.set(key, std::move(value));
     conversion.losses().add({Severity::note, "option-lost", text_of("{}/{}", config.where, key),
@@ -349,10 +352,10 @@ static void carry_own_keys(const Config& config, Conversion& conversion, Dialect
   carry("layer_types", std::move(types));
 }
 
-Converted convert(const Config& config, Dialect to) {
+ConvertedConfig convert(const Config& config, Dialect to) {
   if (config.dialect == to) return {config.source, {}};
-  Conversion conversion(config, to);
-  if (config.dialect == Dialect::aihwkit) conversion.lose_norms();
+  DialectConversion conversion(config, to);
+  if (config.dialect == Dialect::aihwkit) conversion.report_lost_norms();
   json::Value written;
   switch (to) {
     case Dialect::quark:

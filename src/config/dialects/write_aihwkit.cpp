@@ -11,7 +11,7 @@ namespace {
 
 class AihwkitWriter {
  public:
-  explicit AihwkitWriter(Conversion& conversion) : conversion_(conversion) {}
+  explicit AihwkitWriter(DialectConversion& conversion) : conversion_(conversion) {}
 
   json::Value write() {
     const Config& config = conversion_.config();
@@ -20,14 +20,14 @@ class AihwkitWriter {
     for (const LayerRule& entry : conversion_.entries()) {
       switch (entry.kind) {
         case LayerRule::Kind::pattern:
-          conversion_.lose(entry.where, "aihwkit has names, not patterns: name the layers one by one");
+          conversion_.report_loss(entry.where, "aihwkit has names, not patterns: name the layers one by one");
           break;
         case LayerRule::Kind::name:
           instances.set(entry.name, module(entry, "Linear"));
           break;
         case LayerRule::Kind::type:
           if (!is_aihwkit_class(entry.name)) {
-            conversion_.lose(entry.where, "aihwkit quantizes no layers of class {}", entry.name);
+            conversion_.report_loss(entry.where, "aihwkit quantizes no layers of class {}", entry.name);
             break;
           }
           modules.set(entry.name, module(entry, entry.name));
@@ -40,7 +40,7 @@ class AihwkitWriter {
     json::Array excluded;
     for (size_t i = 0; i < config.exclude.size(); ++i) {
       if (is_glob(config.exclude[i]))
-        conversion_.lose(conversion_.exclude_where(i), "aihwkit excludes by name, not by pattern");
+        conversion_.report_loss(conversion_.exclude_where(i), "aihwkit excludes by name, not by pattern");
       else
         excluded.emplace_back(config.exclude[i]);
     }
@@ -59,12 +59,12 @@ class AihwkitWriter {
     json::Value quantization;
     quantization.set("activation_quant", tensor(entry.layer.output_tensors, entry.where, false));
     quantization.set("weight_quant", tensor(entry.layer.weight, conversion_.weight_where(entry), true));
-    if (!entry.layer.bias.empty()) conversion_.lose(entry.where, "aihwkit never quantizes biases");
+    if (!entry.layer.bias.empty()) conversion_.report_loss(entry.where, "aihwkit never quantizes biases");
     if (!entry.layer.input_tensors.empty()) {
       if (entry.kind == LayerRule::Kind::name)
         inputs_.set(entry.name, tensor(entry.layer.input_tensors, entry.where, false));
       else if (type != "Conv2d" || entry.kind == LayerRule::Kind::type)
-        conversion_.lose(entry.where, "aihwkit quantizes inputs of modules that are named, not of classes");
+        conversion_.report_loss(entry.where, "aihwkit quantizes inputs of modules that are named, not of classes");
     }
     json::Value out;
     out.set("quantized_module", text_of("Quant{}", type));
@@ -79,16 +79,16 @@ class AihwkitWriter {
     const QuantizationSpec& spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
     if (!dtype.is_integer) {
-      conversion_.lose(where, "aihwkit has integers only, not {}", dtype.name);
+      conversion_.report_loss(where, "aihwkit has integers only, not {}", dtype.name);
       return out;
     }
     if (spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_block)
-      conversion_.lose(where, "aihwkit has no groups: one scale for each channel instead");
+      conversion_.report_loss(where, "aihwkit has no groups: one scale for each channel instead");
     conversion_.report_lost_choices(spec, where);
-    if (spec.is_dynamic) conversion_.lose(where, "aihwkit's ranges are fixed after calibration");
+    if (spec.is_dynamic) conversion_.report_loss(where, "aihwkit's ranges are fixed after calibration");
     const bool mse = is_search(spec), min_max = is_min_max(spec);
     if (!mse && !min_max && spec.grid == RoundingGrid())
-      conversion_.lose(where, "aihwkit has no counterpart of {}", info_of(spec.observer).name);
+      conversion_.report_loss(where, "aihwkit has no counterpart of {}", info_of(spec.observer).name);
     QuantizationSpec here = spec;
     here.grid = aihwkit_grid();
     conversion_.compare_numbers(spec, here, where);
@@ -100,12 +100,12 @@ class AihwkitWriter {
     return out;
   }
 
-  Conversion& conversion_;
+  DialectConversion& conversion_;
   json::Value inputs_;
 };
 
 }  // namespace
 
-json::Value write_aihwkit(Conversion& conversion) { return AihwkitWriter(conversion).write(); }
+json::Value write_aihwkit(DialectConversion& conversion) { return AihwkitWriter(conversion).write(); }
 
 }  // namespace wasmquant::config

@@ -8,7 +8,7 @@ namespace {
 
 class BrevitasWriter {
  public:
-  explicit BrevitasWriter(Conversion& conversion) : conversion_(conversion) {}
+  explicit BrevitasWriter(DialectConversion& conversion) : conversion_(conversion) {}
 
   json::Value write() {
     const Config& config = conversion_.config();
@@ -19,21 +19,23 @@ class BrevitasWriter {
       if (entry.kind == LayerRule::Kind::global || (global == nullptr && entry.name == "Linear")) global = &entry;
     }
     for (const LayerRule& entry : conversion_.entries())
-      if (&entry != global) conversion_.lose(entry.where, "the Brevitas extension has one config for all layers");
+      if (&entry != global)
+        conversion_.report_loss(entry.where, "the Brevitas extension has one config for all layers");
     if (global == nullptr) return nullptr;
     {
       const LayerConfig& from = global->layer;
       layer.set("input_tensors", tensor(from.input_tensors, global->where, false));
       layer.set("output_tensors", tensor(from.output_tensors, global->where, false));
       layer.set("weight", tensor(from.weight, conversion_.weight_where(*global), true));
-      if (!from.bias.empty()) conversion_.lose(global->where, "biases there have the scale of input times weight");
+      if (!from.bias.empty())
+        conversion_.report_loss(global->where, "biases there have the scale of input times weight");
     }
     json::Array exclude;
     for (size_t i = 0; i < config.exclude.size(); ++i)
       exclude.emplace_back(config.exact_names ? glob_of(config.exclude[i]) : config.exclude[i]);
     if (!exclude.empty())
-      conversion_.lose(conversion_.exclude_where(0),
-                       "the Brevitas extension excludes nothing; only this library understands `exclude`");
+      conversion_.report_loss(conversion_.exclude_where(0),
+                              "the Brevitas extension excludes nothing; only this library understands `exclude`");
     conversion_.report_lost_options("algo_config|pre_quant_opt_config");
     json::Value out;
     out.set("dialect", "brevitas");
@@ -53,18 +55,18 @@ class BrevitasWriter {
     QuantizationSpec spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
     if (dtype.is_block() || dtype.is_plain_cast()) {
-      conversion_.lose(where, "Brevitas has no {}", dtype.name);
+      conversion_.report_loss(where, "Brevitas has no {}", dtype.name);
       return nullptr;
     }
     if (spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_block) {
-      conversion_.lose(where, "Brevitas has no groups here: one scale for each channel instead");
+      conversion_.report_loss(where, "Brevitas has no groups here: one scale for each channel instead");
       spec.qscheme = QScheme::per_channel;
       spec.ch_axis = 0;
     }
     conversion_.report_lost_choices(spec, where);
-    if (spec.is_dynamic) conversion_.lose(where, "Brevitas' scales are fixed after calibration");
+    if (spec.is_dynamic) conversion_.report_loss(where, "Brevitas' scales are fixed after calibration");
     if (spec.qscheme == QScheme::per_channel && !is_weight) {
-      conversion_.lose(where, "Brevitas' activations are per tensor");
+      conversion_.report_loss(where, "Brevitas' activations are per tensor");
       spec.qscheme = QScheme::per_tensor;
     }
 
@@ -74,18 +76,18 @@ class BrevitasWriter {
         spec.grid.threshold_rounding != ThresholdRounding::none || info_of(spec.observer).gives_powers_of_two();
     choice.mse = is_search(spec);
     if (choice.pof2 && !spec.symmetric) {
-      conversion_.lose(where, "Brevitas has no asymmetric weights with power-of-two scales");
+      conversion_.report_loss(where, "Brevitas has no asymmetric weights with power-of-two scales");
       choice.pof2 = false;
     }
     if (!choice.mse && !choice.pof2 && !is_min_max(spec) && spec.grid == RoundingGrid())
-      conversion_.lose(where, "Brevitas has no counterpart of {}", info_of(spec.observer).name);
+      conversion_.report_loss(where, "Brevitas has no counterpart of {}", info_of(spec.observer).name);
     const FloatFormat format = dtype.is_integer ? FloatFormat{} : float_format_of(spec);
     if (!dtype.is_integer && !format.is_signed) {
-      conversion_.lose(where, "Brevitas' floats have a sign");
+      conversion_.report_loss(where, "Brevitas' floats have a sign");
       return nullptr;
     }
     if (!dtype.is_integer && format.specials != Specials::none)
-      conversion_.lose(where, "{} has no NaN there, and another largest value", dtype.name);
+      conversion_.report_loss(where, "{} has no NaN there, and another largest value", dtype.name);
     QuantizationSpec here = spec;
     set_brevitas_numbers(here, choice);
     conversion_.compare_numbers(spec, here, where);
@@ -115,8 +117,8 @@ class BrevitasWriter {
           if (alpha->as_number() >= 0 && alpha->as_number() <= 1)
             out.set("alpha", *alpha);
           else
-            conversion_.lose(text_of("{}/{}/{}/alpha", conversion_.config().where, key, i),
-                             "Brevitas's alpha is a number from 0 to 1");
+            conversion_.report_loss(text_of("{}/{}/{}/alpha", conversion_.config().where, key, i),
+                                    "Brevitas's alpha is a number from 0 to 1");
         }
         before.push_back(std::move(out));
       } else if (name == "gptq") {
@@ -125,17 +127,17 @@ class BrevitasWriter {
         out.set("act_order", items[i]["desc_act"].is_null() || items[i]["desc_act"].as_bool());
         after.push_back(std::move(out));
       } else {
-        conversion_.lose(text_of("{}/{}/{}", conversion_.config().where, key, i), "Brevitas has no counterpart of {}",
-                         name);
+        conversion_.report_loss(text_of("{}/{}/{}", conversion_.config().where, key, i),
+                                "Brevitas has no counterpart of {}", name);
       }
     }
   }
 
-  Conversion& conversion_;
+  DialectConversion& conversion_;
 };
 
 }  // namespace
 
-json::Value write_brevitas(Conversion& conversion) { return BrevitasWriter(conversion).write(); }
+json::Value write_brevitas(DialectConversion& conversion) { return BrevitasWriter(conversion).write(); }
 
 }  // namespace wasmquant::config

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "config/resolve.h"
 #include "pipeline/stored/scale_scheme.h"
 #include "pipeline/stored/source_format.h"

@@ -1,6 +1,6 @@
 // AMD Quark's exports: the config gives the scheme, and shapes of scales refine it. With weight_format fake_quantized the
 // weights are values, stored with the scales that they were rounded by.
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "config/match/name_match.h"
 #include "config/resolve.h"
 #include "pipeline/stored/scale_scheme.h"

@@ -9,7 +9,7 @@ import type { OpenedModel } from '../model/model.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import type { TaskNumber } from '../worker/jobs.js';
 import type { PlannedFile } from './output_files.js';
-import { type PlanChoices, type PlanSettings, rowsAtOnce, withPlan } from './plan.js';
+import { type CorePlanOptions, type RunPlanOptions, rowsAtOnce, withPlan } from './plan.js';
 
 /** In one piece of packed work. A worker has only the pieces that its job names. */
 const tasksAtOnce = 256;
@@ -29,7 +29,7 @@ interface Literals {
 /** A task of a plan; `tensor` and `outputs` as in PlanTask. */
 export type PlannedItem = WorkItem & Pick<PlanTask, 'tensor' | 'outputs'>;
 
-export interface PreparedRun {
+export interface PackedPlan {
   plan: Plan;
   items: PlannedItem[];
   /** Packed tasks, in pieces that `TaskNumber` counts; one piece if `packsWhole`. */
@@ -43,13 +43,13 @@ export interface PreparedRun {
 }
 
 /** Plans a run, again if some of the model's values are needed. Errors: those of withPlan and of reading. */
-export async function prepareRun(
+export async function packPlan(
   instance: Instance,
   model: OpenedModel,
   config: string,
-  choices: PlanChoices,
-  settings: PlanSettings,
-): Promise<PreparedRun> {
+  choices: RunPlanOptions,
+  settings: CorePlanOptions,
+): Promise<PackedPlan> {
   const { run, wanted } = withPlan(instance, model, config, choices, settings, (bound, plan) => ({
     run: prepare(instance, model, bound, plan, settings),
     wanted: instance.call<Constant[]>(() => bound.constants()),
@@ -80,8 +80,8 @@ function prepare(
   model: OpenedModel,
   bound: BoundPlan,
   plan: Plan,
-  settings: PlanSettings,
-): PreparedRun {
+  settings: CorePlanOptions,
+): PackedPlan {
   const files = plan.files.map(({ name, bytes }, file) => {
     const known = instance.call<Literals>(() => bound.fileLiterals(file));
     const text = new Uint8Array(known.bytes);
@@ -150,7 +150,7 @@ export function plannedWork(
   bound: BoundPlan,
   plan: Plan,
   atOnce = everything,
-): Pick<PreparedRun, 'work' | 'items'> {
+): Pick<PackedPlan, 'work' | 'items'> {
   const work: Uint8Array<ArrayBuffer>[] = [];
   const items: PlannedItem[] = [];
   const packed: PackedWork = {

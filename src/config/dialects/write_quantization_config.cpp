@@ -16,7 +16,7 @@ std::string excluded_regex(const Config& config, std::string_view entry) {
   return text + "(\\..*)?$";
 }
 
-void note_whole_rows(Conversion& conversion, const QuantizationSpec& spec, const std::string& where) {
+void note_whole_rows(DialectConversion& conversion, const QuantizationSpec& spec, const std::string& where) {
   if (spec.qscheme == QScheme::per_group && spec.group_size == -1)
     conversion.losses().add({Severity::note, "option-lost", where,
                              "groups of whole rows are written as channels, which have the same scales", ""});
@@ -24,7 +24,7 @@ void note_whole_rows(Conversion& conversion, const QuantizationSpec& spec, const
 
 class GroupWriter {
  public:
-  explicit GroupWriter(Conversion& conversion) : conversion_(conversion) {}
+  explicit GroupWriter(DialectConversion& conversion) : conversion_(conversion) {}
 
   json::Value write() {
     const Config& config = conversion_.config();
@@ -74,7 +74,7 @@ class GroupWriter {
     group.weights = arguments(entry.layer.weight, conversion_.weight_where(entry), false);
     group.inputs = arguments(entry.layer.input_tensors, entry.where, true);
     group.outputs = arguments(entry.layer.output_tensors, entry.where, true);
-    if (!entry.layer.bias.empty()) conversion_.lose(entry.where, "compressed-tensors never quantizes biases");
+    if (!entry.layer.bias.empty()) conversion_.report_loss(entry.where, "compressed-tensors never quantizes biases");
     if (group.weights.is_null() && group.inputs.is_null() && group.outputs.is_null()) {
       if (entry.kind != LayerRule::Kind::global) ignore_.emplace_back(std::move(target));
       return;
@@ -96,12 +96,12 @@ class GroupWriter {
     const bool is_float = !dtype.is_integer;
     if (spec.scale_format == ScaleFormat::e5m3 || dtype.bits > 8 || dtype.is_block() ||
         (is_float && spec.dtype != Dtype::fp8_e4m3 && spec.dtype != Dtype::fp4)) {
-      conversion_.lose(where, "compressed-tensors has no {}{}", dtype.name,
-                       spec.scale_format == ScaleFormat::e5m3 ? " with e5m3 scales" : "");
+      conversion_.report_loss(where, "compressed-tensors has no {}{}", dtype.name,
+                              spec.scale_format == ScaleFormat::e5m3 ? " with e5m3 scales" : "");
       return nullptr;
     }
     if (spec.dtype == Dtype::fp4 && spec.qscheme == QScheme::per_group && spec.scale_format == ScaleFormat::float32) {
-      conversion_.lose(where, "compressed-tensors has groups of fp4 with e8m0 or e4m3 scales only");
+      conversion_.report_loss(where, "compressed-tensors has groups of fp4 with e8m0 or e4m3 scales only");
       return nullptr;
     }
     note_whole_rows(conversion_, spec, where);
@@ -111,7 +111,7 @@ class GroupWriter {
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
-    if (!is_min_max(spec)) conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
+    if (!is_min_max(spec)) conversion_.report_loss(where, "{} is not said there", info_of(spec.observer).name);
     if (dtype.is_integer && dtype.is_signed && !spec.symmetric)
       conversion_.losses().add(
           {Severity::note, "option-lost", where,
@@ -119,18 +119,19 @@ class GroupWriter {
                    dtype.name, dtype.name),
            ""});
     if (dtype.is_integer && spec.symmetric && !dtype.is_signed)
-      conversion_.lose(where, "{} is written with a zero point: symmetric integers are signed there", dtype.name);
+      conversion_.report_loss(where, "{} is written with a zero point: symmetric integers are signed there",
+                              dtype.name);
     return compressed_tensors_arguments(spec, is_activation);
   }
 
-  Conversion& conversion_;
+  DialectConversion& conversion_;
   List<Group> groups_;
   json::Array ignore_;
 };
 
 class GptqAwqWriter {
  public:
-  GptqAwqWriter(Conversion& conversion, Dialect to) : conversion_(conversion), to_(to) {}
+  GptqAwqWriter(DialectConversion& conversion, Dialect to) : conversion_(conversion), to_(to) {}
 
   json::Value write() {
     const LayerRule* global = nullptr;
@@ -140,7 +141,8 @@ class GptqAwqWriter {
     if (!standard) return nullptr;
     if (global->kind != LayerRule::Kind::global) {
       covers_more_ = true;
-      conversion_.lose(global->where, "{} has one scheme for all classes, not only for {}", name_of(to_), global->name);
+      conversion_.report_loss(global->where, "{} has one scheme for all classes, not only for {}", name_of(to_),
+                              global->name);
     }
     json::Value dynamic{json::Object{}};
     for (const LayerRule& entry : conversion_.entries()) {
@@ -149,8 +151,8 @@ class GptqAwqWriter {
       if (own == standard) continue;
       if (to_ == Dialect::awq || entry.kind == LayerRule::Kind::type) {
         covers_more_ = true;
-        conversion_.lose(entry.where, "{} has one scheme for all {}", name_of(to_),
-                         to_ == Dialect::awq ? "layers" : "classes");
+        conversion_.report_loss(entry.where, "{} has one scheme for all {}", name_of(to_),
+                                to_ == Dialect::awq ? "layers" : "classes");
         continue;
       }
       const std::string name = entry.kind == LayerRule::Kind::name ? glob_of(entry.name) : entry.name;
@@ -176,7 +178,7 @@ class GptqAwqWriter {
   // Nullopt if the dialect cannot express it, or there is no weight.
   std::optional<UniformScheme> scheme(const LayerRule& entry) {
     const std::string where = conversion_.weight_where(entry);
-    conversion_.lose_activations(entry);
+    conversion_.report_lost_activations(entry);
     if (entry.layer.weight.empty()) return std::nullopt;
     const QuantizationSpec& spec = entry.layer.weight.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
@@ -184,15 +186,15 @@ class GptqAwqWriter {
                                           : dtype.bits == 2 || dtype.bits == 3 || dtype.bits == 4 || dtype.bits == 8;
     const bool rows = spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_channel;
     if (!dtype.is_integer || !bits || !rows || entry.layer.weight.size() > 1) {
-      conversion_.lose(where, "{} has no {} {}", name_of(to_), dtype.name,
-                       rows ? "weights" : "with one scale for the tensor");
+      conversion_.report_loss(where, "{} has no {} {}", name_of(to_), dtype.name,
+                              rows ? "weights" : "with one scale for the tensor");
       return std::nullopt;
     }
     if (dtype.is_signed && !spec.symmetric)
-      conversion_.lose(where, "{} stores codes with zero points unsigned: {} becomes u{}", name_of(to_), dtype.name,
-                       dtype.name);
+      conversion_.report_loss(where, "{} stores codes with zero points unsigned: {} becomes u{}", name_of(to_),
+                              dtype.name, dtype.name);
     if (to_ == Dialect::awq && spec.symmetric)
-      conversion_.lose(where, "runtimes of AWQ expect zero points: an asymmetric uint4 is what they read");
+      conversion_.report_loss(where, "runtimes of AWQ expect zero points: an asymmetric uint4 is what they read");
     note_whole_rows(conversion_, spec, where);
     QuantizationSpec compared = spec;
     if (spec.qscheme == QScheme::per_group) compared.ch_axis = 0;
@@ -200,7 +202,7 @@ class GptqAwqWriter {
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
-    if (!is_min_max(spec)) conversion_.lose(where, "{} is not said there", info_of(spec.observer).name);
+    if (!is_min_max(spec)) conversion_.report_loss(where, "{} is not said there", info_of(spec.observer).name);
     covers_more_ |= spec.scale_format != ScaleFormat::float32 || spec.grid.pads_groups;
     return uniform_scheme(spec);
   }
@@ -231,7 +233,7 @@ class GptqAwqWriter {
                 : items[i]["desc_act"].is_null() ? json::Value(true)
                                                  : items[i]["desc_act"];
       else
-        conversion_.lose(text_of("{}/algo_config/{}", config.where, i), "gptq has no {}", name);
+        conversion_.report_loss(text_of("{}/algo_config/{}", config.where, i), "gptq has no {}", name);
     }
     return gptq_block(standard, order.as_bool(), lm_head, std::move(dynamic));
   }
@@ -248,8 +250,8 @@ class GptqAwqWriter {
       }
       if (name.empty() || (!config.exact_names && is_glob(name))) {
         covers_more_ = true;
-        conversion_.lose(conversion_.exclude_where(i),
-                         "AWQ leaves layers out by a part of their names, not by pattern");
+        conversion_.report_loss(conversion_.exclude_where(i),
+                                "AWQ leaves layers out by a part of their names, not by pattern");
       } else {
         kept.emplace_back(name);
       }
@@ -259,14 +261,14 @@ class GptqAwqWriter {
     return awq_block(standard, lm_head, std::move(kept));
   }
 
-  Conversion& conversion_;
+  DialectConversion& conversion_;
   Dialect to_;
   bool covers_more_ = false;  // layers that the config leaves, or gives a spec whose last group may be short
 };
 
 }  // namespace
 
-json::Value write_compressed_tensors(Conversion& conversion) { return GroupWriter(conversion).write(); }
-json::Value write_gptq_awq(Conversion& conversion, Dialect to) { return GptqAwqWriter(conversion, to).write(); }
+json::Value write_compressed_tensors(DialectConversion& conversion) { return GroupWriter(conversion).write(); }
+json::Value write_gptq_awq(DialectConversion& conversion, Dialect to) { return GptqAwqWriter(conversion, to).write(); }
 
 }  // namespace wasmquant::config

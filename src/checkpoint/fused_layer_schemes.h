@@ -12,10 +12,10 @@
 namespace wasmquant {
 
 /// What the parts of joined layers have to share.
-class JoinedSchemes {
+class FusedLayerSchemes {
  public:
   /// `may_leave`: layers may stay unquantized that the config does not name, as with presets.
-  explicit JoinedSchemes(bool may_leave) noexcept : may_leave_(may_leave) {}
+  explicit FusedLayerSchemes(bool may_leave) noexcept : may_leave_(may_leave) {}
 
   /// Compares the layers of a plan. True if that gave parts more to share: plan again. It ends, for what they share only
   /// grows.

@@ -1,5 +1,5 @@
 // Configs as text: parsed, checked, and converted to another dialect, with all problems collected.
-#include "config/config_api.h"
+#include "config/config_text.h"
 
 #include <algorithm>
 #include <optional>
@@ -104,7 +104,7 @@ Result<ParsedConfig> parse_for_format(std::string_view text, bool prefers_recipe
   return finish(value ? parse(*value, is_recipe ? "gguf" : "auto", list) : std::nullopt, list, problems);
 }
 
-Result<Converted> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems) {
+Result<ConvertedConfig> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems) {
   const auto dialect = dialect_named(to);
   if (!dialect || static_cast<size_t>(*dialect) >= kWrittenDialects)
     return error_at(ErrorCode::argument_invalid, "to", "cannot write dialect {q}; choose one of {}", to,
@@ -113,7 +113,7 @@ Result<Converted> convert_text(std::string_view text, std::string_view to, List<
   if (parsed.config.dialect == Dialect::gguf)
     return error_at(ErrorCode::config_invalid, parsed.config.where,
                     "a recipe for GGUF files cannot be expressed in other dialects");
-  Converted converted = convert(parsed.config, *dialect);
+  ConvertedConfig converted = convert(parsed.config, *dialect);
   if (!converted.config.is_null()) return converted;
   if (problems != nullptr) *problems = std::move(converted.losses);
   return error_at(ErrorCode::config_invalid, parsed.config.where, "{} cannot express any part of this config", to);

@@ -32,7 +32,7 @@ Result<ParsedConfig> parse_for_format(std::string_view text, bool prefers_recipe
 
 /// A config converted to another dialect, with what was lost (config/dialects/convert.h); config-invalid if the dialect
 /// cannot express any part of it. `to`: a dialect's name.
-Result<Converted> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems = nullptr);
+Result<ConvertedConfig> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems = nullptr);
 
 /// One weight spec from its JSON text, or spec-invalid. Errors and `problems` as above.
 Result<QuantizationSpec> parse_spec_text(std::string_view text, List<Diagnostic>* problems = nullptr);

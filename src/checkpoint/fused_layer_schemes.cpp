@@ -1,4 +1,4 @@
-#include "checkpoint/joined_schemes.h"
+#include "checkpoint/fused_layer_schemes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -17,7 +17,7 @@ bool have_one_scheme(const LayerPlan& a, const LayerPlan& b) {
 
 }  // namespace
 
-bool JoinedSchemes::update(const List<LayerPlan>& layers) {
+bool FusedLayerSchemes::update(const List<LayerPlan>& layers) {
   grew_ = false;
   warning_.reset();
   List<std::string> joined;
@@ -38,7 +38,7 @@ bool JoinedSchemes::update(const List<LayerPlan>& layers) {
 }
 
 // `parts`: indices of the layers that are joined.
-void JoinedSchemes::compare(const List<LayerPlan>& layers, std::string_view module, const List<uint32_t>& parts) {
+void FusedLayerSchemes::compare(const List<LayerPlan>& layers, std::string_view module, const List<uint32_t>& parts) {
   const LayerPlan& first = layers[parts.front()];
   const LayerPlan *left = nullptr, *other = nullptr;
   uint64_t axis = 0;
@@ -73,24 +73,24 @@ void JoinedSchemes::compare(const List<LayerPlan>& layers, std::string_view modu
   }
 }
 
-size_t JoinedSchemes::place_of_module(std::string_view module) const {
+size_t FusedLayerSchemes::place_of_module(std::string_view module) const {
   const auto is_before = [](const Share& share, std::string_view name) { return share.module < name; };
   return static_cast<size_t>(std::lower_bound(shares_.begin(), shares_.end(), module, is_before) - shares_.begin());
 }
 
-const JoinedSchemes::Share* JoinedSchemes::find(std::string_view layer) const {
+const FusedLayerSchemes::Share* FusedLayerSchemes::find(std::string_view layer) const {
   if (shares_.empty()) return nullptr;
   const std::string module = families::joined_layer(layer);
   const size_t place = place_of_module(module);
   return place < shares_.size() && shares_[place].module == module ? &shares_[place] : nullptr;
 }
 
-std::string_view JoinedSchemes::reason_to_leave(std::string_view layer) const {
+std::string_view FusedLayerSchemes::reason_to_leave(std::string_view layer) const {
   const Share* const share = find(layer);
   return share == nullptr ? std::string_view() : std::string_view(share->reason);
 }
 
-uint64_t JoinedSchemes::common_axis(std::string_view layer, uint64_t axis) const {
+uint64_t FusedLayerSchemes::common_axis(std::string_view layer, uint64_t axis) const {
   const Share* const share = find(layer);
   return share == nullptr || share->axis == 0 ? axis : share->axis;
 }

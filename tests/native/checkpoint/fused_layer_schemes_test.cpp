@@ -1,5 +1,5 @@
 // What the parts of joined layers have to share so that vLLM loads the file.
-#include "checkpoint/joined_schemes.h"
+#include "checkpoint/fused_layer_schemes.h"
 
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ Stages groups_of(int64_t size) {
 }  // namespace
 
 TEST_CASE("joined schemes: a part that is left takes the others with it, and nothing else") {
-  JoinedSchemes joined(true);
+  FusedLayerSchemes joined(true);
   CHECK(joined.update({part_of("a.q_proj", groups_of(32)), part_of("a.k_proj", {}), part_of("a.o_proj", groups_of(32)),
                        part_of("b.q_proj", groups_of(32)), part_of("b.k_proj", groups_of(32))}));
   CHECK(joined.reason_to_leave("a.q_proj").find("a.k_proj") != std::string_view::npos);
@@ -38,13 +38,13 @@ TEST_CASE("joined schemes: a part that is left takes the others with it, and not
 TEST_CASE("joined schemes: 16-bit casts count as left") {
   Stages cast(1);
   cast.front().dtype = Dtype::bfloat16;
-  JoinedSchemes joined(true);
+  FusedLayerSchemes joined(true);
   CHECK_FALSE(joined.update({part_of("a.q_proj", cast), part_of("a.k_proj", {})}));
   CHECK(joined.update({part_of("a.q_proj", cast), part_of("a.k_proj", groups_of(32))}));
 }
 
 TEST_CASE("joined schemes: group sizes that fell back have to divide every axis") {
-  JoinedSchemes joined(true);
+  FusedLayerSchemes joined(true);
   const char *gate = "experts.0.gate_proj", *down = "experts.0.down_proj";
   CHECK(joined.update({part_of(gate, groups_of(128), 256), part_of(down, groups_of(64), 64)}));
   CHECK(joined.common_axis(gate, 256) == 64);
@@ -58,14 +58,14 @@ TEST_CASE("joined schemes: what the config asks for is kept, with one warning") 
   for (const bool may_leave : {true, false}) {
     LayerPlan kept = part_of("a.k_proj", {});
     kept.is_requested = may_leave;
-    JoinedSchemes joined(may_leave);
+    FusedLayerSchemes joined(may_leave);
     CHECK_FALSE(joined.update({part_of("a.q_proj", groups_of(32)), kept}));
     CHECK(joined.reason_to_leave("a.q_proj").empty());
     REQUIRE(joined.warning());
     CHECK(joined.warning()->code == "fused-layers");
     CHECK(joined.warning()->message.find("a.k_proj") != std::string::npos);
   }
-  JoinedSchemes mixed(false);
+  FusedLayerSchemes mixed(false);
   List<LayerPlan> layers = {part_of("a.q_proj", groups_of(32)), part_of("a.k_proj", groups_of(64))};
   while (mixed.update(layers)) {
   }
