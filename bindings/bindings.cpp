@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "config/dialects/dialects.h"
 #include "config/dialects/write.h"
 #include "config/presets.h"

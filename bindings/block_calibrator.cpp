@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "core/list.h"
 #include "forward_pass.h"
 #include "marshal.h"

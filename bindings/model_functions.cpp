@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "marshal.h"
 #include "model_index.h"
 #include "pipeline/calibration/calibration_steps.h"

@@ -109,7 +109,9 @@ class CheckpointFormat {
   virtual bool holds_activation_scales() const { return false; }
   /// Whether `storage.spec`, 8 bits per tensor or per channel with float32 scales, can be stored next to the weight;
   /// adapts `storage` to the format.
-  virtual bool fit(const WeightDescription& /*weight*/, ActivationStorage& /*storage*/) const { return false; }
+  virtual bool choose_activation_storage(const WeightDescription& /*weight*/, ActivationStorage& /*storage*/) const {
+    return false;
+  }
   virtual ExpertStorage expert_storage() const noexcept { return ExpertStorage::per_expert; }
   /// Why the runtimes of this format cannot read experts that the model stores in one tensor; empty if they can.
   virtual std::string stacked_experts_limit(const families::ModelFamily& /*family*/) const { return {}; }
@@ -158,7 +160,7 @@ class CheckpointFormat {
   bool leaves_routers() const { return text().needs_config_block; }
   /// Whether a quantized layer has no tensor called `weight`.
   virtual bool packs_weight_tensor(const LayerPlan& /*layer*/) const { return false; }
-  /// Whether loaders that join layers read their schemes from the config block (checkpoint/joined_schemes.h).
+  /// Whether loaders that join layers read their schemes from the config block (checkpoint/fused_layer_schemes.h).
   bool joins_layers() const { return text().needs_config_block; }
   /// Whether they join the 2-D blocks of the layers too, whose rows then have to fill them.
   virtual bool joins_blocks() const noexcept { return false; }

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "config/dialects/brevitas.h"
 #include "config/dialects/dialects.h"
 #include "config/dialects/gguf_config.h"
-#include "config/quark/quark_algorithms.h"
-#include "config/quark/quark_config.h"
+#include "config/reading/algorithm_config.h"
 #include "config/spec/algorithm_table.h"
 #include "config/spec/vocabulary.h"
+#include "tools/brevitas/brevitas.h"
+#include "tools/quark/quark_config.h"
 
 namespace wasmquant::config {
 namespace {
@@ -48,9 +48,9 @@ constexpr Words kQuarkWords[] = {
     {"weight_format", kWeightFormats},
 };
 
-class Writer {
+class SchemaWriter {
  public:
-  explicit Writer(Dialect dialect) : dialect_(dialect) {}
+  explicit SchemaWriter(Dialect dialect) : dialect_(dialect) {}
 
   Value write(const Keys& keys) {
     Value out = object(keys);
@@ -294,7 +294,7 @@ json::Value schema(Dialect dialect) {
   const Keys& keys = keys_of(dialect);
   Value out;
   out.set("$schema", "https://json-schema.org/draft/2020-12/schema");
-  Value parts = Writer(dialect).write(keys);
+  Value parts = SchemaWriter(dialect).write(keys);
   for (auto& [name, value] : parts.members()) out.set(name, std::move(value));
   return out;
 }

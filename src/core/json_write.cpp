@@ -44,9 +44,9 @@ void append_real(std::string& out, double value) {
   out.append(buffer, rapidjson::internal::dtoa(value, buffer));
 }
 
-class Writer {
+class JsonWriter {
  public:
-  Writer(std::string& out, int indent) : out_(out), indent_(indent < 0 ? 0 : static_cast<size_t>(indent)) {}
+  JsonWriter(std::string& out, int indent) : out_(out), indent_(indent < 0 ? 0 : static_cast<size_t>(indent)) {}
 
   void write(const Value& value) {
     switch (value.kind()) {
@@ -115,7 +115,7 @@ class Writer {
 
 std::string write(const Value& value, int indent) {
   std::string out;
-  Writer(out, indent).write(value);
+  JsonWriter(out, indent).write(value);
   return out;
 }
 

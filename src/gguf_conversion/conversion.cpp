@@ -25,7 +25,7 @@ class Converter {
   Converter(const ModelFiles& files, std::span<const SourceTensor> tensors, DiagnosticList& diagnostics)
       : files_(files), tensors_(tensors), diagnostics_(diagnostics) {}
 
-  Result<Conversion> run() {
+  Result<GgufConversion> run() {
     TRY(config, parse_config(files_.config));
     TRY_VOID(find_family(config));
     gguf::Metadata& metadata = out_.metadata;
@@ -167,13 +167,13 @@ class Converter {
   const Family* family_ = nullptr;
   Hyperparameters parameters_;
   uint64_t embedding_rows_ = 0;
-  Conversion out_;
+  GgufConversion out_;
 };
 
 }  // namespace
 
-Result<Conversion> convert(const ModelFiles& files, std::span<const SourceTensor> tensors,
-                           DiagnosticList& diagnostics) {
+Result<GgufConversion> convert(const ModelFiles& files, std::span<const SourceTensor> tensors,
+                               DiagnosticList& diagnostics) {
   return Converter(files, tensors, diagnostics).run();
 }
 

@@ -60,13 +60,14 @@ struct ConvertedTensor {
 };
 
 /// The result of convert().
-struct Conversion {
+struct GgufConversion {
   gguf::Metadata metadata;
   List<ConvertedTensor> tensors;  // in the order of their sources, without those left out
 };
 
 /// Errors: json-invalid, argument-invalid (keys of config.json), format-unsupported (unknown model type or tensor),
 /// tensor-missing, tensor-duplicate, shape-mismatch.
-Result<Conversion> convert(const ModelFiles& files, std::span<const SourceTensor> tensors, DiagnosticList& diagnostics);
+Result<GgufConversion> convert(const ModelFiles& files, std::span<const SourceTensor> tensors,
+                               DiagnosticList& diagnostics);
 
 }  // namespace wasmquant::conversion

@@ -62,9 +62,9 @@ Error missing(std::string_view names) {
                   "the model needs this key, a whole number from 1 to 2^32 - 1");
 }
 
-class Writer {
+class HyperparameterWriter {
  public:
-  Writer(const json::Value& config, const Family& family, gguf::Metadata& metadata)
+  HyperparameterWriter(const json::Value& config, const Family& family, gguf::Metadata& metadata)
       : config_(config), family_(family), metadata_(metadata) {}
 
   Result<Hyperparameters> run() {
@@ -170,7 +170,7 @@ class Writer {
 
 Result<Hyperparameters> write_hyperparameters(const json::Value& config, const Family& family,
                                               gguf::Metadata& metadata) {
-  return Writer(config, family, metadata).run();
+  return HyperparameterWriter(config, family, metadata).run();
 }
 
 }  // namespace wasmquant::conversion

@@ -25,8 +25,8 @@ Path path_of(const QuantizationSpec& spec, Path path) noexcept {
 }
 
 // Shared by all operations: the span and its scales. Each uses the pointers that it needs.
-struct Piece : PieceOperation {
-  Piece(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
+struct SpecOperation : RunOperation {
+  SpecOperation(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
       : spec(piece_spec), grid(piece_spec), q(scales) {}
 
   // A column of a patch as runs of one element, for operations without a faster way.
@@ -47,14 +47,14 @@ struct Piece : PieceOperation {
 
 struct Grids {
   Affine of[kRuns];
-  Grids(const Piece& piece, const ScaleRuns& r) noexcept {
+  Grids(const SpecOperation& piece, const ScaleRuns& r) noexcept {
     for (size_t i = 0; i < r.runs(); ++i) of[i] = piece.grid(piece.q[r.scale + i]);
   }
 };
 
 struct Scales {
   float of[kRuns];
-  Scales(const Piece& piece, const ScaleRuns& r) noexcept {
+  Scales(const SpecOperation& piece, const ScaleRuns& r) noexcept {
     for (size_t i = 0; i < r.runs(); ++i) of[i] = piece.q[r.scale + i].scale;
   }
 };
@@ -63,7 +63,7 @@ struct Scales {
 struct PatchGrids {
   float scale[kPatch], inverse[kPatch], zero_point[kPatch];
   float quant_min, quant_max;
-  PatchGrids(const Piece& piece, const Patch& p, bool makes_codes) noexcept
+  PatchGrids(const SpecOperation& piece, const Patch& p, bool makes_codes) noexcept
       : quant_min(piece.grid.quant_min()), quant_max(piece.grid.quant_max()) {
     piece.grid.of(piece.q.subspan(p.scale, p.columns), scale, zero_point, makes_codes ? inverse : nullptr);
   }
@@ -78,8 +78,8 @@ struct PatchGrids {
   }
 };
 
-struct QuantizeInt final : Piece {
-  using Piece::Piece;
+struct QuantizeInt final : SpecOperation {
+  using SpecOperation::SpecOperation;
   void runs(const ScaleRuns& r) noexcept override {
     const Grids grids(*this, r);
     if (!spec.grid.divides) return codes_at(r.at, {x + r.at, r.count}, grids.of, r.run);
@@ -111,7 +111,7 @@ struct QuantizeInt final : Piece {
     }
   }
   void patch(const Patch& p) noexcept override {
-    if (info_of(spec.dtype).code_bytes() != 1) return Piece::patch(p);
+    if (info_of(spec.dtype).code_bytes() != 1) return SpecOperation::patch(p);
     const PatchGrids grids(*this, p, true);
     float ratio[kPatch];
     for (size_t row = 0; row < p.rows; ++row) {
@@ -122,8 +122,8 @@ struct QuantizeInt final : Piece {
   }
 };
 
-struct DequantizeInt final : Piece {
-  using Piece::Piece;
+struct DequantizeInt final : SpecOperation {
+  using SpecOperation::SpecOperation;
   template <class Code>
   void wide(const ScaleRuns& r) noexcept {
     const Grids grids(*this, r);
@@ -139,7 +139,7 @@ struct DequantizeInt final : Piece {
     kernels::dequantize_codes8({codes + r.at, r.count}, info.is_signed, grids.of, r.run, y + r.at);
   }
   void patch(const Patch& p) noexcept override {
-    if (info_of(spec.dtype).code_bytes() != 1) return Piece::patch(p);
+    if (info_of(spec.dtype).code_bytes() != 1) return SpecOperation::patch(p);
     const PatchGrids grids(*this, p, false);
     for (size_t row = 0; row < p.rows; ++row) {
       const size_t at = p.at + row * p.pitch;
@@ -148,14 +148,14 @@ struct DequantizeInt final : Piece {
   }
 };
 
-struct FakeQuantizeInt final : Piece {
-  using Piece::Piece;
+struct FakeQuantizeInt final : SpecOperation {
+  using SpecOperation::SpecOperation;
   void runs(const ScaleRuns& r) noexcept override {
     const Grids grids(*this, r);
     kernels::fake_quantize_int({x + r.at, r.count}, grids.of, r.run, spec.round_method, y + r.at);
   }
   void patch(const Patch& p) noexcept override {
-    if (info_of(spec.dtype).code_bytes() != 1 || has_fractional_zero_point(spec)) return Piece::patch(p);
+    if (info_of(spec.dtype).code_bytes() != 1 || has_fractional_zero_point(spec)) return SpecOperation::patch(p);
     // Via the codes: they are whole, so the value is the same.
     const PatchGrids grids(*this, p, true);
     uint8_t row_codes[kPatch];
@@ -184,7 +184,7 @@ void round_to(Arithmetic arithmetic, std::span<float> x) noexcept {
 
 // Floats whose quotients are rounded before they are cast: calls `cast(at, quotients, scale)` for pieces of one scale.
 template <class Cast>
-void cast_rounded(const Piece& piece, const ScaleRuns& r, Arithmetic arithmetic, Cast cast) noexcept {
+void cast_rounded(const SpecOperation& piece, const ScaleRuns& r, Arithmetic arithmetic, Cast cast) noexcept {
   float ratio[kPatch];
   for (size_t begin = 0; begin < r.count;) {
     const size_t in_run = r.run - begin % r.run;
@@ -198,9 +198,11 @@ void cast_rounded(const Piece& piece, const ScaleRuns& r, Arithmetic arithmetic,
 }
 
 // Columns of floats: divide by the scales first and multiply last; in between the scale is 1.
-struct QuantizeFloat final : Piece {
+struct QuantizeFloat final : SpecOperation {
   QuantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
-      : Piece(piece_spec, scales), format(float_format_of(piece_spec)), arithmetic(quotient_arithmetic(piece_spec)) {}
+      : SpecOperation(piece_spec, scales),
+        format(float_format_of(piece_spec)),
+        arithmetic(quotient_arithmetic(piece_spec)) {}
   template <class Code>
   void wide(const ScaleRuns& r, const float* scales) noexcept {
     auto* to = reinterpret_cast<Code*>(codes) + r.at;
@@ -224,7 +226,7 @@ struct QuantizeFloat final : Piece {
     kernels::quantize_float({x + r.at, r.count}, scales.of, r.run, format, codes + r.at);
   }
   void patch(const Patch& p) noexcept override {
-    if (code_bytes_of(format.bits()) != 1) return Piece::patch(p);
+    if (code_bytes_of(format.bits()) != 1) return SpecOperation::patch(p);
     const float one = 1.0f;
     float ratio[kPatch];
     for (size_t row = 0; row < p.rows; ++row) {
@@ -238,9 +240,9 @@ struct QuantizeFloat final : Piece {
   Arithmetic arithmetic;
 };
 
-struct DequantizeFloat final : Piece {
+struct DequantizeFloat final : SpecOperation {
   DequantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
-      : Piece(piece_spec, scales), format(float_format_of(piece_spec)) {}
+      : SpecOperation(piece_spec, scales), format(float_format_of(piece_spec)) {}
   template <class Code>
   void wide(const ScaleRuns& r, const float* scales) noexcept {
     const auto* from = reinterpret_cast<const Code*>(codes) + r.at;
@@ -254,7 +256,7 @@ struct DequantizeFloat final : Piece {
     kernels::dequantize_float({codes + r.at, r.count}, scales.of, r.run, format, y + r.at);
   }
   void patch(const Patch& p) noexcept override {
-    if (code_bytes_of(format.bits()) != 1) return Piece::patch(p);
+    if (code_bytes_of(format.bits()) != 1) return SpecOperation::patch(p);
     const float one = 1.0f;
     for (size_t row = 0; row < p.rows; ++row) {
       const size_t at = p.at + row * p.pitch;
@@ -265,9 +267,11 @@ struct DequantizeFloat final : Piece {
   FloatFormat format;
 };
 
-struct FakeQuantizeFloat final : Piece {
+struct FakeQuantizeFloat final : SpecOperation {
   FakeQuantizeFloat(const QuantizationSpec& piece_spec, std::span<const QParams> scales) noexcept
-      : Piece(piece_spec, scales), format(float_format_of(piece_spec)), arithmetic(quotient_arithmetic(piece_spec)) {}
+      : SpecOperation(piece_spec, scales),
+        format(float_format_of(piece_spec)),
+        arithmetic(quotient_arithmetic(piece_spec)) {}
   void runs(const ScaleRuns& r) noexcept override {
     if (arithmetic >= Arithmetic::bfloat16) {
       const float one = 1.0f;
@@ -308,7 +312,7 @@ void run_quantize(Operation operation, const Granularity& g, Path path, std::spa
   operation.x = x.data();
   operation.codes = codes;
   operation.path = path;
-  cut(g, begin, x.size(), operation);
+  visit_runs(g, begin, x.size(), operation);
 }
 
 template <class Operation>
@@ -316,14 +320,14 @@ void run_dequantize(Operation operation, const Granularity& g, const uint8_t* co
                     float* y) noexcept {
   operation.codes = const_cast<uint8_t*>(codes);  // read only
   operation.y = y;
-  cut(g, begin, count, operation);
+  visit_runs(g, begin, count, operation);
 }
 
 template <class Operation>
 void run_fake(Operation operation, const Granularity& g, std::span<const float> x, uint64_t begin, float* y) noexcept {
   operation.x = x.data();
   operation.y = y;
-  cut(g, begin, x.size(), operation);
+  visit_runs(g, begin, x.size(), operation);
 }
 
 }  // namespace

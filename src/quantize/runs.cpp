@@ -6,7 +6,7 @@ namespace {
 // Gathers consecutive rows that have the same scales.
 class PerRowPatch {
  public:
-  explicit PerRowPatch(PieceOperation& operation) noexcept : operation_(operation) {}
+  explicit PerRowPatch(RunOperation& operation) noexcept : operation_(operation) {}
   void add(size_t at, size_t length, size_t scale) noexcept {
     if (rows_ != 0 && scale_ == scale && length_ == length && at_ + rows_ * length_ == at) {
       ++rows_;
@@ -22,12 +22,12 @@ class PerRowPatch {
   }
 
  private:
-  PieceOperation& operation_;
+  RunOperation& operation_;
   size_t at_ = 0, rows_ = 0, length_ = 0, scale_ = 0;
 };
 
 // Consecutive runs of one length, starting inside the first.
-void cut_uniform(uint64_t length, uint64_t begin, size_t count, PieceOperation& operation) noexcept {
+void visit_uniform_runs(uint64_t length, uint64_t begin, size_t count, RunOperation& operation) noexcept {
   size_t at = 0;
   auto scale = static_cast<size_t>(begin / length);
   if (const uint64_t into = begin % length; into != 0 && count != 0) {
@@ -47,8 +47,8 @@ void cut_uniform(uint64_t length, uint64_t begin, size_t count, PieceOperation& 
 
 }  // namespace
 
-void cut(const Granularity& g, uint64_t begin, size_t count, PieceOperation& operation) noexcept {
-  if (const auto length = g.run_length()) return cut_uniform(*length, begin, count, operation);
+void visit_runs(const Granularity& g, uint64_t begin, size_t count, RunOperation& operation) noexcept {
+  if (const auto length = g.run_length()) return visit_uniform_runs(*length, begin, count, operation);
   PerRowPatch rows(operation);
   for_each_run(g, begin, begin + count, [&](const Run& run) {
     const auto at = static_cast<size_t>(run.begin - begin), length = static_cast<size_t>(run.count);

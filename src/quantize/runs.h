@@ -31,17 +31,17 @@ struct Patch {
   size_t scale;
 };
 
-/// What is done to a span. Virtual instead of a template: there are many operations and one way to cut.
-class PieceOperation {
+/// What is done to a span. Virtual instead of a template: there are many operations and one way to find the runs.
+class RunOperation {
  public:
   virtual void runs(const ScaleRuns& r) noexcept = 0;
   virtual void patch(const Patch& p) noexcept = 0;
 
  protected:
-  ~PieceOperation() = default;
+  ~RunOperation() = default;
 };
 
-/// Cuts elements [begin, begin + count) of the flat tensor, in memory order within each call.
-void cut(const Granularity& g, uint64_t begin, size_t count, PieceOperation& operation) noexcept;
+/// Calls `operation` for each run or patch of elements [begin, begin + count) of the flat tensor, in memory order.
+void visit_runs(const Granularity& g, uint64_t begin, size_t count, RunOperation& operation) noexcept;
 
 }  // namespace wasmquant

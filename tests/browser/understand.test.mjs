@@ -85,8 +85,8 @@ test('a suggestion says what it costs and gains, and is applied with a click', a
     const { config } = quantizer.presets().find(({ name }) => name === 'int4_wo_128');
     const weight = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
     const edited = { ...config, layer_quant_config: { [worst.replace('.weight', '')]: { weight } } };
-    const [tried] = await quantizer.trial(model, edited, [worst]);
-    const [now] = await quantizer.trial(model, config, [worst]);
+    const [tried] = await quantizer.preview(model, edited, [worst]);
+    const [now] = await quantizer.preview(model, config, [worst]);
     const bytes = quantizer.plan(model, edited).totals.bytesAfter - quantizer.plan(model, config).totals.bytesAfter;
     const target = join(browser.folder, 'improved');
     const { totals } = await quantizer.quantizeModel(model, edited, { target });

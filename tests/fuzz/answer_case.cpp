@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "config/dialects/write.h"
 #include "config/match/name_match.h"
 #include "digest.h"

@@ -188,7 +188,7 @@ void convert(const fs::path& folder, const std::string& out, const std::string& 
                     pooling = read_file(folder / "1_Pooling" / "config.json"), name = folder.filename().string();
   const conversion::ModelFiles files{name, config, pooling, {tokenizer, settings, chat_template, bytes_of(pieces)}};
   DiagnosticList diagnostics;
-  conversion::Conversion converted = take(conversion::convert(files, sources, diagnostics));
+  conversion::GgufConversion converted = take(conversion::convert(files, sources, diagnostics));
   for (const Diagnostic& diagnostic : diagnostics.items())
     std::fprintf(stderr, "%s: %s\n", std::string(diagnostic.code.name()).c_str(), diagnostic.message.c_str());
 

@@ -219,7 +219,7 @@ test('models and runs', async (t) => {
   await attack('compare', [model, model, watched], (...args) => quantizer.compare(...args));
   const bins = { bins: 20, signal: watched.signal };
   await attack('distribution', [model, model, 'a.weight', bins], (...args) => quantizer.distribution(...args));
-  await attack('trial', [model, config, ['a.weight'], { format: 'quark' }], (...args) => quantizer.trial(...args));
+  await attack('preview', [model, config, ['a.weight'], { format: 'quark' }], (...args) => quantizer.preview(...args));
   await attack('mergeShards', ['no such folder', { overwrite: true }], (...args) => quantizer.mergeShards(...args));
   await attack('languageModel', [model, { source: model }], (...args) => quantizer.languageModel(...args));
   await attack('siblingFile', ['tokenizer.json'], (name) => model.siblingFile(name)).catch(() => {});

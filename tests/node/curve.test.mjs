@@ -143,7 +143,7 @@ test('weights, where nothing else can be measured: the errors of the report, by 
   const model = await modelFor(t, quantizer, path);
   for (const { scheme, loss, measured } of curve.points) {
     assert.ok(measured);
-    const tried = await quantizer.trial(model, scheme, ['a.weight', 'b.weight']);
+    const tried = await quantizer.preview(model, scheme, ['a.weight', 'b.weight']);
     const sum = tried.reduce((all, { error, shape }) => all + shape[0] * shape[1] * 10 ** (-error.sqnrDb / 10), 0);
     assert.ok(Math.abs(loss - Math.sqrt(sum / (64 * 128 + 32 * 256 + 32))) < 1e-12);
   }

@@ -9,7 +9,7 @@ import { scratchFolder, tinyLlama } from './scratch.mjs';
 const calls = {
   quantizeModel: (quantizer, model, target) => quantizer.quantizeModel(model, 'int8', { target }),
   compare: (quantizer, model) => quantizer.compare(model, model),
-  trial: (quantizer, model) => quantizer.trial(model, 'int8', ['model.layers.0.mlp.up_proj.weight']),
+  preview: (quantizer, model) => quantizer.preview(model, 'int8', ['model.layers.0.mlp.up_proj.weight']),
   evaluate: async (quantizer, model) =>
     quantizer.languageModel(model).evaluate({ tokens: { data: [1, 2, 3, 4], shape: [2, 2] } }),
 };

@@ -78,7 +78,7 @@ test('one scale for a tensor shows its grid, and an unchanged tensor shows no er
   await assert.rejects(quantizer.distribution(model, quantized, name, { bins: 0 }), { code: 'argument-invalid' });
 });
 
-test('a trial gives the errors of a run, and writes nothing', async (t) => {
+test('a preview gives the errors of a run, and writes nothing', async (t) => {
   const out = join(scratchFolder(t), 'out');
   for (const threads of [0, 2]) {
     const quantizer = await quantizerFor(t, { threads });
@@ -86,13 +86,13 @@ test('a trial gives the errors of a run, and writes nothing', async (t) => {
     for (const preset of ['int4_wo_128', 'int8', 'mxfp4']) {
       const report = await quantizer.quantizeModel(model, preset, { target: out, overwrite: true });
       const wanted = [name, 'lm_head.weight'];
-      const tried = await quantizer.trial(model, preset, wanted);
+      const tried = await quantizer.preview(model, preset, wanted);
       assert.deepEqual(
         tried,
         wanted.map((wantedName) => report.tensors.find((tensor) => tensor.name === wantedName)),
       );
       assert.equal(tried[1].error, null);
     }
-    await assert.rejects(quantizer.trial(model, 'int8', ['no.weight']), { code: 'tensor-missing' });
+    await assert.rejects(quantizer.preview(model, 'int8', ['no.weight']), { code: 'tensor-missing' });
   }
 });

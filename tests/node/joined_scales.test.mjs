@@ -67,7 +67,7 @@ test('parts in other files, by any number of threads, tiles and machines, get on
     const target = join(folder, `whole-${at}`);
     outputs.push(tensorsOf(target, await quantizer.quantizeModel(model, 'nvfp4', { target })));
     if (at === 0) {
-      const [{ error }] = await quantizer.trial(model, 'nvfp4', ['model.layers.0.mlp.up_proj.weight']);
+      const [{ error }] = await quantizer.preview(model, 'nvfp4', ['model.layers.0.mlp.up_proj.weight']);
       const whole = await quantizer.quantizeModel(model, 'nvfp4', { target: join(folder, 'again') });
       assert.deepEqual(error, whole.tensors.find(({ name }) => name.includes('up_proj')).error);
       const target = join(folder, 'parts');

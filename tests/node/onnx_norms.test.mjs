@@ -78,7 +78,7 @@ test('weights, bias and report of a folded norm; the same from any threads', asy
   assert.deepEqual(outputs[1], outputs[0]);
 });
 
-test('int8 of a folded weight; a plan without a run, and a trial, say the same', async (t) => {
+test('int8 of a folded weight; a plan without a run, and a preview, say the same', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const { bytes } = network();
   const { report } = await written(t, quantizer, bytes, configOf());
@@ -87,9 +87,9 @@ test('int8 of a folded weight; a plan without a run, and a trial, say the same',
   assert.ok(row.error.sqnrDb > 40, row.error.sqnrDb);
   const model = await modelFor(t, quantizer, bytes);
   assert.deepEqual(quantizer.plan(model, configOf()).files, report.files);
-  const [{ error }] = await quantizer.trial(model, configOf(), ['conv.weight']);
+  const [{ error }] = await quantizer.preview(model, configOf(), ['conv.weight']);
   assert.deepEqual(error, row.error);
-  const plain = await quantizer.trial(model, configOf({ pre_quant_opt_config: [] }), ['conv.weight']);
+  const plain = await quantizer.preview(model, configOf({ pre_quant_opt_config: [] }), ['conv.weight']);
   assert.notEqual(plain[0].error.mse, error.mse);
 });
 

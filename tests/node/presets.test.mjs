@@ -32,7 +32,7 @@ test('an unknown preset is config-invalid and names those there are, and the nea
     return true;
   };
   assert.throws(() => quantizer.plan(model, 'int4_wo_129'), unknown);
-  await assert.rejects(quantizer.trial(model, 'int4_wo_129', []), unknown);
+  await assert.rejects(quantizer.preview(model, 'int4_wo_129', []), unknown);
   const target = join(scratchFolder(t), 'out');
   await assert.rejects(quantizer.quantizeModel(model, ' int4_wo_129\n', { target }), unknown);
   assert.ok(!existsSync(target));

@@ -221,7 +221,7 @@ export class EngineQuantizer implements Quantizer {
     });
   }
 
-  async trial(
+  async preview(
     model: Model,
     config: string | object,
     tensors: readonly string[],

@@ -1,7 +1,6 @@
-// A config of any dialect written in Quark's keys, and the comparisons that find what the target cannot express.
+// The comparisons that find what another dialect cannot express, and the table of writers.
 #include "config/dialects/convert.h"
 
-#include "config/dialects/write.h"
 #include "config/match/name_match.h"
 #include "config/spec/vocabulary.h"
 #include "core/message.h"
@@ -16,173 +15,9 @@ void fill_from(LayerConfig& layer, const LayerConfig& standard) {
   if (layer.output_tensors.empty()) layer.output_tensors = standard.output_tensors;
 }
 
-// Brevitas' plain families by the widths of Quark's dtypes; the 8-bit ones have different largest values there.
-Dtype quark_float(const QuantizationSpec& spec, bool& exact) {
-  exact = true;
-  for (const Dtype dtype : {Dtype::fp8_e4m3, Dtype::fp8_e5m2, Dtype::fp6_e3m2, Dtype::fp6_e2m3, Dtype::fp4}) {
-    const DtypeInfo& info = info_of(dtype);
-    if (info.exponent_bits != spec.exponent_bits || info.mantissa_bits != spec.mantissa_bits) continue;
-    exact = info.bits < 8;
-    return dtype;
-  }
-  return Dtype::minifloat;
-}
-
-ObserverId observer_of(const QuantizationSpec& spec) {
-  const bool channel = spec.qscheme == QScheme::per_channel;
-  const bool mse = is_search(spec);
-  if (spec.grid.threshold_rounding != ThresholdRounding::none && channel)
-    return mse ? ObserverId::PerChannelPowOf2MinMSEObserver : ObserverId::PerChannelPowOf2MinMaxObserver;
-  if (spec.grid.threshold_rounding != ThresholdRounding::none)
-    return mse ? ObserverId::PerTensorPowOf2MinMSEObserver : ObserverId::PerTensorPowOf2MinMaxObserver;
-  if (channel) return ObserverId::PerChannelMinMaxObserver;
-  if (mse) return ObserverId::PerTensorMSEObserver;
-  return is_min_max(spec) ? ObserverId::PerTensorMinMaxObserver : ObserverId::PerTensorPercentileObserver;
-}
-
-class QuarkWriter {
- public:
-  explicit QuarkWriter(Conversion& conversion) : conversion_(conversion), out_(conversion.config()) {}
-
-  json::Value write() {
-    const Config& config = conversion_.config();
-    out_.source = json::Object{};
-    out_.dialect = Dialect::quark;
-    layer(out_.global, config.global.where);
-    List<std::pair<std::string, LayerConfig>> types;
-    for (auto& [name, entry] : out_.layer_type) {
-      bool known = false;
-      for (const std::string_view type : kLayerTypes) known |= type == name;
-      layer(entry, entry.where);
-      if (known)
-        types.emplace_back(name, std::move(entry));
-      else if (!entry.weight.empty() || !entry.output_tensors.empty())
-        conversion_.lose(entry.where, "Quark quantizes no layers of class {}", name);
-    }
-    out_.layer_type = std::move(types);
-    for (auto& [name, entry] : out_.layer) {
-      layer(entry, entry.where);
-      // aihwkit does not look below a module that an entry leaves as it is.
-      if (config.exact_names && entry == LayerConfig()) out_.exclude.push_back(name);
-      if (config.exact_names) name = glob_of(name);
-    }
-    if (config.exact_names)
-      for (std::string& name : out_.exclude) name = name.empty() ? "*" : glob_of(name);
-    if (config.excludes_below() && !out_.excludes_below()) exclude_below();
-    inputs();
-    algorithms(config.source);
-    return to_json(out_);
-  }
-
- private:
-  void layer(LayerConfig& layer, const std::string& where) {
-    const std::string at_weight = text_of("{}/{}", where, out_.weight_key);
-    for (auto* stages : {&layer.weight, &layer.input_tensors, &layer.output_tensors, &layer.bias})
-      for (size_t i = 0; i < stages->size(); ++i)
-        if (!spec((*stages)[i], stages == &layer.weight ? at_weight : where)) stages->clear();
-  }
-
-  bool spec(QuantizationSpec& spec, const std::string& where) {
-    if (spec.dtype == Dtype::minifloat) {
-      bool exact;
-      spec.dtype = quark_float(spec, exact);
-      if (spec.dtype == Dtype::minifloat) {
-        conversion_.lose(where, "Quark has no float of {} exponent and {} mantissa bits", spec.exponent_bits + 0,
-                         spec.mantissa_bits + 0);
-        return false;
-      }
-      if (!exact)
-        conversion_.lose(where, "{} has codes for NaN there, and a smaller largest value", info_of(spec.dtype).name);
-      spec.exponent_bits = spec.mantissa_bits = 0;
-    }
-    if (info_of(spec.dtype).is_integer && spec.dtype != Dtype::int8 && spec.scale_format == ScaleFormat::e8m0) {
-      conversion_.lose(where, "Quark's integers with e8m0 scales have 8 bits: float32 scales instead");
-      spec.scale_format = ScaleFormat::float32;
-    }
-    if (spec.grid == RoundingGrid()) return true;
-    QuantizationSpec here = spec;
-    here.observer = observer_of(spec);
-    here.grid = {};
-    here.observer_options = {};
-    here.scale_type = ScaleType::float_;
-    conversion_.compare_numbers(spec, here, where);
-    spec = here;
-    return true;
-  }
-
-  // What is below an excluded module, as patterns of their own.
-  void exclude_below() {
-    for (size_t i = 0, count = out_.exclude.size(); i < count; ++i)
-      if (const std::string& name = out_.exclude[i]; !is_regex(name) && !name.ends_with('*'))
-        out_.exclude.push_back(text_of("{}.*", name));
-  }
-
-  void inputs() {
-    for (const auto& [name, stages] : conversion_.config().input_quantizers) {
-      const std::string where =
-          pointer_to(text_of("{}/input_activation_qconfig_map", conversion_.config().where), name);
-      if (stages.empty()) continue;
-      LayerConfig* found = nullptr;
-      for (auto& [layer_name, layer] : out_.layer)
-        if (layer_name == glob_of(name)) found = &layer;
-      if (found == nullptr) {
-        conversion_.lose(where, "Quark quantizes inputs as part of a layer's own config, and this module has none");
-        continue;
-      }
-      QuantizationSpec input = stages.front();
-      if (spec(input, where)) found->input_tensors = Stages{input};
-    }
-    out_.input_quantizers.clear();
-  }
-
-  // The algorithms that both sides support, in Quark's spelling.
-  void algorithms(const json::Value& source) {
-    json::Array steps;
-    const auto step = [&](const char* name) -> json::Value& {
-      json::Value value;
-      value.set("name", name);
-      steps.push_back(std::move(value));
-      return steps.back();
-    };
-    const Dialect from = conversion_.config().dialect;
-    if (from == Dialect::gptq || from == Dialect::awq) {
-      const bool gptq = from == Dialect::gptq;
-      json::Value& value = step(gptq ? "gptq" : "awq");
-      conversion_.losses().add({Severity::note, "option-lost", conversion_.config().where,
-                                text_of("the block says that a file was made by {}, and is rounded to nearest itself: "
-                                        "the converted config asks for the algorithm, which needs calibration",
-                                        name_of(from)),
-                                ""});
-      if (gptq) {
-        value.set("damp_percent", source["damp_percent"]);
-        value.set("desc_act", source["desc_act"]);
-      }
-    }
-    for (const char* list : {"pre_quant_opt_config", "algo_config"}) {
-      const json::Array& items = source[list].items();
-      if (from != Dialect::brevitas) break;
-      for (size_t i = 0; i < items.size(); ++i) {
-        const std::string& name = items[i]["name"].as_string();
-        if (name == "ActivationEqualization") {
-          step("smooth").set("alpha", items[i]["alpha"]);
-        } else if (name == "GPTQ") {
-          step("gptq").set("desc_act", items[i]["act_order"]);
-        } else {
-          conversion_.lose(text_of("{}/{}/{}", conversion_.config().where, list, i), "Quark has no counterpart of {}",
-                           name);
-        }
-      }
-    }
-    if (!steps.empty()) out_.source.set("algo_config", json::Value(std::move(steps)));
-  }
-
-  Conversion& conversion_;
-  Config out_;
-};
-
 }  // namespace
 
-Conversion::Conversion(const Config& config, Dialect to) : config_(config), to_(to) {
+DialectConversion::DialectConversion(const Config& config, Dialect to) : config_(config), to_(to) {
   const bool fall_through = config.resolution == Resolution::field;
   const auto add = [&](LayerRule::Kind kind, const std::string& name, const LayerConfig& layer,
                        const std::string& where) {
@@ -203,27 +38,28 @@ Conversion::Conversion(const Config& config, Dialect to) : config_(config), to_(
          config.dialect == Dialect::quark ? text_of("{}/global_quant_config", config.where) : config.global.where});
 }
 
-std::string Conversion::exclude_where(size_t entry) const {
+std::string DialectConversion::exclude_where(size_t entry) const {
   return entry < config_.exclude_where.size() ? config_.exclude_where[entry]
                                               : text_of("{}/exclude/{}", config_.where, entry);
 }
-std::string Conversion::weight_where(const LayerRule& entry) const {
+std::string DialectConversion::weight_where(const LayerRule& entry) const {
   return text_of("{}/{}", entry.where, config_.weight_key);
 }
 
-void Conversion::add_loss(const std::string& where, const char* pattern, message::Values values) {
+void DialectConversion::add_loss(const std::string& where, const char* pattern, message::Values values) {
   std::string text = message::write(pattern, values);
   for (const Diagnostic& known : losses_.items())
     if (known.where == where && known.message == text) return;
   losses_.add({Severity::warning, "option-lost", where, std::move(text), ""});
 }
 
-bool Conversion::is_one_step(const Stages& stages, const std::string& where) {
-  if (stages.size() > 1) lose(where, "{} has one step for each tensor", name_of(to_));
+bool DialectConversion::is_one_step(const Stages& stages, const std::string& where) {
+  if (stages.size() > 1) report_loss(where, "{} has one step for each tensor", name_of(to_));
   return stages.size() == 1;
 }
 
-void Conversion::compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get, const std::string& where) {
+void DialectConversion::compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get,
+                                        const std::string& where) {
   const RoundingGrid &a = have.grid, &b = get.grid;
   std::string names;
   const auto differ = [&](bool different, const char* name) {
@@ -241,7 +77,7 @@ void Conversion::compare_numbers(const QuantizationSpec& have, const Quantizatio
   differ(a.smallest_scale != b.smallest_scale || a.smallest_threshold != b.smallest_threshold, "smallest scale");
   differ(is_search(have) && !(a == b), "search of the range");
   differ(!is_search(have) && !is_min_max(have) && have.observer != get.observer, "choice of the range");
-  if (!names.empty()) lose(where, "{} computes with its own numbers: {}", name_of(to_), names);
+  if (!names.empty()) report_loss(where, "{} computes with its own numbers: {}", name_of(to_), names);
 }
 
 bool is_search(const QuantizationSpec& spec) noexcept {
@@ -276,30 +112,30 @@ bool is_min_max(const QuantizationSpec& spec) noexcept {
   }
 }
 
-void Conversion::report_lost_choices(const QuantizationSpec& spec, const std::string& where) {
+void DialectConversion::report_lost_choices(const QuantizationSpec& spec, const std::string& where) {
   const std::string_view to = name_of(to_);
   if (spec.round_method != RoundMethod::half_even)
-    lose(where, "{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods));
+    report_loss(where, "{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods));
   if (spec.scale_type != ScaleType::float_ && spec.grid.threshold_rounding == ThresholdRounding::none)
-    lose(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
-  if (spec.zero_point_type == ZeroPointType::float32) lose(where, "{} has whole zero points only", to);
-  if (spec.scale_sign != ScaleSign::positive) lose(where, "{} does not say that scales have a sign", to);
-  if (spec.scale_refit) lose(where, "{} does not say that scales are refit", to);
+    report_loss(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
+  if (spec.zero_point_type == ZeroPointType::float32) report_loss(where, "{} has whole zero points only", to);
+  if (spec.scale_sign != ScaleSign::positive) report_loss(where, "{} does not say that scales have a sign", to);
+  if (spec.scale_refit) report_loss(where, "{} does not say that scales are refit", to);
   if (spec.scale_format != ScaleFormat::float32 && to_ != Dialect::compressed_tensors)
-    lose(where, "{} has no {} scales", to, word_of(spec.scale_format, kScaleFormats));
+    report_loss(where, "{} has no {} scales", to, word_of(spec.scale_format, kScaleFormats));
   if (info_of(spec.dtype).is_integer && spec.symmetric && !info_of(spec.dtype).is_signed)
-    lose(where, "{} has no symmetric unsigned codes", to);
+    report_loss(where, "{} has no symmetric unsigned codes", to);
   if (spec.qscheme == QScheme::per_channel && spec.ch_axis != 0)
-    lose(where, "{} has channels along axis 0, not {}", to, spec.ch_axis);
+    report_loss(where, "{} has channels along axis 0, not {}", to, spec.ch_axis);
 }
 
-void Conversion::report_lost_options(std::string_view understood) {
-  if (config_.export_info) lose(text_of("{}/export", config_.where), "{} has nothing like export", name_of(to_));
+void DialectConversion::report_lost_options(std::string_view understood) {
+  if (config_.export_info) report_loss(text_of("{}/export", config_.where), "{} has nothing like export", name_of(to_));
   if (config_.dialect == Dialect::aihwkit) {
     for (const auto& [name, stages] : config_.input_quantizers)
       if (!stages.empty() && to_ != Dialect::aihwkit)
-        lose(pointer_to(text_of("{}/input_activation_qconfig_map", config_.where), name),
-             "{} has no quantizer for only the input of a module", name_of(to_));
+        report_loss(pointer_to(text_of("{}/input_activation_qconfig_map", config_.where), name),
+                    "{} has no quantizer for only the input of a module", name_of(to_));
     return;
   }
   for (const char* key :
@@ -310,29 +146,29 @@ void Conversion::report_lost_options(std::string_view understood) {
     if (value->is_null() || (value->is_bool() && !value->as_bool()) || (value->is_array() && value->items().empty()) ||
         (value->is_object() && value->members().empty()))
       continue;
-    lose(text_of("{}/{}", config_.where, key), "{} has nothing like {}", name_of(to_), key);
+    report_loss(text_of("{}/{}", config_.where, key), "{} has nothing like {}", name_of(to_), key);
   }
 }
 
-void Conversion::lose_norms() {
+void DialectConversion::report_lost_norms() {
   for (const LayerRule& entry : entries_)
     if (!entry.layer.weight.empty() &&
         (entry.kind == LayerRule::Kind::type ? entry.name : entry.layer.of_class) == "LayerNorm")
-      lose(entry.where, "{} leaves norms as they are", name_of(to_));
+      report_loss(entry.where, "{} leaves norms as they are", name_of(to_));
 }
 
-void Conversion::lose_activations(const LayerRule& entry) {
+void DialectConversion::report_lost_activations(const LayerRule& entry) {
   const std::string_view to = name_of(to_);
-  if (!entry.layer.input_tensors.empty()) lose(entry.where, "{} says nothing about inputs", to);
-  if (!entry.layer.output_tensors.empty()) lose(entry.where, "{} says nothing about outputs", to);
-  if (!entry.layer.bias.empty()) lose(entry.where, "{} says nothing about biases", to);
+  if (!entry.layer.input_tensors.empty()) report_loss(entry.where, "{} says nothing about inputs", to);
+  if (!entry.layer.output_tensors.empty()) report_loss(entry.where, "{} says nothing about outputs", to);
+  if (!entry.layer.bias.empty()) report_loss(entry.where, "{} says nothing about biases", to);
 }
 
 // Whether a dialect can say that elements of a row share scales in groups.
 static bool has_groups(Dialect dialect) noexcept { return dialect != Dialect::aihwkit && dialect != Dialect::brevitas; }
 
 // Keys that only this library reads, in every dialect.
-static void carry_own_keys(const Config& config, Conversion& conversion, Dialect to, json::Value& written) {
+static void carry_own_keys(const Config& config, DialectConversion& conversion, Dialect to, json::Value& written) {
   const auto carry = [&](const char* key, json::Value value) {
     written.set(key, std::move(value));
     conversion.losses().add({Severity::note, "option-lost", text_of("{}/{}", config.where, key),
@@ -349,14 +185,14 @@ static void carry_own_keys(const Config& config, Conversion& conversion, Dialect
   carry("layer_types", std::move(types));
 }
 
-Converted convert(const Config& config, Dialect to) {
+ConvertedConfig convert(const Config& config, Dialect to) {
   if (config.dialect == to) return {config.source, {}};
-  Conversion conversion(config, to);
-  if (config.dialect == Dialect::aihwkit) conversion.lose_norms();
+  DialectConversion conversion(config, to);
+  if (config.dialect == Dialect::aihwkit) conversion.report_lost_norms();
   json::Value written;
   switch (to) {
     case Dialect::quark:
-      written = QuarkWriter(conversion).write();
+      written = write_quark(conversion);
       break;
     case Dialect::aihwkit:
       written = write_aihwkit(conversion);
@@ -372,6 +208,20 @@ Converted convert(const Config& config, Dialect to) {
   }
   if (to != Dialect::quark && !written.is_null()) carry_own_keys(config, conversion, to, written);
   return {std::move(written), conversion.losses().take()};
+}
+
+// Everything below an excluded module is excluded too, unless the config says that only what matches is.
+std::string excluded_regex(const Config& config, std::string_view entry) {
+  std::string text = regex_of(config.exact_names ? glob_of(entry) : std::string(entry));
+  if (is_regex(entry) || text.ends_with(".*$") || !config.excludes_below()) return text;
+  text.pop_back();
+  return text + "(\\..*)?$";
+}
+
+void note_whole_rows(DialectConversion& conversion, const QuantizationSpec& spec, const std::string& where) {
+  if (spec.qscheme == QScheme::per_group && spec.group_size == -1)
+    conversion.losses().add({Severity::note, "option-lost", where,
+                             "groups of whole rows are written as channels, which have the same scales", ""});
 }
 
 std::string glob_of(std::string_view name) {

@@ -12,13 +12,13 @@
 namespace wasmquant::config {
 
 /// A converted config and its losses.
-struct Converted {
+struct ConvertedConfig {
   json::Value config;
   List<Diagnostic> losses;  // warnings with code "option-lost", located in the source config
 };
 
 /// To its own dialect: the config with defaults filled in and current key names.
-Converted convert(const Config& config, Dialect to);
+ConvertedConfig convert(const Config& config, Dialect to);
 
 /// The complete config of some layers: with `resolution: field`, including the fields that fall through.
 struct LayerRule {
@@ -30,9 +30,9 @@ struct LayerRule {
 };
 
 /// A conversion in progress: the parts of a config, and the losses so far.
-class Conversion {
+class DialectConversion {
  public:
-  Conversion(const Config& config, Dialect to);
+  DialectConversion(const Config& config, Dialect to);
 
   const Config& config() const noexcept { return config_; }
   /// Global last, others in the config's order.
@@ -43,7 +43,7 @@ class Conversion {
 
   /// Reports a loss at `where` once; the message has placeholders (core/message.h).
   template <class... T>
-  void lose(const std::string& where, const char* pattern, const T&... values) {
+  void report_loss(const std::string& where, const char* pattern, const T&... values) {
     const void* const at[] = {&values..., nullptr};
     add_loss(where, pattern, {at, message::kKinds<message::kind_of<T>()...>});
   }
@@ -55,9 +55,9 @@ class Conversion {
   void report_lost_choices(const QuantizationSpec& spec, const std::string& where);
   /// Losses for algorithms, the kv cache and everything else outside the entries; `understood` is not lost.
   void report_lost_options(std::string_view understood);
-  void lose_activations(const LayerRule& entry);
+  void report_lost_activations(const LayerRule& entry);
   /// Losses for entries of norms, whose weights only aihwkit quantizes.
-  void lose_norms();
+  void report_lost_norms();
 
   DiagnosticList& losses() noexcept { return losses_; }
 
@@ -76,11 +76,17 @@ bool is_search(const QuantizationSpec& spec) noexcept;
 bool is_min_max(const QuantizationSpec& spec) noexcept;
 
 /// Writers of the dialects.
-json::Value write_aihwkit(Conversion& conversion);
-json::Value write_brevitas(Conversion& conversion);
-json::Value write_compressed_tensors(Conversion& conversion);
+json::Value write_quark(DialectConversion& conversion);
+json::Value write_aihwkit(DialectConversion& conversion);
+json::Value write_brevitas(DialectConversion& conversion);
+json::Value write_compressed_tensors(DialectConversion& conversion);
 /// gptq or awq
-json::Value write_gptq_awq(Conversion& conversion, Dialect to);
+json::Value write_gptq_awq(DialectConversion& conversion, Dialect to);
+/// An exclude entry as a regular expression: everything below an excluded module is excluded too, unless the config says that
+/// only what matches is.
+std::string excluded_regex(const Config& config, std::string_view entry);
+/// The remark that groups of whole rows become channels.
+void note_whole_rows(DialectConversion& conversion, const QuantizationSpec& spec, const std::string& where);
 /// A glob of this library as a regular expression that matches whole names.
 std::string regex_of(std::string_view pattern);
 /// A pattern that matches exactly this name.

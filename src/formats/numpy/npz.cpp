@@ -41,7 +41,7 @@ Error invalid(std::string_view where, std::string message) {
 }
 
 // Replaces 32-bit fields that are all ones by the 64-bit values in extra field 1, which are in the same order.
-bool widen(std::span<const uint8_t> extra, std::initializer_list<uint64_t*> fields) {
+bool read_zip64_sizes(std::span<const uint8_t> extra, std::initializer_list<uint64_t*> fields) {
   std::span<const uint8_t> wide;
   while (extra.size() >= 4) {
     const uint64_t length = u16(extra, 2);
@@ -154,7 +154,7 @@ Status Reader::read_directory(std::span<const uint8_t> bytes) {
     entry.packed = u32(bytes, at + 20);
     entry.bytes = u32(bytes, at + 24);
     entry.begin = u32(bytes, at + 42);
-    if (!widen(bytes.subspan(at + kCentralBytes + name, extra), {&entry.bytes, &entry.packed, &entry.begin}))
+    if (!read_zip64_sizes(bytes.subspan(at + kCentralBytes + name, extra), {&entry.bytes, &entry.packed, &entry.begin}))
       return invalid(entry.name, "its zip64 sizes are missing or appear twice");
     if ((entry.flags & kEncrypted) != 0) return invalid(entry.name, "is encrypted; save it without a password");
     if (entry.method != kStored && entry.method != kDeflated)
@@ -211,7 +211,7 @@ Status Reader::read_entry(std::span<const uint8_t> bytes) {
     return {};
   }
   uint64_t packed = u32(bytes, 18), size = u32(bytes, 22);
-  const bool has_sizes = widen(bytes.subspan(kLocalBytes + name, extra), {&size, &packed});
+  const bool has_sizes = read_zip64_sizes(bytes.subspan(kLocalBytes + name, extra), {&size, &packed});
   const bool sizes_follow = (u16(bytes, 6) & kSizesFollow) != 0;
   if (text(bytes, kLocalBytes, name) != entry.name || u16(bytes, 6) != entry.flags || u16(bytes, 8) != entry.method ||
       !has_sizes || (!sizes_follow && (packed != entry.packed || size != entry.bytes)))

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "config/dialects/write.h"
 #include "core/message.h"
 #include "kernels/kernels.h"
@@ -51,13 +51,13 @@ std::vector<float> importance_in(const json::Value& found) {
   return means;
 }
 
-std::string ActivationCalibration::Entry::where() const { return text_of("{}.{}", layer, name_of(role)); }
+std::string ActivationCalibration::ObservedActivation::where() const { return text_of("{}.{}", layer, name_of(role)); }
 
 Result<ActivationCalibration> ActivationCalibration::create(std::string_view text) {
   TRY(in, json::parse(text));
   ActivationCalibration out;
   for (const json::Value& row : in.items()) {
-    Entry& entry = out.entries_.emplace_back();
+    ObservedActivation& entry = out.entries_.emplace_back();
     entry.layer = row["layer"].as_string();
     entry.role = role_of(row);
     entry.features = static_cast<uint64_t>(row["features"].as_integer());
@@ -72,13 +72,13 @@ Result<ActivationCalibration> ActivationCalibration::create(std::string_view tex
 }
 
 std::string ActivationCalibration::needs_two_passes() const {
-  for (const Entry& entry : entries_)
+  for (const ObservedActivation& entry : entries_)
     if (entry.observes(2)) return text_of("{} of {}", info_of(entry.observer->spec().observer).name, entry.where());
   return {};
 }
 
 std::string_view ActivationCalibration::layer_ending_with(std::string_view ending, ActivationRole role) const noexcept {
-  for (const Entry& entry : entries_) {
+  for (const ObservedActivation& entry : entries_) {
     const std::string_view layer = entry.layer;
     const bool fits = entry.role == role && layer.ends_with(ending);
     if (fits && (layer.size() == ending.size() || layer[layer.size() - ending.size() - 1] == '.')) return layer;
@@ -95,13 +95,13 @@ Status ActivationCalibration::begin(std::string_view layer, ActivationRole role,
   TRY_VOID(check_complete());
   current_ = nullptr;
   at_ = 0;
-  for (Entry& entry : entries_)
+  for (ObservedActivation& entry : entries_)
     if (entry.layer == layer && entry.role == role) current_ = &entry;
   if (current_ == nullptr) {
     ++unused_;
     return {};
   }
-  Entry& entry = *current_;
+  ObservedActivation& entry = *current_;
   const uint64_t features = entry.features;
   count_ = 1;
   for (const uint64_t length : shape)
@@ -130,7 +130,7 @@ Status ActivationCalibration::begin(std::string_view layer, ActivationRole role,
 
 Status ActivationCalibration::update(std::span<const float> x) {
   if (current_ == nullptr) return {};
-  Entry& entry = *current_;
+  ObservedActivation& entry = *current_;
   if (x.size() > count_ - at_)
     return error_at(ErrorCode::shape_mismatch, entry.where(), "its shape has {} elements, the data {}", count_,
                     at_ + x.size());
@@ -155,7 +155,7 @@ Status ActivationCalibration::next_pass() {
   current_ = nullptr;
   if (pass_ == 2 || !is_twice_) return error_at(ErrorCode::state_invalid, "calibration", "all passes were made");
   ++pass_;
-  for (Entry& entry : entries_) {
+  for (ObservedActivation& entry : entries_) {
     entry.batches = 0;
     entry.elements_before = std::exchange(entry.elements, 0);
     if (entry.elements_before != 0 && entry.observes(2)) TRY_VOID(entry.observer->next_pass());
@@ -169,7 +169,7 @@ Result<json::Value> ActivationCalibration::finish() {
   if (is_twice_ && pass_ == 1) return error_at(ErrorCode::state_invalid, "calibration", "a second pass is needed");
   std::string missing;
   size_t missing_count = 0;
-  for (const Entry& entry : entries_) {
+  for (const ObservedActivation& entry : entries_) {
     if (pass_ == 2 && entry.elements != entry.elements_before)
       return error_at(ErrorCode::state_invalid, entry.where(), "gave {} values in the first pass and {} in the second",
                       entry.elements_before, entry.elements);
@@ -181,7 +181,7 @@ Result<json::Value> ActivationCalibration::finish() {
     return error_at(ErrorCode::argument_invalid, "calibration",
                     "no data came for {}; give it, exclude these layers, or set is_dynamic", missing);
   json::Array rows;
-  for (Entry& entry : entries_) {
+  for (ObservedActivation& entry : entries_) {
     json::Value row;
     row.set("layer", entry.layer);
     row.set("role", name_of(entry.role));
@@ -198,7 +198,7 @@ Result<json::Value> ActivationCalibration::finish() {
   return out;
 }
 
-Status ActivationCalibration::finish_scales(const Entry& entry, json::Value& row) {
+Status ActivationCalibration::finish_scales(const ObservedActivation& entry, json::Value& row) {
   const QuantizationSpec& spec = entry.observer->spec();
   auto found = entry.observer->finish();
   if (!found) return error_at(found.error().code, entry.where(), "{}", found.error().message);

@@ -66,7 +66,7 @@ class ActivationCalibration {
   Result<json::Value> finish();
 
  private:
-  struct Entry {
+  struct ObservedActivation {
     std::string layer;
     ActivationRole role = ActivationRole::input;
     uint64_t features = 0, scales = 0;           // as in ActivationRequest
@@ -79,11 +79,11 @@ class ActivationCalibration {
   };
 
   Status check_complete() const;
-  static Status finish_scales(const Entry& entry, json::Value& row);
+  static Status finish_scales(const ObservedActivation& entry, json::Value& row);
 
-  List<Entry> entries_;
+  List<ObservedActivation> entries_;
   bool is_twice_ = false;
-  Entry* current_ = nullptr;
+  ObservedActivation* current_ = nullptr;
   uint64_t at_ = 0, count_ = 0;  // position and length of the batch
   uint64_t unused_ = 0;
   uint32_t pass_ = 1;

@@ -88,7 +88,7 @@ void CachePlan::add(PlannedTensor& planned, LayerPlan& outcome, bool is_cached, 
   request.role = is_key ? ActivationRole::key : ActivationRole::value;
   request.features = weight.shape[weight.is_input_major ? 1 : 0];
   auto storage = activation_storage(requested_, request.features);
-  if (!storage || !format_.fit(weight, *storage)) return;
+  if (!storage || !format_.choose_activation_storage(weight, *storage)) return;
   ++found_;
   request.spec = storage->spec;
   request.scales = 1;

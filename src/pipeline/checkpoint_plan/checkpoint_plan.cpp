@@ -1,6 +1,6 @@
 // Plans a checkpoint in safetensors: the spec and layout of each tensor, then rules between layers that loaders have,
 // then files.
-#include "checkpoint/joined_schemes.h"
+#include "checkpoint/fused_layer_schemes.h"
 #include "config/match/layer_type.h"
 #include "config/resolve.h"
 #include "core/list.h"
@@ -29,7 +29,7 @@ class CheckpointPlanner final : public OutputPlanner {
   /// smaller than what the config says.
   CheckpointPlanner(const ModelIndex& model, const families::ModelFamily& family, const ExpertPlan& experts,
                     const Config& config, const CheckpointFormat& format, const PlanOptions& options,
-                    const JoinedSchemes& joined, int64_t common_group, List<Diagnostic>& diagnostics)
+                    const FusedLayerSchemes& joined, int64_t common_group, List<Diagnostic>& diagnostics)
       : OutputPlanner(format.name(), model, config, options, diagnostics),
         family_(family),
         experts_(experts),
@@ -552,7 +552,7 @@ class CheckpointPlanner final : public OutputPlanner {
   const ExpertPlan& experts_;
   const families::Conversions conversions_;
   const CheckpointFormat& format_;
-  const JoinedSchemes& joined_;
+  const FusedLayerSchemes& joined_;
   const int64_t common_group_;
   const families::DefaultExclusions exclusions_;
   Resolver resolver_;
@@ -605,7 +605,7 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
   std::unique_ptr<ModelIndex> split =
       experts.storage == ExpertStorage::per_expert ? split_experts(model, family) : nullptr;
   experts.are_split = split != nullptr;
-  JoinedSchemes joined(config.default_exclusions);
+  FusedLayerSchemes joined(config.default_exclusions);
   int64_t common_group = 0;
   for (const size_t remarks = diagnostics.size();;) {
     CheckpointPlanner planner(split ? *split : model, family, experts, config, format, options, joined, common_group,

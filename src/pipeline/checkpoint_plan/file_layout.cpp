@@ -22,7 +22,7 @@ struct StoredComponent {
   const ConstantTensor* known;  // literal bytes instead of a component
   const Component& described;
 
-  StoredComponent(const List<PlannedTensor>& tensors, const PlannedHeader::Entry& entry)
+  StoredComponent(const List<PlannedTensor>& tensors, const PlannedHeader::StoredTensor& entry)
       : tensor(tensors[entry.tensor]),
         known(entry.is_activation ? &tensor.activations[entry.number] : nullptr),
         described(known ? known->component : tensor.outputs()[entry.number]) {}
@@ -47,15 +47,15 @@ using Metadata = List<std::pair<std::string, std::string>>;
 
 // The tensors of a file in the order of their data; larger alignments first, so that no padding is needed. Appends the
 // bytes that follow from shapes to `known`.
-List<PlannedHeader::Entry> entries_of(const List<PlannedTensor>& all, const List<uint32_t>& tensors,
-                                      std::string& known) {
+List<PlannedHeader::StoredTensor> entries_of(const List<PlannedTensor>& all, const List<uint32_t>& tensors,
+                                             std::string& known) {
   std::array<List<uint32_t>, kAlignments> aligned;
   for (const uint32_t tensor : tensors) {
     uint64_t bytes = 0;
     for (const Component& component : all[tensor].outputs()) bytes += is_known(component.role) ? 0 : component.bytes;
     aligned[alignment_class(bytes)].push_back(tensor);
   }
-  List<PlannedHeader::Entry> entries, constants;
+  List<PlannedHeader::StoredTensor> entries, constants;
   for (size_t alignment = kAlignments; alignment-- > 0;)
     for (const uint32_t tensor : aligned[alignment]) {
       const List<Component>& outputs = all[tensor].outputs();
@@ -73,7 +73,7 @@ List<PlannedHeader::Entry> entries_of(const List<PlannedTensor>& all, const List
       for (uint32_t c = 0; c < outputs.size(); ++c)
         if (!is_known(outputs[c].role)) entries.push_back({tensor, c});
     }
-    for (const PlannedHeader::Entry& each : constants)
+    for (const PlannedHeader::StoredTensor& each : constants)
       if (alignment_class(StoredComponent(all, each).described.bytes) == alignment) entries.push_back(each);
   }
   return entries;
@@ -89,7 +89,7 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, List<PlannedTensor>&
   const auto name_of = [&](uint32_t i) { return StoredComponent(all, header.entries[i]).name(); };
   bool has_constants = false;
   for (uint32_t i = 0; i < header.entries.size(); ++i) {
-    const PlannedHeader::Entry& entry = header.entries[i];
+    const PlannedHeader::StoredTensor& entry = header.entries[i];
     if (i % PlannedHeader::kEntries == 0) header.marks.push_back({layout.header_bytes(), layout.data_bytes()});
     const Component& component = StoredComponent(all, entry).described;
     if (entry.is_activation)
@@ -110,7 +110,7 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, List<PlannedTensor>&
   if (!file.prefix.empty()) file.literals.push_back({header.bytes, 0, file.prefix.size()});
   if (!has_constants) return {};
   uint64_t offset = header.bytes;
-  for (const PlannedHeader::Entry& entry : header.entries) {
+  for (const PlannedHeader::StoredTensor& entry : header.entries) {
     const StoredComponent stored(all, entry);
     if (stored.known) file.add_literal(offset, stored.known->bytes);
     offset += stored.described.bytes;

@@ -75,7 +75,8 @@ class StaticActivationPlanner {
       return std::nullopt;
     }
     auto storage = activation_storage(stages, channels);
-    if (storage && planned_.task.layout->codes != CodeStorage::cast_values && format_.fit(planned_.weight, *storage))
+    if (storage && planned_.task.layout->codes != CodeStorage::cast_values &&
+        format_.choose_activation_storage(planned_.weight, *storage))
       return storage;
     out_.errors.push_back(error_at(ErrorCode::format_unsupported, planned_.weight.layer,
                                    "{} stores static scales of int8, uint8 and fp8 per tensor, quark also per channel, "

@@ -41,7 +41,7 @@ Result<std::unique_ptr<ModelIndex>> open_counterpart(const ModelIndex& model, st
   TRY(family, families::ModelFamily::read(config));
   std::unique_ptr<ModelIndex> split = split_experts(model, family);
   if (split == nullptr) return split;
-  for (const DecodedTensor& tensor : other_reader.originals(other))
+  for (const DecodedTensor& tensor : other_reader.decoded_tensors(other))
     if (model.find(tensor.name) == nullptr && split->find(tensor.name) != nullptr) return split;
   return std::unique_ptr<ModelIndex>();
 }
@@ -54,8 +54,8 @@ class NameComparer {
         right_(right),
         left_reader_(left_reader),
         right_reader_(right_reader),
-        left_tensors_(left_reader.originals(left)),
-        right_tensors_(right_reader.originals(right)) {}
+        left_tensors_(left_reader.decoded_tensors(left)),
+        right_tensors_(right_reader.decoded_tensors(right)) {}
 
   Status run(Comparer& out) {
     const bool converts = left_.format().has_ggml_names != right_.format().has_ggml_names;
@@ -92,7 +92,7 @@ class NameComparer {
     std::string name;
     ValueTransform change;
   };
-  struct Converted {
+  struct ConvertedTensor {
     uint32_t source;  // index of the folder's tensor
     std::string folder, gguf;
     ValueTransform change;
@@ -114,7 +114,7 @@ class NameComparer {
   }
 
   Counterpart counterpart_of(size_t index, const std::string& name) const {
-    for (const Converted& converted : converted_) {
+    for (const ConvertedTensor& converted : converted_) {
       if (left_.format().has_ggml_names && converted.gguf == name) return {converted.folder, converted.change};
       if (!left_.format().has_ggml_names && converted.source == index) return {converted.gguf, converted.change};
     }
@@ -149,7 +149,7 @@ class NameComparer {
   const ModelIndex &left_, &right_;
   const StoredWeightReader &left_reader_, &right_reader_;
   const List<DecodedTensor> left_tensors_, right_tensors_;
-  List<Converted> converted_;
+  List<ConvertedTensor> converted_;
 };
 
 }  // namespace

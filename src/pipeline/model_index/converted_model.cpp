@@ -26,10 +26,10 @@ ValueTransform change_of(const conversion::ConvertedTensor& tensor) noexcept {
   return change;
 }
 
-Result<conversion::Conversion> convert_model(const ModelIndex& model, std::string_view name,
-                                             List<Diagnostic>& diagnostics) {
+Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::string_view name,
+                                                 List<Diagnostic>& diagnostics) {
   if (model.format().has_ggml_names) {
-    conversion::Conversion same;
+    conversion::GgufConversion same;
     same.metadata = model.gguf_metadata();
     gguf::erase_split_keys(same.metadata);
     for (uint32_t i = 0; i < model.tensors().size(); ++i) {

@@ -19,7 +19,7 @@ ValueTransform change_of(const conversion::ConvertedTensor& tensor) noexcept;
 /// GGUF input keeps every key and tensor except split keys; Hugging Face input gets names, metadata and tokenizer
 /// converted. `name`: of the model, or "". Errors: format-unsupported without config.json; those of
 /// conversion::convert.
-Result<conversion::Conversion> convert_model(const ModelIndex& model, std::string_view name,
-                                             List<Diagnostic>& diagnostics);
+Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::string_view name,
+                                                 List<Diagnostic>& diagnostics);
 
 }  // namespace wasmquant

@@ -296,7 +296,7 @@ class GgufPlanner final : public OutputPlanner {
   const conversion::Recipe recipe_ = *conversion::recipe_named(gguf_.recipe);
   List<TypePattern> patterns_;
   GgufImportance importance_;
-  conversion::Conversion converted_;
+  conversion::GgufConversion converted_;
   std::optional<UntiedHead> head_;
   CountWithExample fallbacks_;  // tensors whose rows are not a multiple of the block
   std::string first_fallback_;

@@ -1,5 +1,5 @@
 // Plans an ONNX model: the form of each weight, activations, folded norms, then the rewritten graph.
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "config/presets.h"
 #include "core/message.h"
 #include "onnx_graph/onnx_rewrite.h"
@@ -111,7 +111,7 @@ class OnnxPlanner final : public OutputPlanner {
       if (!set_layout(planned, weight, resolved.weight.front(), OnnxStyle::weight_only)) return chosen;
       planned.add_reason("; no integer operator accepts its inputs, so they stay in float");
     } else if (!chosen) {
-      if (!widen(planned, weight, resolved.weight.front(), chosen.error())) return chosen;
+      if (!promote(planned, weight, resolved.weight.front(), chosen.error())) return chosen;
     }
     if (has_fallback() && is_read_otherwise(planned, weight)) TRY_VOID(give_to_all(planned, weight));
     if (planned.onnx_form && *planned.onnx_form == OnnxForm::integer_operator && weight.shape.size() > 2 &&
@@ -149,7 +149,8 @@ class OnnxPlanner final : public OutputPlanner {
   }
 
   // Presets of at most 4 bits give int8 per channel to weights whose operators take no such codes.
-  bool widen(PlannedTensor& planned, const OnnxModelWeight& weight, const QuantizationSpec& asked, const Error& error) {
+  bool promote(PlannedTensor& planned, const OnnxModelWeight& weight, const QuantizationSpec& asked,
+               const Error& error) {
     const DtypeInfo& dtype = info_of(asked.dtype);
     if (!has_fallback() || error.code != ErrorCode::format_unsupported || !dtype.is_integer || dtype.bits > 4)
       return false;

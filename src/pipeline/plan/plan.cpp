@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "pipeline/calibration/algorithm_list.h"
 #include "pipeline/model_index/source_names.h"
 #include "pipeline/plan/output_format.h"

@@ -82,7 +82,7 @@ struct Literal {
 /// The header of a safetensors file. Its text, as long as all names, is written when it is asked for (header_text).
 struct PlannedHeader {
   /// A stored tensor: a component of one of Plan::tensors, or one of its activations.
-  struct Entry {
+  struct StoredTensor {
     uint32_t tensor = 0, number = 0;
     bool is_activation = false;
   };
@@ -93,7 +93,7 @@ struct PlannedHeader {
   static constexpr size_t kEntries = 4096;
 
   std::string head, tail;
-  List<Entry> entries;
+  List<StoredTensor> entries;
   List<Mark> marks;
   uint64_t bytes = 0;
 

@@ -11,7 +11,7 @@ Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model) {
   TRY(reader, StoredWeightReader::create(model.sibling_file("config.json"), &model));
   if (reader.is_original(model)) return original;
   List<ModelTensor> tensors;
-  for (DecodedTensor& each : reader.originals(model)) {
+  for (DecodedTensor& each : reader.decoded_tensors(model)) {
     if (each.plain != nullptr) {
       tensors.push_back(*each.plain);
       continue;

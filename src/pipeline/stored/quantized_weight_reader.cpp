@@ -149,7 +149,7 @@ bool StoredWeightReader::is_original(const ModelIndex& model) const {
                      [&](const ModelTensor& tensor) { return role_of(model, tensor) == StoredRole::plain; });
 }
 
-List<DecodedTensor> StoredWeightReader::originals(const ModelIndex& model) const {
+List<DecodedTensor> StoredWeightReader::decoded_tensors(const ModelIndex& model) const {
   List<DecodedTensor> out;
   for (const ModelTensor& tensor : model.tensors()) {
     const StoredTensor& stored = tensor.stored;

@@ -30,12 +30,12 @@ class StoredWeightReader {
 
   /// The original model: its tensors in order, without scales and other parts. A weight's shape is empty if unknown,
   /// also where more than one length of its rows fits (RowLengths).
-  List<DecodedTensor> originals(const ModelIndex& model) const;
+  List<DecodedTensor> decoded_tensors(const ModelIndex& model) const;
 
   /// Whether any weight is stored as codes.
   bool has_codes(const ModelIndex& model) const;
 
-  /// Whether `originals` are the tensors as they are: none is codes, a scale or another part.
+  /// Whether `decoded_tensors` are the tensors as they are: none is codes, a scale or another part.
   bool is_original(const ModelIndex& model) const;
   bool are_codes(const ModelIndex& model, const ModelTensor& tensor) const {
     return role_of(model, tensor) == StoredRole::codes;

@@ -29,7 +29,7 @@ std::span<const float> TensorDecoder::stored_values(const TileRange& range) {
   const uint64_t count = range.count() * (task_.has_column_tiles() ? layout.rows : layout.columns);
   values_.resize(count);
   if (layout.codes == CodeStorage::source_values || layout.codes == CodeStorage::cast_values) {
-    widen(layout.components.front().dtype, slices_.front().data(), count, values_.data());
+    to_float32(layout.components.front().dtype, slices_.front().data(), count, values_.data());
     return values_;
   }
   if (layout.codes == CodeStorage::rows_block_float) return block_float_values(range);
@@ -97,7 +97,7 @@ void TensorDecoder::multiply() {
     const Component& component = layout.components[c];
     if (component.role != Role::column_factor) continue;
     std::vector<float> factors(layout.columns);
-    widen(component.dtype, slices_[c].data(), layout.columns, factors.data());
+    to_float32(component.dtype, slices_[c].data(), layout.columns, factors.data());
     for (uint64_t at = 0; at < values_.size(); at += layout.columns)
       for (uint64_t column = 0; column < layout.columns; ++column) values_[at + column] *= factors[column];
   }

@@ -72,13 +72,13 @@ const char* problem_of(const TensorTask& task) noexcept {
     if (!task.factors->any()) return nullptr;
     const uint32_t bits = layout.components.empty() ? 0 : info_of(layout.components.front().dtype).bits;
     if (bits != 16 && bits != 32) return "factors multiply floats of 16 or 32 bits";
-    return task.factors->fit(task.source_bytes * 8 / bits) ? nullptr : "factors do not fit";
+    return task.factors->fits(task.source_bytes * 8 / bits) ? nullptr : "factors do not fit";
   }
   if (layout.components.empty() || task.components.size() != layout.components.size())
     return "places are not as many as components";
   if (const char* problem = problem_of(layout)) return problem;
   const uint64_t elements = layout.rows * layout.columns, weights = task.importance.size();
-  if (task.factors->any() && !task.factors->fit(elements)) return "factors do not fit";
+  if (task.factors->any() && !task.factors->fits(elements)) return "factors do not fit";
   // Stacked GGUF experts each have their own.
   const uint64_t columns = std::max<uint64_t>(layout.columns, 1);
   const uint64_t experts = layout.codes == CodeStorage::ggml_rows ? weights / columns : 1;

@@ -96,17 +96,18 @@ List<TileRead> TensorSession::reads(uint64_t tile) {
       }
     }
   }
-  input_.resize(read.row_bytes * read.rows);
-  read.pointer = input_.data();
+  source_bytes_.resize(read.row_bytes * read.rows);
+  read.pointer = source_bytes_.data();
   return {read};
 }
 
 std::span<const float> TensorSession::widened(uint64_t element, uint64_t count) {
   if (is_rearranged_) return std::span<const float>(rearranged_).subspan(element, count);
   const StorageDtype dtype = source_dtype();
-  if (dtype == StorageDtype::F32) return std::span(reinterpret_cast<const float*>(input_.data()) + element, count);
+  if (dtype == StorageDtype::F32)
+    return std::span(reinterpret_cast<const float*>(source_bytes_.data()) + element, count);
   if (block_.size() < count) block_.resize(count);
-  widen(dtype, input_.data() + info_of(dtype).bytes_of(element), count, block_.data());
+  to_float32(dtype, source_bytes_.data() + info_of(dtype).bytes_of(element), count, block_.data());
   return std::span<const float>(block_.data(), count);
 }
 
@@ -173,7 +174,7 @@ Result<TileResult> TensorSession::run(uint64_t tile) {
   if (task_.is_copy) {
     if (task_.factors->any()) TRY_VOID(multiply_copy(range));
     const Location& to = task_.components.front();
-    result.writes.push_back({to.file, to.offset + range.begin, input_.data(), range.count()});
+    result.writes.push_back({to.file, to.offset + range.begin, source_bytes_.data(), range.count()});
     add_padding(tile, to.offset + task_.source_bytes, result.writes);
     return result;
   }

@@ -163,12 +163,12 @@ class TensorSession {
   TensorTask task_;
   ValueLimit limit_;
   std::unique_ptr<TensorDecoder> decoder_;  // for a quantized source
-  Bytes input_;
+  Bytes source_bytes_;
   std::vector<float> rearranged_;  // the tile, for source_transposed or a quantized source
   bool is_arranged_ = false, is_rearranged_ = false;
-  std::vector<float> block_;    // widened values of one block
-  std::vector<float> values_;   // their quantized values
-  std::vector<float> numbers_;  // codes of the first of two stages
+  std::vector<float> block_;           // widened values of one block
+  std::vector<float> values_;          // their quantized values
+  std::vector<float> scratch_values_;  // codes of the first of two stages
   Bytes codes_, scratch_;
   std::vector<QParams> qparams_;  // of one unit or tile, if tiles find their own scales
   List<Bytes> slices_;

@@ -43,12 +43,12 @@ kernels::ErrorSums TensorSession::encode(const Granularity& g, std::span<const Q
   const QuantizationSpec& spec = task_.layout->spec;
   if (!stages_) return quantize_measured(g, spec, qparams, x, begin, codes);
   const QParams other{scales_->second_scale(), 0};
-  numbers_.resize(x.size());
-  stages_->numbers_of(other, x, numbers_.data());
-  quantize(g, spec, qparams, kernels::Path::real, numbers_, begin, codes);
-  dequantize(g, spec, qparams, codes, x.size(), begin, numbers_.data());
-  stages_->values_of(other, numbers_);
-  return kernels::error_between(x, numbers_.data());
+  scratch_values_.resize(x.size());
+  stages_->numbers_of(other, x, scratch_values_.data());
+  quantize(g, spec, qparams, kernels::Path::real, scratch_values_, begin, codes);
+  dequantize(g, spec, qparams, codes, x.size(), begin, scratch_values_.data());
+  stages_->values_of(other, scratch_values_);
+  return kernels::error_between(x, scratch_values_.data());
 }
 
 Status TensorSession::run_rows(const TileRange& tile) {

@@ -11,24 +11,24 @@ namespace wasmquant {
 std::span<const float> TensorSession::changed_rows(const TileRange& tile, uint64_t first, uint64_t count) {
   const uint64_t columns = task_.layout->columns, head = task_.change.interleaved_rows;
   if (!task_.change.any()) return widened((first - tile.begin) * columns, count * columns);
-  numbers_.resize(count * columns);
+  scratch_values_.resize(count * columns);
   if (task_.change.is_transposed) {
     const uint64_t width = tile.count();  // of an input row, [columns, width]
     for (uint64_t column = 0; column < columns; ++column) {
       const std::span<const float> x = widened(column * width + (first - tile.begin), count);
-      for (uint64_t row = 0; row < count; ++row) numbers_[row * columns + column] = x[row];
+      for (uint64_t row = 0; row < count; ++row) scratch_values_[row * columns + column] = x[row];
     }
   } else {
     const std::span<const float> x = widened((first - tile.begin) * columns, count * columns);
     // A bias element corresponds to a weight row.
     if (head != 0)
-      families::HeadInterleave(head).to_pairs(x, task_.layout->rows == 1 ? 1 : columns, numbers_.data());
+      families::HeadInterleave(head).to_pairs(x, task_.layout->rows == 1 ? 1 : columns, scratch_values_.data());
     else
-      std::copy(x.begin(), x.end(), numbers_.begin());
+      std::copy(x.begin(), x.end(), scratch_values_.begin());
   }
   if (task_.change.adds_one)
-    for (float& v : numbers_) v += 1.0f;
-  return numbers_;
+    for (float& v : scratch_values_) v += 1.0f;
+  return scratch_values_;
 }
 
 void TensorSession::quantize_rows(GgmlType type, const float* x, uint64_t first, uint64_t count, uint8_t* out,

@@ -154,10 +154,10 @@ std::span<const float> TensorSession::clamped(std::span<const float> x, bool inf
   if (!saturates() || (limit_.dtype == StorageDtype::F32 && !infinities)) return x;
   const kernels::AbsMax most = kernels::reduce_absmax(x);
   if (most.value <= limit_.largest && (most.all_finite || !infinities)) return x;
-  if (x.data() != numbers_.data()) numbers_.assign(x.begin(), x.end());
-  for (float& v : numbers_)
+  if (x.data() != scratch_values_.data()) scratch_values_.assign(x.begin(), x.end());
+  for (float& v : scratch_values_)
     if (std::fabs(v) > limit_.largest && (infinities || std::isfinite(v))) v = std::copysign(limit_.largest, v);
-  return std::span<const float>(numbers_).first(x.size());
+  return std::span<const float>(scratch_values_).first(x.size());
 }
 
 Status TensorSession::check_blocks(const kernels::ErrorSums& sums, GgmlType type, std::span<const float> x,

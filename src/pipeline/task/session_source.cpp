@@ -45,17 +45,17 @@ Status TensorSession::arrange(const TileRange& tile) {
   }
   if (task_.is_varints) {
     std::vector<uint16_t> bits(layout.rows * layout.columns);
-    TRY_VOID(onnx::decode_varints({input_.data(), input_.size()}, bits, task_.name));
-    input_.resize(2 * bits.size());
-    std::memcpy(input_.data(), bits.data(), input_.size());
+    TRY_VOID(onnx::decode_varints({source_bytes_.data(), source_bytes_.size()}, bits, task_.name));
+    source_bytes_.resize(2 * bits.size());
+    std::memcpy(source_bytes_.data(), bits.data(), source_bytes_.size());
   }
   if (!layout.source_transposed && task_.factors->any()) {
     multiply(tile);
     return {};
   }
   if (!task_.is_float32 && small_float_of(layout.source)) {  // runs need not begin at a byte
-    rearranged_.resize(input_.size() * 8 / info_of(layout.source).bits);
-    widen(layout.source, input_.data(), rearranged_.size(), rearranged_.data());
+    rearranged_.resize(source_bytes_.size() * 8 / info_of(layout.source).bits);
+    to_float32(layout.source, source_bytes_.data(), rearranged_.size(), rearranged_.data());
     is_rearranged_ = true;
     return {};
   }
@@ -108,20 +108,20 @@ void TensorSession::multiply(const TileRange& tile) {
 Status TensorSession::multiply_copy(const TileRange& bytes) {
   const StorageDtype dtype = task_.layout->components.front().dtype;
   const uint64_t size = info_of(dtype).bits / 8, count = bytes.count() / size, first = bytes.begin / size;
-  numbers_.resize(count);
+  scratch_values_.resize(count);
   if (dtype == StorageDtype::F32) {
-    std::memcpy(numbers_.data(), input_.data(), bytes.count());
+    std::memcpy(scratch_values_.data(), source_bytes_.data(), bytes.count());
   } else {
-    const std::span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(input_.data()), count);
-    (dtype == StorageDtype::F16 ? kernels::widen_f16 : kernels::widen_bf16)(bits, numbers_.data());
+    const std::span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(source_bytes_.data()), count);
+    (dtype == StorageDtype::F16 ? kernels::widen_f16 : kernels::widen_bf16)(bits, scratch_values_.data());
   }
   values_.resize(count);
-  for (uint64_t i = 0; i < count; ++i) values_[i] = numbers_[i] * task_.factors->of(first + i);
-  store(dtype, count, input_.data());
+  for (uint64_t i = 0; i < count; ++i) values_[i] = scratch_values_[i] * task_.factors->of(first + i);
+  store(dtype, count, source_bytes_.data());
   for (uint64_t i = 0; i < count && !saturates(); ++i)
-    if (std::isfinite(numbers_[i]) && !std::isfinite(values_[i]))
+    if (std::isfinite(scratch_values_[i]) && !std::isfinite(values_[i]))
       return error_at(ErrorCode::value_overflow, task_.name,
-                      "{} {}, multiplied by the batch norm's factor {}, exceeds the range of {}", numbers_[i],
+                      "{} {}, multiplied by the batch norm's factor {}, exceeds the range of {}", scratch_values_[i],
                       place_of(first + i), task_.factors->of(first + i), float_name_of(dtype));
   return {};
 }

@@ -34,7 +34,7 @@ struct ChannelFactors {
 
   bool any() const noexcept { return cycle != 0; }
   /// Whether `elements` elements each have a factor.
-  bool fit(uint64_t elements) const noexcept {
+  bool fits(uint64_t elements) const noexcept {
     return inner != 0 && repeat != 0 && elements % repeat == 0 && elements / repeat * cycle == values.size();
   }
   float of(uint64_t element) const noexcept { return values[element / repeat * cycle + element / inner % cycle]; }

@@ -33,7 +33,7 @@ void narrow_doubles(const uint8_t* bytes, uint64_t count, float* x) noexcept {
 
 }  // namespace
 
-void widen(StorageDtype dtype, const uint8_t* bytes, uint64_t count, float* x) noexcept {
+void to_float32(StorageDtype dtype, const uint8_t* bytes, uint64_t count, float* x) noexcept {
   if (const auto small = small_float_of(dtype)) return widen_small(*small, bytes, count, x);
   if (dtype == StorageDtype::F64) return narrow_doubles(bytes, count, x);
   const std::span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(bytes), count);

@@ -8,6 +8,6 @@ namespace wasmquant {
 
 /// x: `count` floats; `count` must make whole blocks, for F4 whole bytes (low nibble first). Exact, but F64 is
 /// rounded to nearest; NaN stays NaN.
-void widen(StorageDtype dtype, const uint8_t* bytes, uint64_t count, float* x) noexcept;
+void to_float32(StorageDtype dtype, const uint8_t* bytes, uint64_t count, float* x) noexcept;
 
 }  // namespace wasmquant

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 
 /// "error key-unknown /a/b" lines.
 inline std::string lines_of(const wasmquant::List<wasmquant::Diagnostic>& diagnostics) {

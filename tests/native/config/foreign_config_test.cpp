@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "config/resolve.h"
 #include "diagnostics.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "config/match/edit_distance.h"
 #include "config/parse.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "config/dialects/write.h"
 
 using namespace wasmquant;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "config/presets.h"
 #include "config/resolve.h"
 

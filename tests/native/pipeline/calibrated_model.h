@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/config_api.h"
+#include "config/config_text.h"
 #include "model/model_folder.h"
 #include "pipeline/calibration/block_calibration.h"
 #include "pipeline/calibration/embedding_rotation.h"

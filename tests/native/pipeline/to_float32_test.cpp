@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "checkpoint/scaled_floats.h"
 #include "numeric/minifloat.h"
+#include "tools/scaled_floats/scaled_floats.h"
 
 using namespace wasmquant;
 
@@ -23,18 +23,18 @@ double value_of(uint32_t code, int exponent_bits, int mantissa_bits, int bias) {
 
 }  // namespace
 
-TEST_CASE("widen: all 256 codes of the 8-bit floats") {
+TEST_CASE("to_float32: all 256 codes of the 8-bit floats") {
   std::vector<uint8_t> codes(256);
   for (size_t i = 0; i < 256; ++i) codes[i] = static_cast<uint8_t>(i);
   std::vector<float> x(256);
-  widen(StorageDtype::F8_E4M3, codes.data(), 256, x.data());
+  to_float32(StorageDtype::F8_E4M3, codes.data(), 256, x.data());
   for (uint32_t i = 0; i < 256; ++i) {
     if ((i & 0x7F) == 0x7F)
       CHECK(std::isnan(x[i]));
     else
       CHECK(x[i] == value_of(i, 4, 3, 7));
   }
-  widen(StorageDtype::F8_E5M2, codes.data(), 256, x.data());
+  to_float32(StorageDtype::F8_E5M2, codes.data(), 256, x.data());
   for (uint32_t i = 0; i < 256; ++i) {
     const uint32_t magnitude = i & 0x7F;
     if (magnitude > 0x7C)
@@ -46,7 +46,7 @@ TEST_CASE("widen: all 256 codes of the 8-bit floats") {
   }
   for (const auto& [dtype, exponent_bits, mantissa_bits] :
        {std::tuple{StorageDtype::F8_E4M3FNUZ, 4, 3}, std::tuple{StorageDtype::F8_E5M2FNUZ, 5, 2}}) {
-    widen(dtype, codes.data(), 256, x.data());
+    to_float32(dtype, codes.data(), 256, x.data());
     for (uint32_t i = 0; i < 256; ++i) {
       if (i == 0x80)
         CHECK(std::isnan(x[i]));
@@ -56,12 +56,12 @@ TEST_CASE("widen: all 256 codes of the 8-bit floats") {
   }
 }
 
-TEST_CASE("widen: F4, two to a byte, the first in the low nibble") {
+TEST_CASE("to_float32: F4, two to a byte, the first in the low nibble") {
   constexpr float kValues[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
   for (uint32_t byte = 0; byte < 256; ++byte) {
     const auto in = static_cast<uint8_t>(byte);
     float x[2];
-    widen(StorageDtype::F4, &in, 2, x);
+    to_float32(StorageDtype::F4, &in, 2, x);
     for (uint32_t k = 0; k < 2; ++k) {
       const uint32_t code = byte >> (4 * k) & 15;
       CHECK(x[k] == (code & 8 ? -kValues[code & 7] : kValues[code & 7]));

@@ -6,13 +6,13 @@ import { textOf } from './code-text';
 /** Number shown before the rest is folded. */
 const shownAtOnce = 3;
 
-interface Entry {
+interface DiagnosticGroup {
   diagnostic: Diagnostic;
   places: string[];
 }
 
-function gathered(items: Diagnostic[]): Entry[] {
-  const entries = new Map<string, Entry>();
+function gathered(items: Diagnostic[]): DiagnosticGroup[] {
+  const entries = new Map<string, DiagnosticGroup>();
   for (const diagnostic of items) {
     const { severity, message, hint, where } = diagnostic;
     const key = JSON.stringify([severity, message, hint]);
@@ -48,7 +48,7 @@ function Code({ code }: { code: string }) {
   );
 }
 
-function Items({ entries }: { entries: Entry[] }) {
+function Items({ entries }: { entries: DiagnosticGroup[] }) {
   return (
     <ul>
       {entries.map(({ diagnostic: { severity, code, message, hint }, places }) => (

@@ -48,7 +48,7 @@ async function optionOf(
   const edited = candidate.edit(config);
   try {
     const { totals } = await planOf(model, edited, { format });
-    const [tried] = await quantizer.value!.trial(model, edited, [name], { format, signal });
+    const [tried] = await quantizer.value!.preview(model, edited, [name], { format, signal });
     return { candidate, bytes: totals.bytesAfter - before, sqnrDb: tried?.error?.sqnrDb ?? null };
   } catch (error) {
     if (signal.aborted) throw error;

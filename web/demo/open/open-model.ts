@@ -26,10 +26,10 @@ function locationOf(weights: File[]): string {
 }
 
 /** Weight files; 1 where they are not known. */
-const shardsOf = (source: Given['source']) =>
+const shardsOf = (source: FoundModel['source']) =>
   Array.isArray(source) ? source.filter(({ name }) => weightFilePattern.test(name)).length : 1;
 
-interface Given {
+interface FoundModel {
   source: File[] | URL | string;
   title: string;
   location: string;
@@ -38,7 +38,7 @@ interface Given {
 }
 
 /** Opens what `find` returns; null: nothing was given. */
-async function load(what: string, find: () => Promise<Given | null>): Promise<void> {
+async function load(what: string, find: () => Promise<FoundModel | null>): Promise<void> {
   if (!quantizer.value || opening.value || run.value.state === 'running') return;
   opening.value = what;
   openFailure.value = null;
@@ -65,7 +65,7 @@ async function load(what: string, find: () => Promise<Given | null>): Promise<vo
   }
 }
 
-function ofFiles(files: File[], folder: string | null = null): Given | null {
+function ofFiles(files: File[], folder: string | null = null): FoundModel | null {
   if (files.length === 0) return null;
   const weights = files.filter((file) => weightFilePattern.test(file.name));
   const named = weights.length > 0 ? weights : files;

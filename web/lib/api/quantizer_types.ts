@@ -109,7 +109,7 @@ export interface Quantizer extends AsyncDisposable {
    * Quantizes some tensors as in a run, only by rounding if the config has calibrated algorithms, and writes nothing.
    * @throws QuantizationError those of `plan`, `tensor-missing`
    */
-  trial(
+  preview(
     model: Model,
     config: string | object,
     tensors: readonly string[],

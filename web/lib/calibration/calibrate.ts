@@ -12,8 +12,8 @@ import type { CalibratedAlgorithm } from '../engine/module.js';
 import { OpenedModel } from '../model/model.js';
 import { forwardBatchOf, planBlockTeam } from '../plan/forward_plan.js';
 import type { OutputFiles } from '../plan/output_files.js';
-import type { PlanChoices } from '../plan/plan.js';
-import { type PreparedRun, prepareRun } from '../plan/prepared_run.js';
+import { type PackedPlan, packPlan } from '../plan/packed_plan.js';
+import type { RunPlanOptions } from '../plan/plan.js';
 import type { RunContext } from '../pool/pool.js';
 import type { ProgressMeter } from '../pool/progress.js';
 import { ErrorSums, type Outcome } from '../pool/report.js';
@@ -56,7 +56,7 @@ async function planCalibration(
   resources: RunResources,
   model: OpenedModel,
   config: string,
-  run: PreparedRun,
+  run: PackedPlan,
   calibration: TokenCalibration | undefined,
 ): Promise<CalibrationPlan | null> {
   const all = algorithmsOf(resources, config);
@@ -180,7 +180,7 @@ export async function given({ open }: RunResources, calibration: Calibration | u
 }
 
 export interface PlannedRun {
-  run: PreparedRun;
+  run: PackedPlan;
   calibration: CalibrationPlan | null;
   notes: Diagnostic[];
 }
@@ -208,7 +208,7 @@ export async function planRun(
   resources: RunResources,
   model: OpenedModel,
   config: string,
-  options: PlanChoices & Pick<QuantizeModelOptions, 'calibration' | 'signal' | 'shards' | 'reuse'>,
+  options: RunPlanOptions & Pick<QuantizeModelOptions, 'calibration' | 'signal' | 'shards' | 'reuse'>,
   tiles: TileSizes,
 ): Promise<PlannedRun> {
   const { instance } = resources;
@@ -216,7 +216,7 @@ export async function planRun(
   const namesOutputs = options.shards !== undefined; // for the record of a part
   const packsWhole = options.reuse !== undefined || algorithmsOf(resources, config).length > 0;
   const prepared = (settings: object) =>
-    prepareRun(instance, model, config, options, { ...tiles, namesOutputs, packsWhole, ...settings });
+    packPlan(instance, model, config, options, { ...tiles, namesOutputs, packsWhole, ...settings });
   const { tokens, activations, close } = await given(resources, options.calibration);
   try {
     // Smoothing changes layer inputs, so the original model's do not apply.

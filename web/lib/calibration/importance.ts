@@ -8,7 +8,7 @@ import type { BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 import { longestOf } from '../model/tokens.js';
 import { forwardBatchOf, planBlockTeam } from '../plan/forward_plan.js';
-import { type PlanSettings, withPlan } from '../plan/plan.js';
+import { type CorePlanOptions, withPlan } from '../plan/plan.js';
 import type { RunResources } from '../pool/run_resources.js';
 import { observeActivations, observeInputs } from './activations.js';
 import { given } from './calibrate.js';
@@ -25,7 +25,7 @@ export async function observeImportance(
   check(options, importanceOptions, 'options');
   const { calibration, format = 'gguf', dataset, signal } = options;
   const { instance, memory } = resources;
-  const planned = <T>(settings: Partial<PlanSettings>, use: (bound: BoundPlan) => T) =>
+  const planned = <T>(settings: Partial<CorePlanOptions>, use: (bound: BoundPlan) => T) =>
     withPlan(instance, model, recipe, { format: 'gguf' }, { ...memory.tiles, calibrates: true, ...settings }, use);
   const { tokens, activations, close } = await given(resources, calibration);
   try {

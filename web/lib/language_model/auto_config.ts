@@ -8,8 +8,8 @@ import type { AutoConfig, AutoConfigOptions, AutoLayer, Plan, QuantizationSpec }
 import type { BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 import { forwardBatchOf, planBlockTeam } from '../plan/forward_plan.js';
+import { plannedWork } from '../plan/packed_plan.js';
 import { withPlan } from '../plan/plan.js';
-import { plannedWork } from '../plan/prepared_run.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { type RunInputs, type RunResources, runOne } from '../pool/run_resources.js';
 import type { SensitivityWork } from '../worker/jobs.js';

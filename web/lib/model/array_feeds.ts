@@ -36,7 +36,7 @@ const elementTypes: Record<string, [type: string, elements: Elements]> = {
 };
 
 /** One sample of one input, as bytes of a file. */
-interface Piece {
+interface FeedSlice {
   file: OpenedModel;
   tensor: TensorInfo;
   begin: number;
@@ -94,7 +94,7 @@ function checkType(tensor: TensorInfo, { name, type }: ModelInput): void {
   throw failure('dtype-unsupported', tensor.name, `holds ${found}; the input ${name} needs ${type}${advice}`);
 }
 
-function piecesOf(file: OpenedModel, tensor: TensorInfo, input: ModelInput): Piece[] {
+function piecesOf(file: OpenedModel, tensor: TensorInfo, input: ModelInput): FeedSlice[] {
   checkType(tensor, input);
   const { count, dims } = cut(tensor, input);
   if (count === 0 || dims.includes(0)) throw failure('shape-mismatch', tensor.name, 'has no elements');
@@ -105,14 +105,14 @@ function piecesOf(file: OpenedModel, tensor: TensorInfo, input: ModelInput): Pie
 }
 
 /** The samples of an opened file or list of arrays. */
-function samplesOf(file: OpenedModel, inputs: readonly ModelInput[]): Record<string, Piece>[] {
-  const found = new Map<ModelInput, { place: number; pieces: Piece[] }[]>();
+function samplesOf(file: OpenedModel, inputs: readonly ModelInput[]): Record<string, FeedSlice>[] {
+  const found = new Map<ModelInput, { place: number; pieces: FeedSlice[] }[]>();
   for (const tensor of file.tensors) {
     const { input, place } = inputFor(inputs, file, tensor.name);
     found.set(input, [...(found.get(input) ?? []), { place, pieces: piecesOf(file, tensor, input) }]);
   }
   const names = file.files.map(({ name }) => name).join(', ');
-  const lists = inputs.flatMap((input): [string, Piece[]][] => {
+  const lists = inputs.flatMap((input): [string, FeedSlice[]][] => {
     const arrays = found.get(input);
     if (arrays) return [[input.name, arrays.sort((a, b) => a.place - b.place).flatMap(({ pieces }) => pieces)]];
     if (input.optional) return [];
@@ -125,11 +125,11 @@ function samplesOf(file: OpenedModel, inputs: readonly ModelInput[]): Record<str
     throw failure('shape-mismatch', name, `has ${length} samples in ${names}; another input has ${count}`);
   }
   return Array.from({ length: count }, (_, i) =>
-    Object.fromEntries(lists.map(([name, pieces]) => [name, pieces[i] ?? pieces[0]] as [string, Piece])),
+    Object.fromEntries(lists.map(([name, pieces]) => [name, pieces[i] ?? pieces[0]] as [string, FeedSlice])),
   );
 }
 
-async function tensorOf(Tensor: TensorClass, { file, tensor, begin, bytes, dims }: Piece): Promise<unknown> {
+async function tensorOf(Tensor: TensorClass, { file, tensor, begin, bytes, dims }: FeedSlice): Promise<unknown> {
   const source = file.weights[file.files.findIndex(({ name }) => name === tensor.file)];
   const [type, Elements] = elementTypes[tensor.dtype] ?? [];
   if (!source || !Elements) throw new RangeError('a checked tensor has a file and a type');

@@ -9,13 +9,13 @@ import type { BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 
 /** The caller's choices apart from the config. `file`: name of a single output file, if known. */
-export interface PlanChoices extends PlanOptions {
+export interface RunPlanOptions extends PlanOptions {
   file?: string | null;
   /** Whether output goes to a folder with subfolders. */
   folder?: boolean | undefined;
 }
 
-export interface PlanSettings extends TileSizes {
+export interface CorePlanOptions extends TileSizes {
   /** Whether calibration will supply static inputs and outputs, and weighted observers. */
   calibrates?: boolean;
   activations?: object[];
@@ -38,8 +38,8 @@ export function withPlan<T>(
   instance: Instance,
   model: OpenedModel,
   config: string,
-  { format, onnx, gguf, includeTowers, includeExperts, excludeExperts, file, folder }: PlanChoices,
-  { namesOutputs = true, packsWhole: _, ...settings }: PlanSettings,
+  { format, onnx, gguf, includeTowers, includeExperts, excludeExperts, file, folder }: RunPlanOptions,
+  { namesOutputs = true, packsWhole: _, ...settings }: CorePlanOptions,
   use: (bound: BoundPlan, plan: Plan) => T,
   constants: Uint8Array = new Uint8Array(),
 ): T {

@@ -42,7 +42,7 @@ interface ItemState {
 
 export type TileJob = Job<TileKind>;
 
-interface Entry {
+interface ReadyJob {
   job: TileJob;
   /** Position of the first tensor, for ordering. */
   order: number;
@@ -57,7 +57,7 @@ export class Schedule {
   readonly #workers: number;
   /** Input bytes not yet cut into jobs. */
   #left: number;
-  readonly #ready: Entry[] = [];
+  readonly #ready: ReadyJob[] = [];
   #cursor = 0;
   #unfinished: number;
 
@@ -139,7 +139,7 @@ export class Schedule {
     const ordered = [...states].sort(([a], [b]) => a - b).map(([, state]) => state);
     const merged = ordered.length === 1 && ordered[0] ? ordered[0] : item.merge(ordered);
     states.clear();
-    const entries: Entry[] = [];
+    const entries: ReadyJob[] = [];
     for (const [first, last] of this.#ranges(item, item.tiles)) {
       const { task } = item;
       if ('quantize' in task) {

@@ -9,7 +9,7 @@ import { sizesFor } from '../engine/memory.js';
 import { abortable } from '../io/abort.js';
 import { checkNames, type OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
-import type { PlanChoices } from '../plan/plan.js';
+import type { RunPlanOptions } from '../plan/plan.js';
 import type { RunResources } from '../pool/run_resources.js';
 import type { PartOfRun } from './shard_range.js';
 import type { SmallFile } from './sidecar_files.js';
@@ -58,8 +58,8 @@ export interface QuantizeRequest {
 }
 
 /** A planned run whose target takes all of its files. */
-export interface Prepared extends QuantizeRequest, PlannedRun {
-  choices: PlanChoices;
+export interface PreparedRun extends QuantizeRequest, PlannedRun {
+  choices: RunPlanOptions;
   sizes: ReturnType<typeof sizesFor>;
   /** Set if several machines share the run. */
   part: PartOfRun | undefined;
@@ -70,7 +70,7 @@ export interface Prepared extends QuantizeRequest, PlannedRun {
 const genaiConfig = 'genai_config.json';
 
 /** Names of outputs: in folders transformers.js's, but onnxruntime-genai finds its model under the name that it has. */
-async function namesOf(model: OpenedModel, target: OutputTarget): Promise<Pick<PlanChoices, 'file' | 'folder'>> {
+async function namesOf(model: OpenedModel, target: OutputTarget): Promise<Pick<RunPlanOptions, 'file' | 'folder'>> {
   const [weights] = model.weights;
   if (target.isFolder && model.format === 'onnx' && weights) {
     const text = new TextDecoder().decode((await model.siblingFile(genaiConfig)) ?? new Uint8Array());
@@ -80,7 +80,7 @@ async function namesOf(model: OpenedModel, target: OutputTarget): Promise<Pick<P
 }
 
 /** Plans the run, calibrating static scales if needed. Errors: those of planRun, target-invalid. */
-export async function prepare(request: QuantizeRequest): Promise<Prepared> {
+export async function prepare(request: QuantizeRequest): Promise<PreparedRun> {
   const { resources, model, config, target, options } = request;
   options.signal?.throwIfAborted();
   const inputBytes = model.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);

@@ -3,7 +3,7 @@
 import { failure } from '../api/errors.js';
 import type { PlanOptions, TensorReport } from '../api/types.js';
 import type { OpenedModel } from '../model/model.js';
-import { prepareRun } from '../plan/prepared_run.js';
+import { packPlan } from '../plan/packed_plan.js';
 import { tensorReport } from '../pool/report.js';
 import { measureErrors, type RunResources } from '../pool/run_resources.js';
 
@@ -17,7 +17,7 @@ export async function previewTensors(
 ): Promise<TensorReport[]> {
   options.signal?.throwIfAborted();
   const { instance, memory } = resources;
-  const { plan, items, work } = await prepareRun(instance, model, config, options, memory.tiles);
+  const { plan, items, work } = await packPlan(instance, model, config, options, memory.tiles);
   const numbers = tensors.map((name) => plan.tensors.findIndex((tensor) => tensor.name === name));
   const missing = numbers.indexOf(-1);
   if (missing >= 0) throw failure('tensor-missing', tensors[missing] ?? '', 'is not in the model');

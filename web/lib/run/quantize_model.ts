@@ -14,7 +14,7 @@ import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { errorRemarks, type Outcome, tensorReport } from '../pool/report.js';
 import { type RunResources, withRunInputs } from '../pool/run_resources.js';
-import { type Prepared, prepare, type QuantizeRequest, type RunOptions } from './prepare_run.js';
+import { type PreparedRun, prepare, type QuantizeRequest, type RunOptions } from './prepare_run.js';
 import type { Resumed } from './resume.js';
 import type { Reused } from './reuse.js';
 
@@ -32,7 +32,7 @@ interface ReusedWork {
 const models = new WeakMap<Report, OpenedModel>();
 
 /** What `options.reuse` saves; null if every tensor depends on the others, or on calibration. */
-async function reusedBy(prepared: Prepared, former: string | undefined): Promise<Reused | null> {
+async function reusedBy(prepared: PreparedRun, former: string | undefined): Promise<Reused | null> {
   const { resources, model, run, config, choices, sizes } = prepared;
   const { reuse, calibration } = prepared.options;
   if (!reuse || former === undefined || calibration !== undefined) return null;
@@ -45,7 +45,7 @@ async function reusedBy(prepared: Prepared, former: string | undefined): Promise
 }
 
 /** Takes over finished work and lists the rest. Errors: those of reuseTensors and resumeOutput. */
-async function resume(prepared: Prepared, former: string | undefined): Promise<ReusedWork> {
+async function resume(prepared: PreparedRun, former: string | undefined): Promise<ReusedWork> {
   const { model, run, calibration, part, target, options } = prepared;
   const reused = await reusedBy(prepared, former);
   const weights = [...model.weights, ...(reused?.sources ?? [])];
@@ -76,7 +76,7 @@ type ErrorOf = (task: number) => TensorError | null;
 type OutcomeOf = (task: number) => Outcome;
 
 /** Writes the weight files. Errors: those of reading, quantizing and writing. */
-async function write(prepared: Prepared, done: ReusedWork, progress: ProgressMeter): Promise<OutcomeOf> {
+async function write(prepared: PreparedRun, done: ReusedWork, progress: ProgressMeter): Promise<OutcomeOf> {
   const { resources, run, calibration, part, target, sizes } = prepared;
   const { pool, memory } = resources;
   const { signal } = prepared.options;
@@ -124,7 +124,7 @@ async function calibrate(
 
 /** Writes the small files and makes the report. Errors: those of writing. */
 async function report(
-  { resources, run, calibration, part, small, target, options, notes }: Prepared,
+  { resources, run, calibration, part, small, target, options, notes }: PreparedRun,
   { reused, resumed }: ReusedWork,
   outcomeOf: OutcomeOf,
   started: number,
@@ -154,7 +154,7 @@ async function report(
   return own;
 }
 
-function progressOf({ resources, options, run, calibration }: Prepared, { others }: ReusedWork): ProgressMeter {
+function progressOf({ resources, options, run, calibration }: PreparedRun, { others }: ReusedWork): ProgressMeter {
   const { onProgress } = options;
   const calibrated = run.items.filter((_, number) => calibration?.items.has(number));
   const work = [...others.items, ...calibrated];

@@ -6,7 +6,7 @@ import type { Instance } from '../engine/instance.js';
 import type { FileSource } from '../io/file_source.js';
 import type { OutputTarget, Work } from '../io/target.js';
 import type { PlannedFile } from '../plan/output_files.js';
-import { type PreparedRun, withWork } from '../plan/prepared_run.js';
+import { type PackedPlan, withWork } from '../plan/packed_plan.js';
 
 export interface Resumed {
   /** Indexes of finished output files. */
@@ -60,7 +60,7 @@ export async function resumeOutput(
   target: OutputTarget,
   library: string,
   inputs: readonly FileSource[],
-  { work: packed, items, files }: PreparedRun,
+  { work: packed, items, files }: PackedPlan,
   imatrix: Uint8Array | undefined,
 ): Promise<Resumed> {
   if (!target.resume || !target.keep)

@@ -9,8 +9,8 @@ import type { TileSizes } from '../engine/memory.js';
 import type { HeapBytes } from '../engine/module.js';
 import type { FileSource } from '../io/file_source.js';
 import { OpenedModel } from '../model/model.js';
-import type { PlanChoices } from '../plan/plan.js';
-import { type PreparedRun, prepareRun, withWork } from '../plan/prepared_run.js';
+import { type PackedPlan, packPlan, withWork } from '../plan/packed_plan.js';
+import type { RunPlanOptions } from '../plan/plan.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import { measureErrors, type RunResources } from '../pool/run_resources.js';
 import { comparisonOf } from './compare.js';
@@ -36,7 +36,7 @@ const mismatchOf = (where: string, detail: string) =>
   failure('argument-invalid', 'reuse', `${where} ${detail}; give config and output of one run, or leave reuse out`);
 
 /** The former output's files in plan order, after comparing their known bytes. Errors: argument-invalid. */
-async function filesOf({ files }: PreparedRun, output: OpenedModel): Promise<FileSource[]> {
+async function filesOf({ files }: PackedPlan, output: OpenedModel): Promise<FileSource[]> {
   const found: FileSource[] = [];
   for (const { name, bytes, literals } of files) {
     const source = files.length === 1 ? output.weights[0] : output.weights.find((file) => file.name === name);
@@ -52,7 +52,7 @@ async function filesOf({ files }: PreparedRun, output: OpenedModel): Promise<Fil
 }
 
 /** What replaces the first task of each pair, and all packed tasks. */
-function copiesOf(instance: Instance, now: PreparedRun, then: PreparedRun, pairs: [number, number][], options: object) {
+function copiesOf(instance: Instance, now: PackedPlan, then: PackedPlan, pairs: [number, number][], options: object) {
   const [ours = new Uint8Array(), theirs = new Uint8Array()] = [now.work[0], then.work[0]];
   return withWork(instance, ours, (work) =>
     withWork(instance, theirs, (former) => {
@@ -105,15 +105,15 @@ async function proven(
 export async function reuseTensors(
   resources: RunResources,
   model: OpenedModel,
-  run: PreparedRun,
+  run: PackedPlan,
   { output, report }: FormerRun,
   { config, isSource }: { config: string; isSource: boolean },
-  { signal, ...choices }: PlanChoices & { signal?: AbortSignal | undefined },
+  { signal, ...choices }: RunPlanOptions & { signal?: AbortSignal | undefined },
   tiles: TileSizes,
 ): Promise<Reused> {
   const { instance } = resources;
   if (!(output instanceof OpenedModel)) throw mismatchOf('output', 'was not made by open() of this library');
-  const former = await prepareRun(instance, model, config, choices, tiles);
+  const former = await packPlan(instance, model, config, choices, tiles);
   const sources = await filesOf(former, output);
   const before = new Map(former.items.map(({ name }, number) => [name, number]));
   const measured = new Map(report.tensors.map(({ name, error }) => [name, error]));

@@ -9,7 +9,7 @@ import type { PlannedRun } from '../calibration/calibrate.js';
 import type { Instance } from '../engine/instance.js';
 import type { OpenedModel } from '../model/model.js';
 import type { PlannedFile } from '../plan/output_files.js';
-import type { PreparedRun } from '../plan/prepared_run.js';
+import type { PackedPlan } from '../plan/packed_plan.js';
 import { infiniteError, totalsOf } from '../pool/report.js';
 import { type SmallFile, textFile } from './sidecar_files.js';
 
@@ -86,7 +86,7 @@ async function writtenShard({ name, bytes, literals }: PlannedFile): Promise<Wri
 }
 
 /** Digest of everything in a plan that determines the output bytes; excludes tiles and readers' metadata. */
-function planDigest({ plan, files, shardMap }: PreparedRun, library: string): Promise<string> {
+function planDigest({ plan, files, shardMap }: PackedPlan, library: string): Promise<string> {
   const { format, tensors, quantizationConfig } = plan;
   const known = files.flatMap(({ literals }) => literals.map(({ bytes }) => bytes));
   return sha256(

@@ -3,7 +3,7 @@
 import type { FileSource } from '../io/file_source.js';
 import type { OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
-import type { PreparedRun } from '../plan/prepared_run.js';
+import type { PackedPlan } from '../plan/packed_plan.js';
 
 const copyBytes = 8 * 1024 * 1024;
 
@@ -59,7 +59,7 @@ function indexName(firstShard: string): string {
 /** In writing order; config.json is last, because it completes the model. */
 export async function smallFiles(
   model: OpenedModel,
-  { plan, shardMap, outputConfig }: PreparedRun,
+  { plan, shardMap, outputConfig }: PackedPlan,
 ): Promise<SmallFile[]> {
   const files = (await model.siblingFiles()).map(carriedFile);
   if (shardMap !== '') files.push(textFile(indexName(plan.files[0]?.name ?? ''), shardMap));
