@@ -42,7 +42,7 @@ export async function poolingOf(models: readonly (OpenedModel | undefined)[]): P
   return 'mean';
 }
 
-/** By its config; whatever else is wrong with it is said when it runs. */
+/** By its config; what else is wrong with it is said when it runs. */
 export function isEncoder(instance: Instance, model: OpenedModel, source: OpenedModel | undefined): boolean {
   try {
     forwardPlanOf(instance, model, 2, { use: 'embed', source });
