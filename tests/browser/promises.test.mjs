@@ -44,9 +44,11 @@ for (const [name, options] of [
     await check('start');
     await page.getByLabel('Address of a model').fill('org/model');
     await check('an address');
-    await page.context().route('https://huggingface.co/**', (route) =>
-      route.fulfill({ status: 401, headers: { 'access-control-allow-origin': '*' } }),
-    );
+    await page
+      .context()
+      .route('https://huggingface.co/**', (route) =>
+        route.fulfill({ status: 401, headers: { 'access-control-allow-origin': '*' } }),
+      );
     await page.getByRole('button', { name: 'Open', exact: true }).click();
     await page.getByLabel('Hugging Face token').waitFor();
     await check('a token');

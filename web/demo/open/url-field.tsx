@@ -36,7 +36,9 @@ export function UrlField() {
       )}
       {asksForToken.value && (
         <p class="url-token">
-          <label for="hub-token" class="url-token-title">Hugging Face token</label>
+          <label for="hub-token" class="url-token-title">
+            Hugging Face token
+          </label>
           <input
             id="hub-token"
             type="password"
