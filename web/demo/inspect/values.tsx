@@ -58,7 +58,7 @@ export function Values({ run, tensor }: { run: FinishedRun; tensor: string }) {
     void look();
     return () => controller.abort();
   }, [run, tensor]);
-  // Beside errors of outputs those of weights would say something else.
+  // Errors of weights next to those of outputs would say something else.
   const isOfWeights = errorsOf(run.report).title === 'weight error';
   if (failure.value) return <FailureMessage failure={failure.value} />;
   if (!found.value) return <p class="fine values-waiting">Reading values…</p>;

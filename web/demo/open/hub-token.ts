@@ -1,4 +1,4 @@
-// The token for gated and private models of the hub. It is kept in this tab's memory alone: it is neither stored nor put into links,
+// The token for gated and private models of the hub. It is kept only in this tab's memory: it is neither stored nor put into links,
 // commands or reports.
 import { signal } from '@preact/signals';
 import { type HubOptions, QuantizationError } from 'wasmquant';

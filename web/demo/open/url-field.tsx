@@ -51,7 +51,7 @@ export function UrlField() {
             }}
           />
           <span id="hub-token-note" class="fine">
-            It goes to the hub alone and is forgotten when this tab closes. One that may only read is enough.
+            It goes only to the hub and is forgotten when this tab closes. One that may only read is enough.
           </span>
         </p>
       )}
