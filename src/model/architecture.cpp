@@ -71,7 +71,8 @@ Status read_activation(const json::Value& config, const Family& family, Activati
     out = Activation::gelu;
   } else {
     return error_at(ErrorCode::not_implemented, "/hidden_act",
-                    "activation {q} is not known to the forward pass; silu, gelu and gelu_pytorch_tanh are", name);
+                    "the forward pass does not support activation {q}; it supports silu, gelu and gelu_pytorch_tanh",
+                    name);
   }
   return {};
 }
@@ -104,10 +105,11 @@ Status read_windows(const json::Value& config, const Family& family, Architectur
 }
 
 Error unknown_family(const std::string& name) {
-  return error_at(ErrorCode::not_implemented, "/model_type",
-                  "the forward pass does not know the family {q}; it knows {}. Any model can be quantized without one: "
-                  "weight-only configs need no calibration, and activations may come from the caller",
-                  name, family_names());
+  return error_at(
+      ErrorCode::not_implemented, "/model_type",
+      "the forward pass does not support the family {q}; it supports {}. Any model can be quantized without one: "
+      "weight-only configs need no calibration, and activations may come from the caller",
+      name, family_names());
 }
 
 }  // namespace
@@ -158,7 +160,8 @@ Result<Architecture> read_architecture(const json::Value& config) {
                     "{} with {} heads; an even number and at most {} in all are possible", out.head_dim, out.heads,
                     kMaxSize);
   if (config["use_bidirectional_attention"].as_bool())
-    return error_at(ErrorCode::not_implemented, "/use_bidirectional_attention", "the forward pass is causal only");
+    return error_at(ErrorCode::not_implemented, "/use_bidirectional_attention",
+                    "the forward pass supports only causal attention");
   TRY_VOID(read_activation(config, *family, out.activation));
   TRY_VOID(read_windows(config, *family, out));
   TRY_VOID(read_rope(config, out.rope, out.sliding_rope));

@@ -101,7 +101,7 @@ class GroupWriter {
       return nullptr;
     }
     if (spec.dtype == Dtype::fp4 && spec.qscheme == QScheme::per_group && spec.scale_format == ScaleFormat::float32) {
-      conversion_.report_loss(where, "compressed-tensors has groups of fp4 with e8m0 or e4m3 scales only");
+      conversion_.report_loss(where, "compressed-tensors has groups of fp4 only with e8m0 or e4m3 scales");
       return nullptr;
     }
     note_whole_rows(conversion_, spec, where);
@@ -111,16 +111,17 @@ class GroupWriter {
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
-    if (!is_min_max(spec)) conversion_.report_loss(where, "{} is not said there", info_of(spec.observer).name);
+    if (!is_min_max(spec))
+      conversion_.report_loss(where, "this format has no key for observers, such as {}", info_of(spec.observer).name);
     if (dtype.is_integer && dtype.is_signed && !spec.symmetric)
-      conversion_.losses().add(
-          {Severity::note, "option-lost", where,
-           text_of("integers with zero points have one spelling there: {} is read back as u{}, the same grid",
-                   dtype.name, dtype.name),
-           ""});
+      conversion_.losses().add({Severity::note, "option-lost", where,
+                                text_of("compressed-tensors has one spelling of integers with zero points: {} is read "
+                                        "back as u{}, the same grid",
+                                        dtype.name, dtype.name),
+                                ""});
     if (dtype.is_integer && spec.symmetric && !dtype.is_signed)
-      conversion_.report_loss(where, "{} is written with a zero point: symmetric integers are signed there",
-                              dtype.name);
+      conversion_.report_loss(
+          where, "{} is written with a zero point: symmetric integers are signed in compressed-tensors", dtype.name);
     return compressed_tensors_arguments(spec, is_activation);
   }
 
@@ -194,7 +195,7 @@ class GptqAwqWriter {
       conversion_.report_loss(where, "{} stores codes with zero points unsigned: {} becomes u{}", name_of(to_),
                               dtype.name, dtype.name);
     if (to_ == Dialect::awq && spec.symmetric)
-      conversion_.report_loss(where, "runtimes of AWQ expect zero points: an asymmetric uint4 is what they read");
+      conversion_.report_loss(where, "AWQ runtimes expect zero points: they read asymmetric uint4");
     note_whole_rows(conversion_, spec, where);
     QuantizationSpec compared = spec;
     if (spec.qscheme == QScheme::per_group) compared.ch_axis = 0;
@@ -202,7 +203,8 @@ class GptqAwqWriter {
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
-    if (!is_min_max(spec)) conversion_.report_loss(where, "{} is not said there", info_of(spec.observer).name);
+    if (!is_min_max(spec))
+      conversion_.report_loss(where, "this format has no key for observers, such as {}", info_of(spec.observer).name);
     covers_more_ |= spec.scale_format != ScaleFormat::float32 || spec.grid.pads_groups;
     return uniform_scheme(spec);
   }
@@ -224,10 +226,9 @@ class GptqAwqWriter {
     for (size_t i = 0; i < items.size(); ++i) {
       const std::string& name = items[i]["name"].as_string();
       if (name == "gptq" || name == "GPTQ")
-        conversion_.losses().add({Severity::note, "option-lost", text_of("{}/algo_config/{}", config.where, i),
-                                  "a block of gptq says that a file was made by it: taken as a config, it rounds to "
-                                  "nearest",
-                                  ""});
+        conversion_.losses().add(
+            {Severity::note, "option-lost", text_of("{}/algo_config/{}", config.where, i),
+             "a gptq block says that GPTQ made the file: read as a config, it only rounds to nearest", ""});
       if (name == "gptq" || name == "GPTQ")
         order = name == "GPTQ"                   ? items[i]["act_order"]
                 : items[i]["desc_act"].is_null() ? json::Value(true)

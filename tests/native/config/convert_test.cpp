@@ -119,7 +119,7 @@ TEST_CASE("presets go to compressed-tensors and back with the same plan") {
 TEST_CASE("presets go to GPTQ and AWQ where these can say them") {
   const auto signed_scales = convert(std::string(config::preset_named("int4_wo_128")->config_text()), "gptq");
   CHECK(places(signed_scales) == "/global_quant_config/weight");
-  CHECK(signed_scales.losses.front().message == "gptq does not say that scales have a sign");
+  CHECK(signed_scales.losses.front().message == "gptq has no key for signed scales");
   CHECK(places(convert(std::string(config::preset_named("uint4_wo_128")->config_text()), "awq")) == "");
   CHECK(places(convert(std::string(config::preset_named("int4_wo_128")->config_text()), "awq")) ==
         "/global_quant_config/weight /global_quant_config/weight");

@@ -133,7 +133,7 @@ export function addEvaluate(program: Command, run: Run): void {
     )
     .option(
       '--against <model>',
-      'the model it was made from: KLD, same top token and ln(PPL ratio) as llama-perplexity has them',
+      'the model it was made from: KLD, same top token and ln(PPL ratio) as llama-perplexity computes them',
     )
     .addOption(
       new Option(
