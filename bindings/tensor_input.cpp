@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "config/quark/quark_config.h"
 #include "core/list.h"
 #include "kernels/kernels.h"
+#include "tools/quark/quark_config.h"
 
 namespace wasmquant::bindings {
 namespace {

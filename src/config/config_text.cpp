@@ -8,10 +8,10 @@
 #include "config/json_place.h"
 #include "config/parse.h"
 #include "config/presets.h"
-#include "config/quark/quark_config.h"
 #include "config/spec/vocabulary.h"
 #include "core/list.h"
 #include "core/message.h"
+#include "tools/quark/quark_config.h"
 
 namespace wasmquant::config {
 namespace {

@@ -4,8 +4,8 @@
 #include "config/dialects/foreign_config.h"
 #include "config/match/edit_distance.h"
 #include "config/presets.h"
-#include "config/quark/quark_config.h"
 #include "config/spec/vocabulary.h"
+#include "tools/quark/quark_config.h"
 
 namespace wasmquant::config {
 namespace {

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "config/dialects/brevitas.h"
 #include "config/dialects/dialects.h"
 #include "config/dialects/gguf_config.h"
-#include "config/quark/quark_algorithms.h"
-#include "config/quark/quark_config.h"
+#include "config/reading/algorithm_config.h"
 #include "config/spec/algorithm_table.h"
 #include "config/spec/vocabulary.h"
+#include "tools/brevitas/brevitas.h"
+#include "tools/quark/quark_config.h"
 
 namespace wasmquant::config {
 namespace {

@@ -1,11 +1,13 @@
 // Who may use whom. The rooms of src and of web/lib use only the rooms that rooms.mjs lists; xsimd and intrinsics stay in
 // src/kernels, Emscripten in bindings. The command line and the page know the library only through its two entries, and
 // share web/present; code that also runs in a browser imports nothing from Node. A folder holds at most 25 files.
-// Prints file:line for every breach and ends with exit code 1.
+// Prints the table of measures.mjs (--places: and where each comes from) and file:line for every breach, and ends with exit code 1.
+// A gate that holds is listed in budget.json as enforced, and stays so.
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { root } from '../setup/command.mjs';
 import { filesBelow } from '../setup/source_files.mjs';
+import { enforced, measure, table } from './measures.mjs';
 import { cppRooms, libraryRooms, webRooms } from './rooms.mjs';
 
 const mostFilesInAFolder = 25;
@@ -141,6 +143,16 @@ for (const file of cpp) {
   checkHead(file);
 }
 for (const file of typescript) checkTypeScript(file);
+
+const measures = measure();
+process.stdout.write(table(measures, process.argv.includes('--places')));
+for (const { name, value, gate, found } of measures) {
+  const key = name.replace(/ \(.*/, '');
+  if (value > gate && enforced.has(key))
+    breaches.push(`tests/architecture/budget.json:1: ${name}: ${value}, at most ${gate} ${found?.join(', ') ?? ''}`);
+  if (value <= gate && !enforced.has(key))
+    breaches.push(`tests/architecture/budget.json:1: ${name} holds: list it as enforced`);
+}
 for (const breach of breaches) process.stdout.write(`${breach}\n`);
 process.stdout.write(`${cpp.length} C++ and ${typescript.length} TypeScript files, ${breaches.length} breaches\n`);
 process.exitCode = breaches.length > 0 ? 1 : 0;

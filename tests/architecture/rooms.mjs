@@ -1,6 +1,7 @@
 // Rooms: folders of src (C++), web and web/lib (TypeScript), bottom to top, each with the rooms that its files may use. A room uses
 // only rooms above it in these tables, so there are no circles. check.mjs holds the code to them.
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** The folders of src/formats: each knows the bytes of its own files. */
 const containerRooms = Object.fromEntries(
@@ -8,6 +9,42 @@ const containerRooms = Object.fromEntries(
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => [`formats/${name}`, ['core', 'numeric', 'formats']]),
 );
+
+/** What a tool's configs and layouts use, and the part of it that finds its weights in a model. */
+const configAndLayout = [
+  'core',
+  'numeric',
+  'config/spec',
+  'config/match',
+  'config/reading',
+  'config/dialects',
+  'checkpoint/layout',
+  'families',
+  'checkpoint',
+];
+const storedWeights = [
+  'core',
+  'families',
+  'packing',
+  'config/match',
+  'config/spec',
+  'config/dialects',
+  'checkpoint',
+  'config',
+  'pipeline/task',
+  'pipeline/model_index',
+  'pipeline/stored',
+];
+
+/** The folders of src/tools, one for each outside tool: its configs, its layouts, what it says of them; in `stored` how its weights are found. */
+function toolRooms(roomsOf, part = '') {
+  const tools = readdirSync(new URL('../../src/tools', import.meta.url), { withFileTypes: true });
+  const folders = tools.filter((entry) => entry.isDirectory()).map(({ name }) => join('tools', name, part));
+  const order = ['tools/scaled_floats', 'tools/modelopt'];
+  const sorted = folders.sort((a, b) => order.indexOf(a) - order.indexOf(b));
+  const existing = sorted.filter((folder) => existsSync(new URL(`../../src/${folder}`, import.meta.url)));
+  return Object.fromEntries(existing.map((folder) => [folder, roomsOf(folder)]));
+}
 
 /** Of src. */
 export const cppRooms = {
@@ -38,11 +75,9 @@ export const cppRooms = {
   families: ['core'],
   'config/match': ['core', 'config/spec', 'families'],
   'config/reading': ['core', 'config/spec', 'config/match'],
-  'config/quark': ['core', 'config/spec', 'config/match', 'config/reading'],
-  'config/dialects': ['core', 'numeric', 'tables', 'config/spec', 'config/match', 'config/reading', 'config/quark'],
+  'config/dialects': ['core', 'numeric', 'tables', 'config/spec', 'config/match', 'config/reading'],
   checkpoint: ['core', 'numeric', 'kernels', 'config/spec', 'checkpoint/layout', 'families', 'config/dialects'],
-  'checkpoint/compressed_tensors': ['core', 'config/spec', 'checkpoint/layout', 'families', 'checkpoint'],
-  'checkpoint/read_only': ['checkpoint'],
+  ...toolRooms((folder) => [...configAndLayout, ...(folder === 'tools/modelopt' ? ['tools/scaled_floats'] : [])]),
   config: [
     'core',
     'numeric',
@@ -51,8 +86,9 @@ export const cppRooms = {
     'families',
     'config/match',
     'config/reading',
-    'config/quark',
     'config/dialects',
+    'tools/quark',
+    'tools/brevitas',
   ],
   formats: ['core', 'numeric'],
   'formats/safetensors': ['core', 'formats'],
@@ -158,6 +194,7 @@ export const cppRooms = {
     'pipeline/task',
     'pipeline/model_index',
   ],
+  ...toolRooms((folder) => [folder.slice(0, folder.lastIndexOf('/')), ...storedWeights], 'stored'),
   'pipeline/comparison': [
     'core',
     'families',

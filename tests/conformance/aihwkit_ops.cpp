@@ -1,11 +1,11 @@
 // aihwkit's estimators over one tensor (weight) or several batches (sequence).
 #include <cmath>
 
-#include "config/dialects/dialect_grids.h"
 #include "dialect_case.h"
 #include "golden_case.h"
 #include "observers/registry.h"
 #include "quantize/quantize.h"
+#include "tools/aihwkit/aihwkit_grid.h"
 
 namespace conformance {
 

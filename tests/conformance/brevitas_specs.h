@@ -1,6 +1,6 @@
 // Brevitas' settings as specs, the way Quark's brevitas dialect maps them (aihwkit-brevitas 2.3 to 2.7).
 #pragma once
-#include "config/dialects/dialect_grids.h"
+
 #include "dialect_case.h"
 #include "observers/observer.h"
 

@@ -76,11 +76,17 @@ bool is_search(const QuantizationSpec& spec) noexcept;
 bool is_min_max(const QuantizationSpec& spec) noexcept;
 
 /// Writers of the dialects.
+json::Value write_quark(DialectConversion& conversion);
 json::Value write_aihwkit(DialectConversion& conversion);
 json::Value write_brevitas(DialectConversion& conversion);
 json::Value write_compressed_tensors(DialectConversion& conversion);
 /// gptq or awq
 json::Value write_gptq_awq(DialectConversion& conversion, Dialect to);
+/// An exclude entry as a regular expression: everything below an excluded module is excluded too, unless the config says that
+/// only what matches is.
+std::string excluded_regex(const Config& config, std::string_view entry);
+/// The remark that groups of whole rows become channels.
+void note_whole_rows(DialectConversion& conversion, const QuantizationSpec& spec, const std::string& where);
 /// A glob of this library as a regular expression that matches whole names.
 std::string regex_of(std::string_view pattern);
 /// A pattern that matches exactly this name.

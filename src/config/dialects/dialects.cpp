@@ -93,6 +93,16 @@ void set_rows(QuantizationSpec& spec, bool per_channel) noexcept {
   spec.observer = per_channel ? ObserverId::PerChannelMinMaxObserver : ObserverId::PerTensorMinMaxObserver;
 }
 
+bool set_block(QuantizationSpec& spec, const json::Array& block) noexcept {
+  constexpr int64_t kMost = 1 << 20;
+  if (block.size() != 2) return false;
+  const int64_t rows = block[0].as_integer(), columns = block[1].as_integer();
+  if (rows < 1 || columns < 1 || rows > kMost || columns > kMost) return false;
+  spec.block_rows = static_cast<uint32_t>(rows);
+  spec.block_columns = static_cast<uint32_t>(columns);
+  return true;
+}
+
 void note_calibration(DiagnosticList& out, const std::string& where) {
   out.add({Severity::note, "needs-calibration", where,
            "scales of inputs and outputs come from calibration data; a run without data leaves them out", ""});

@@ -1,6 +1,6 @@
 // The config dialects other than Quark's. Each has a parser from its JSON to a Config, and a writer back. A parser
 // fills in defaults, keeps the original in Config::source, and translates it to the common structs: entries, specs, and
-// numeric rules (config/dialects/dialect_grids.h).
+// numeric rules (tools/aihwkit/aihwkit_grid.h, tools/brevitas/brevitas_grid.h).
 #pragma once
 #include <array>
 #include <optional>
@@ -54,6 +54,8 @@ Config parse_gptq_awq(Dialect dialect, const json::Value& value, const std::stri
 std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::string& where, DiagnosticList& out);
 /// per_tensor, or per_channel along axis 0, with its min-max observer.
 void set_rows(QuantizationSpec& spec, bool per_channel) noexcept;
+/// Sets [rows, columns] of blocks that share a scale; false if `block` is not such a pair.
+bool set_block(QuantizationSpec& spec, const json::Array& block) noexcept;
 /// The remark that static inputs or outputs of a config need data.
 void note_calibration(DiagnosticList& out, const std::string& where);
 /// "not-applied": parsed and kept, but without effect in this version.

@@ -1,14 +1,14 @@
 #include "config/dialects/gguf_config.h"
 
 #include "config/dialects/dialects.h"
-#include "config/quark/quark_algorithms.h"
+#include "config/reading/algorithm_config.h"
 #include "config/reading/object_reader.h"
 #include "core/message.h"
 
 namespace wasmquant::config {
 namespace {
 
-constexpr char kRecipes[] =
+constexpr char kRecipeWords[] =
 #define WASMQUANT_RECIPE(name, file_type, type, pure) #name "|"
 #include "tables/recipes.def"
 #undef WASMQUANT_RECIPE
@@ -16,7 +16,7 @@ constexpr char kRecipes[] =
 
 constexpr Key kRows[] = {
     {"dialect", kString, nullptr, "\"gguf\""},
-    {"recipe", kString, nullptr, nullptr, kRecipes},
+    {"recipe", kString, nullptr, nullptr, kRecipeWords},
     {"pure", kBool, nullptr, "false"},
     {"keep_output", kBool, nullptr, "false"},
     {"output_type", kString},

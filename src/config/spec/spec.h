@@ -54,7 +54,7 @@ enum class Arithmetic : uint8_t { by_format, float32, weight, bfloat16, float16 
 enum class ZeroPointOrder : uint8_t { by_path, before_rounding, after_rounding };
 
 /// Numeric differences between tools that use the same words ("8 bits, symmetric, min-max"); the defaults are AMD
-/// Quark's. (config/dialects/dialect_grids.h has the others.) Floors are float32 numbers.
+/// Quark's. (Grids of tools are in src/tools.) Floors are float32 numbers.
 struct RoundingGrid {
   ScaleDivisor divisor = ScaleDivisor::half_range;
   ThresholdRounding threshold_rounding = ThresholdRounding::none;

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "algorithms/product_error.h"
-#include "config/dialects/dialect_grids.h"
 #include "observers/registry.h"
 #include "quantize/quantize.h"
 #include "random_values.h"
+#include "tools/brevitas/brevitas_grid.h"
 
 using namespace wasmquant;
 using test_algorithms::output_error;

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "checkpoint/transposed_words.h"
+#include "tools/gptq_awq/transposed_words.h"
 
 using namespace wasmquant;
 

@@ -1,5 +1,5 @@
 // The modules that a quantized file tells its loader to leave alone.
-#include "checkpoint/compressed_tensors/ignored_modules.h"
+#include "tools/compressed_tensors/ignored_modules.h"
 
 #include <doctest/doctest.h>
 

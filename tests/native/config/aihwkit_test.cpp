@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "config/dialects/dialect_grids.h"
 #include "config/resolve.h"
 #include "diagnostics.h"
+#include "tools/aihwkit/aihwkit_grid.h"
 
 using namespace wasmquant;
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "config/dialects/dialect_grids.h"
 #include "config/resolve.h"
 #include "diagnostics.h"
+#include "tools/brevitas/brevitas_grid.h"
 
 using namespace wasmquant;
 

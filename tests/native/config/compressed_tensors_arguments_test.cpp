@@ -1,5 +1,5 @@
 // Every spec as compressed-tensors' arguments: what its own validator accepts.
-#include "config/spec/compressed_tensors_arguments.h"
+#include "tools/compressed_tensors/compressed_tensors_arguments.h"
 
 #include <doctest/doctest.h>
 

@@ -6,13 +6,13 @@
 #include <random>
 #include <vector>
 
-#include "config/dialects/dialect_grids.h"
 #include "observers/registry.h"
 #include "observers/search/bounded_minimum.h"
 #include "observers/search/cross_entropy.h"
 #include "observers/search/squared_error.h"
 #include "observers/statistics/order_statistics.h"
 #include "observers/statistics/pairwise_sum.h"
+#include "tools/aihwkit/aihwkit_grid.h"
 
 using namespace wasmquant;
 

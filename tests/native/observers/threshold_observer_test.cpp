@@ -5,11 +5,11 @@
 #include <cmath>
 #include <vector>
 
-#include "config/dialects/dialect_grids.h"
 #include "observers/registry.h"
 #include "observers/search/squared_error.h"
 #include "observers/search/threshold_search.h"
 #include "observers/sharing.h"
+#include "tools/brevitas/brevitas_grid.h"
 
 using namespace wasmquant;
 

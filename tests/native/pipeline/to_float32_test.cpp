@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "checkpoint/scaled_floats.h"
 #include "numeric/minifloat.h"
+#include "tools/scaled_floats/scaled_floats.h"
 
 using namespace wasmquant;
 

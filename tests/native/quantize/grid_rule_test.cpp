@@ -5,8 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "config/dialects/dialect_grids.h"
 #include "quantize/quantize.h"
+#include "tools/aihwkit/aihwkit_grid.h"
+#include "tools/brevitas/brevitas_grid.h"
 
 using namespace wasmquant;
 

@@ -1,0 +1,309 @@
+// aihwkit's QuantizationMap as JSON: the fields of its classes by name, modules by class name (spec 1.1).
+//   {"dialect": "aihwkit", "module_qconfig_map": {"Linear": {"quantized_module": "QuantLinear", "module_qconfig": {
+//    "weight_quant": {"n_bits": 8, "per_channel": true}}}}, "excluded_modules": ["lm_head"]}
+// `append_default_conversions: true` means calling the function of that name.
+#include "tools/aihwkit/aihwkit.h"
+
+#include <algorithm>
+
+#include "config/dialects/dialects.h"
+#include "config/match/name_match.h"
+#include "config/spec/vocabulary.h"
+#include "core/message.h"
+#include "tools/aihwkit/aihwkit_grid.h"
+
+namespace wasmquant::config {
+namespace {
+
+constexpr Key kPercentileKeys[] = {{"percentile", kNumber}};
+constexpr Key kMomentumKeys[] = {{"momentum", kNumber, nullptr, "0.9"}};
+constexpr Key kSearchKeys[] = {
+    {"range_opt_method", kString, nullptr, "\"golden_section\"", kOptMethods},
+    {"num_candidates", kInteger, nullptr, "100"},
+    {"range_margin", kNumber, nullptr, "0.5"},
+};
+constexpr Keys kParameters[] = {kPercentileKeys, kSearchKeys, kMomentumKeys, kSearchKeys, kSearchKeys};
+
+constexpr Key kActivationKeys[] = {
+    {"n_bits", kInteger, nullptr, "0"},
+    {"symmetric", kBool, nullptr, "true"},
+    {"range_estimator", kString, nullptr, "\"running_minmax\"", kRangeEstimators},
+    {"range_estimator_params", kObject},
+};
+constexpr Key kWeightKeys[] = {
+    {"n_bits", kInteger, nullptr, "0"},
+    {"symmetric", kBool, nullptr, "true"},
+    {"per_channel", kBool, nullptr, "false"},
+    {"range_estimator", kString, nullptr, "\"current_minmax\"", kRangeEstimators},
+    {"range_estimator_params", kObject},
+};
+constexpr Keys kActivation{kActivationKeys, "ActivationQuantConfig"}, kWeight{kWeightKeys, "WeightQuantConfig"};
+constexpr Key kQuantizationKeys[] = {
+    {"activation_quant", kObject, nullptr, "{}", nullptr, &kActivation},
+    {"weight_quant", kObject, nullptr, "{}", nullptr, &kWeight},
+};
+constexpr Keys kQuantization{kQuantizationKeys, "QuantizationConfig"};
+constexpr Key kModuleKeys[] = {
+    {"quantized_module", kString},
+    {"module_qconfig", kObject, nullptr, "{}", nullptr, &kQuantization},
+};
+constexpr Keys kModule{kModuleKeys, "QuantizedModuleConfig"};
+constexpr Key kMapKeys[] = {
+    {"dialect", kString, nullptr, "\"aihwkit\""},
+    {"default_qconfig", kObject, nullptr, "{}", nullptr, &kQuantization},
+    {"module_qconfig_map", kObject | kMap, nullptr, "{}", nullptr, &kModule},
+    {"instance_qconfig_map", kObject | kMap, nullptr, "{}", nullptr, &kModule},
+    {"input_activation_qconfig_map", kObject | kMap, nullptr, "{}", nullptr, &kActivation},
+    {"excluded_modules", kArray | kNames, nullptr, "[]"},
+    {"append_default_conversions", kBool, nullptr, "false"},
+    {"non_finite", kString, nullptr, "\"error\"", "error|saturate"},
+    {"layer_types", kObject},
+    {"default_exclusions", kBool},
+    {"$schema", kString},
+};
+
+constexpr Keys kQuantizationMap{kMapKeys, "QuantizationMap"};
+
+// By estimator: per tensor, per channel.
+constexpr ObserverId kRowObservers[][2] = {
+    {ObserverId::PerTensorCurrentMinMaxObserver, ObserverId::PerChannelCurrentMinMaxObserver},
+    {ObserverId::PerTensorMinMaxObserver, ObserverId::PerChannelMinMaxObserver},
+    {ObserverId::PerTensorRunningMinMaxObserver, ObserverId::PerChannelRunningMinMaxObserver},
+    {ObserverId::PerTensorRangeMSEObserver, ObserverId::PerChannelRangeMSEObserver},
+    {ObserverId::PerTensorRangeCrossEntropyObserver, ObserverId::PerChannelRangeCrossEntropyObserver},
+};
+
+// Classes with a quantized module; the first kDefaultConversions are those of append_default_conversions.
+constexpr std::string_view kClasses[] = {"Linear", "LayerNorm", "Embedding", "Conv2d", "BatchNorm2d"};
+constexpr size_t kDefaultConversions = 4;
+
+}  // namespace
+
+bool is_aihwkit_class(std::string_view type) noexcept {
+  return std::find(std::begin(kClasses), std::end(kClasses), type) != std::end(kClasses) ||
+         std::find(kLayerTypes.begin(), kLayerTypes.end(), type) != kLayerTypes.end();
+}
+
+namespace {
+
+void out_of_range(DiagnosticList& out, const std::string& where, const char* allowed) {
+  out.error_in("value-invalid", where, nullptr, nullptr, "expected {}", allowed);
+}
+
+class AihwkitParser {
+ public:
+  AihwkitParser(const json::Value& value, const std::string& where, DiagnosticList& out)
+      : raw_(value), source_(complete(value, where, kMapKeys, out)), out_(out) {
+    config_.dialect = Dialect::aihwkit;
+    config_.where = where;
+    config_.weight_key = "weight_quant";
+    config_.resolution = Resolution::replace;
+    config_.exact_names = true;
+  }
+
+  Config parse() {
+    const LayerConfig standard = layer(source_.member("default_qconfig"), at("default_qconfig"));
+    modules("module_qconfig_map", source_.member("module_qconfig_map"), config_.layer_type);
+    modules("instance_qconfig_map", source_.member("instance_qconfig_map"), config_.layer);
+    for (auto& [name, value] : source_.member("input_activation_qconfig_map").members()) {
+      const std::string where = pointer_to(at("input_activation_qconfig_map"), name);
+      if (name.empty())
+        out_.error_in("value-invalid", where, nullptr, "name a module", "the model as a whole cannot be wrapped");
+      config_.input_quantizers.emplace_back(name, tensor(value, where, false));
+      activations_ |= !config_.input_quantizers.back().second.empty();
+    }
+    const json::Array& excluded = source_["excluded_modules"].items();
+    for (size_t i = 0; i < excluded.size(); ++i) {
+      config_.exclude.push_back(excluded[i].as_string());
+      config_.exclude_where.push_back(text_of("{}/{}", at("excluded_modules"), i));
+      if (is_glob(excluded[i].as_string()))
+        out_.warning_in("names-matched-exactly", config_.exclude_where.back(), nullptr,
+                        "name the module, or the one that contains what you mean",
+                        "aihwkit compares names exactly; patterns do not work here");
+    }
+    if (source_["append_default_conversions"].as_bool()) {
+      append_default_conversions(standard);
+    } else if (raw_.find("default_qconfig") != nullptr) {
+      out_.warning_in("default-has-no-effect", config_.where, "default_qconfig",
+                      "add \"append_default_conversions\": true, or fill module_qconfig_map",
+                      "default_qconfig does nothing by itself: it is a template for append_default_conversions");
+    }
+    if (activations_) note_calibration(out_, config_.where);
+    if (!weights_ && out_.errors() == 0)
+      out_.warning_in("nothing-quantized", config_.where, nullptr, nullptr,
+                      "no entry has n_bits for weights: every tensor stays as it is");
+    config_.source = std::move(source_);
+    return std::move(config_);
+  }
+
+ private:
+  std::string at(const char* key) const { return pointer_to(config_.where, key); }
+
+  void modules(const char* key, json::Value& map, List<std::pair<std::string, LayerConfig>>& target) {
+    for (auto& [name, value] : map.members()) {
+      const std::string where = pointer_to(at(key), name);
+      const bool by_class = &target == &config_.layer_type;
+      // "Linear", "nn.Linear" and "torch.nn.modules.linear.Linear" are the same class; layer names keep their dots.
+      std::string plain = by_class ? std::string(python_name(name)) : name;
+      if (plain.empty())
+        out_.error_in("value-invalid", where, nullptr, nullptr, "a class or module must have a name");
+      else if (by_class)
+        check_class(plain, where);
+      const std::string_view replaced = quantized_module(value, plain, by_class, where);
+      is_convolution_ = (by_class ? std::string_view(plain) : replaced) == "Conv2d";
+      LayerConfig layer = this->layer(value.member("module_qconfig"), pointer_to(where, "module_qconfig"));
+      if (!by_class) layer.of_class = replaced;
+      // Upstream's embedding never quantizes its output.
+      if (replaced == "Embedding") layer.output_tensors.clear();
+      if (by_class && plain == "BatchNorm2d" && (!layer.weight.empty() || !layer.output_tensors.empty()))
+        out_.warning_in("not-applied", where, nullptr, "remove the entry",
+                        "batch norms stay as they are: aihwkit quantizes their outputs only, and files hold scales of "
+                        "outputs only for layers with quantized weights");
+      target.emplace_back(std::move(plain), std::move(layer));
+    }
+  }
+
+  // Layers of other classes are never found here, not even to leave them as they are.
+  void check_class(std::string_view type, const std::string& where) {
+    if (is_aihwkit_class(type)) return;
+    List<std::string_view> known(kLayerTypes.begin(), kLayerTypes.end());
+    for (const std::string_view own : {"LayerNorm", "BatchNorm2d"}) known.push_back(own);
+    unknown_word(type, where, std::span(known.data(), known.size()), out_);
+  }
+
+  // The class that an entry's quantized module replaces; "" if it is not one of aihwkit's. A class entry without a
+  // module gets Quant<class>.
+  std::string_view quantized_module(json::Value& entry, std::string_view type, bool by_class,
+                                    const std::string& where) {
+    json::Value& module = entry.member("quantized_module");
+    if (module.is_null() && by_class) module = json::Value(text_of("Quant{}", type));
+    if (module.is_null()) return {};
+    const std::string_view name = python_name(module.as_string());
+    for (const std::string_view known : kClasses) {
+      if (name != text_of("Quant{}", known)) continue;
+      if (by_class && known != type)
+        out_.error("value-invalid", pointer_to(where, "quantized_module"),
+                   text_of("{} replaces {}, not {}", name, known, type), text_of("Quant{} does", type));
+      return known;
+    }
+    if (!by_class || name != text_of("Quant{}", type))
+      out_.warning_in("not-applied", where, "quantized_module",
+                      "name QuantLinear, QuantLayerNorm, QuantEmbedding or "
+                      "QuantConv2d",
+                      "{q} is not a module of aihwkit: its layers are quantized as aihwkit's own modules do", name);
+    return {};
+  }
+
+  LayerConfig layer(json::Value& value, const std::string& where) {
+    LayerConfig layer;
+    layer.output_tensors = tensor(value.member("activation_quant"), pointer_to(where, "activation_quant"), false);
+    layer.weight = tensor(value.member("weight_quant"), pointer_to(where, "weight_quant"), true);
+    layer.where = where;
+    if (where != at("default_qconfig")) {
+      weights_ |= !layer.weight.empty();
+      activations_ |= !layer.output_tensors.empty();
+    }
+    return layer;
+  }
+
+  void append_default_conversions(const LayerConfig& standard) {
+    for (size_t i = 0; i < kDefaultConversions; ++i) {
+      bool present = false;
+      for (const auto& [type, layer] : config_.layer_type) present |= type == kClasses[i];
+      if (present) continue;
+      config_.layer_type.emplace_back(kClasses[i], standard);
+      config_.layer_type.back().second.is_implied = true;
+      if (kClasses[i] == "Embedding") config_.layer_type.back().second.output_tensors.clear();
+    }
+    weights_ |= !standard.weight.empty();
+    activations_ |= !standard.output_tensors.empty();
+  }
+
+  // One WeightQuantConfig or ActivationQuantConfig; its params are completed in place.
+  Stages tensor(json::Value& value, const std::string& where, bool is_weight) {
+    const size_t errors_before = out_.errors();
+    QuantizationSpec spec;
+    const auto row = static_cast<size_t>(index_in(value["range_estimator"].as_string(), kRangeEstimators));
+    const auto estimator = static_cast<RangeEstimator>(row);
+    json::Value& parameters = value.member("range_estimator_params");
+    const std::string at = pointer_to(where, "range_estimator_params");
+    if (estimator == RangeEstimator::allminmax) {
+      if (!parameters.is_null())
+        out_.error_in("value-invalid", at, nullptr, "remove the key", "allminmax has no parameters");
+    } else {
+      if (parameters.is_null()) parameters = json::Object{};
+      parameters = complete(parameters, at, kParameters[row], out_);
+      read_parameters(parameters, at, spec.observer_options);
+    }
+
+    const int64_t bits = value["n_bits"].as_integer();
+    if (bits <= 0) return {};
+    spec.symmetric = value["symmetric"].as_bool();
+    const bool per_channel = is_weight && value["per_channel"].as_bool();
+    if (bits == 1 && spec.symmetric) {
+      out_.error_in("value-invalid", where, "n_bits", "set symmetric to false, or use 2 bits",
+                    "one symmetric bit has no positive code to scale to");
+    } else if (const auto dtype = integer_dtype(bits, spec.symmetric, pointer_to(where, "n_bits"), out_)) {
+      spec.dtype = *dtype;
+    }
+    if (estimator == RangeEstimator::cross_entropy && per_channel) {
+      // A channel of a matrix has no second axis for the softmax.
+      const bool golden = spec.observer_options.search == SearchMethod::sections;
+      if (golden && !is_convolution_)
+        out_.error_in(
+            "value-invalid", where, "per_channel",
+            "set per_channel to false, or use MSE; an entry for Conv2d or QuantConv2d may have it",
+            "cross_entropy with golden_section has a range for each channel only of a Conv2d, here and in aihwkit");
+      else if (!golden)
+        out_.warning_in("per-channel-ignored", where, "per_channel", "all channels get one range",
+                        "cross_entropy with grid has one loss for the whole tensor");
+    }
+    set_rows(spec, per_channel);
+    spec.observer = kRowObservers[row][per_channel];
+    spec.grid = aihwkit_grid();
+    if (out_.errors() != errors_before) return {};
+    return Stages{spec};
+  }
+
+  void read_parameters(const json::Value& value, const std::string& where, ObserverOptions& options) {
+    if (const json::Value* percentile = value.find("percentile")) {
+      options.tail_percent = percentile->as_number();
+      if (!(options.tail_percent >= 0 && options.tail_percent <= 100))
+        out_of_range(out_, pointer_to(where, "percentile"), "a number from 0 to 100");
+    }
+    if (const json::Value* momentum = value.find("momentum")) {
+      options.momentum = momentum->as_number();
+      if (!(options.momentum >= 0 && options.momentum <= 1))
+        out_of_range(out_, pointer_to(where, "momentum"), "a number from 0 to 1");
+    }
+    if (const json::Value* method = value.find("range_opt_method")) {
+      options.search = static_cast<SearchMethod>(index_in(method->as_string(), kOptMethods));
+      const int64_t candidates = value["num_candidates"].as_integer();
+      options.range_margin = value["range_margin"].as_number();
+      if (candidates < 1 || candidates > 100'000)
+        out_of_range(out_, pointer_to(where, "num_candidates"), "a number from 1 to 100000");
+      else
+        options.candidates = static_cast<uint32_t>(candidates);
+      if (!(options.range_margin >= 0 && options.range_margin <= 1e30))
+        out_of_range(out_, pointer_to(where, "range_margin"), "a number that is not negative");
+    }
+  }
+
+  const json::Value& raw_;
+  json::Value source_;
+  DiagnosticList& out_;
+  Config config_;
+  bool weights_ = false, activations_ = false;
+  bool is_convolution_ = false;  // the entry that is being read is for Conv2d
+};
+
+}  // namespace
+
+const Keys& aihwkit_keys() noexcept { return kQuantizationMap; }
+std::span<const Keys> aihwkit_parameter_keys() noexcept { return kParameters; }
+
+Config parse_aihwkit(const json::Value& value, const std::string& where, DiagnosticList& out) {
+  return AihwkitParser(value, where, out).parse();
+}
+
+}  // namespace wasmquant::config

@@ -1,0 +1,37 @@
+// Names and numbers shared by the parser and the writer of the Brevitas dialect (spec 2.1, 2.4 to 2.7).
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "config/reading/object_reader.h"
+#include "config/spec/spec.h"
+#include "tools/brevitas/brevitas_grid.h"
+
+namespace wasmquant::config {
+
+/// In the order of BrevitasVersion.
+inline constexpr char kBrevitasVersions[] = "0.10.3|0.12.1|0.13";
+inline constexpr char kScaleTypeWords[] = "float|pof2|float32|float16|bfloat16";
+inline constexpr char kQuantTypes[] = "int_quant|float_quant";
+inline constexpr char kParamTypes[] = "stats|mse";
+
+/// The choices that determine a spec's numbers.
+struct BrevitasChoice {
+  bool is_weight = true;
+  bool pof2 = false;
+  bool mse = false;
+  BrevitasVersion version = BrevitasVersion::v0_12_1;
+};
+
+/// Grid, observer and scale type of a spec whose dtype, symmetry and qscheme are set.
+void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) noexcept;
+
+/// An algorithm of the extension.
+struct BrevitasAlgorithm {
+  std::string_view name;
+  bool before;  // of pre_quant_opt_config, else of algo_config
+  Keys keys;
+};
+std::span<const BrevitasAlgorithm> brevitas_algorithms() noexcept;
+
+}  // namespace wasmquant::config
