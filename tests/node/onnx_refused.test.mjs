@@ -23,7 +23,7 @@ test('what ONNX cannot hold: a preset leaves it, a config is refused with every 
         error.diagnostics.map(({ where }) => where),
         ['conv.weight', 'up.weight'],
       );
-      return /integers only.*and 1 more/.test(error.message);
+      return /stores only integers.*and 1 more/.test(error.message);
     },
   );
   const two = await modelFor(t, quantizer, twoLayers().bytes);
