@@ -187,7 +187,7 @@ test('marked rows get another scheme, are excluded, and become like the rest aga
   await close();
 });
 
-test('a preset's pattern that matches nothing is not mentioned; a pattern of your own is a warning', async () => {
+test('a pattern of a preset that matches nothing is not mentioned; a pattern of your own is a warning', async () => {
   const path = join(browser.folder, 'headless.safetensors');
   await writeSafetensors(path, [{ name: 'proj.weight', shape: [64, 128], data: someWeights(64 * 128) }]);
   const { page, complaints, close } = await browser.open();
