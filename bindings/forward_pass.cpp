@@ -98,6 +98,19 @@ std::string BoundForwardPass::losses() {
   return ok(std::move(out));
 }
 
+std::string BoundForwardPass::embeddings(std::string pooling) {
+  if (!session_) return fail(session_.error());
+  embeddings_ = (*session_)->pass().embeddings(pooling == "first" ? model::Pooling::first : model::Pooling::mean);
+  for (const float value : embeddings_)
+    if (!std::isfinite(value))
+      return fail(error_at(ErrorCode::value_not_finite, "embeddings",
+                           "are NaN or infinite; the weights contain such values, or overflow float32"));
+  json::Value out;
+  out.set("pointer", address(embeddings_.data()));
+  out.set("count", static_cast<uint64_t>(embeddings_.size()));
+  return ok(std::move(out));
+}
+
 int32_t BoundForwardPass::next_token(uint32_t sequence) const {
   return session_ ? (*session_)->pass().next_token(sequence) : -1;
 }
@@ -158,6 +171,7 @@ EMSCRIPTEN_BINDINGS(forward_pass) {
       .function("runKept", &BoundForwardPass::run_kept)
       .function("extend", &BoundForwardPass::extend)
       .function("losses", &BoundForwardPass::losses)
+      .function("embeddings", &BoundForwardPass::embeddings)
       .function("nextToken", &BoundForwardPass::next_token);
   class_<BoundDivergence>("Divergence")
       .constructor<const BoundForwardPass&, const BoundForwardPass&>()

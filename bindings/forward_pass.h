@@ -27,6 +27,8 @@ class BoundForwardPass : Counted {
   std::string run_kept(uint32_t step);
   std::string extend(int32_t token);
   std::string losses();
+  /// `pooling`: "mean" or "first".
+  std::string embeddings(std::string pooling);
   int32_t next_token(uint32_t sequence) const;
 
   /// Shared with the stages made from this pass; or the constructor's error.
@@ -36,6 +38,7 @@ class BoundForwardPass : Counted {
   Result<std::shared_ptr<ForwardSession>> session_;
   bool has_tensor_ = false;
   List<double> losses_;
+  std::vector<float> embeddings_;
 };
 
 /// A model's predictions and a reference's: two passes of the same tokens, run up to the head.

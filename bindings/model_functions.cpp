@@ -55,7 +55,10 @@ std::string model_config(std::string text) {
 std::string forward_plan(const BoundModelIndex& model, std::string config, std::string options_text) {
   const auto options = json::parse(options_text);
   if (!options) return fail(options.error());
-  const ForwardUse use = (*options)["runs"].as_bool() ? ForwardUse::run : ForwardUse::calibrate;
+  const std::string& given = (*options)["use"].as_string();
+  const ForwardUse use = given == "embed" ? ForwardUse::embed
+                         : given == "run" ? ForwardUse::run
+                                          : ForwardUse::calibrate;
   const auto plan = plan_forward(model.index(), config, tile_bytes_of(*options), use);
   if (!plan) return fail(plan.error());
   static std::string work;

@@ -126,7 +126,8 @@ int main() {
   formats.set("outputs", wasmquant::output_format_table());
   all.set("schemas", wasmquant::schemas());
   all.set("formats", std::move(formats));
-  families.set("forward", wasmquant::model::family_names());
+  families.set("forward", wasmquant::model::family_names(false));
+  families.set("encoders", wasmquant::model::family_names(true));
   families.set("gguf", wasmquant::conversion::family_names());
   all.set("families", std::move(families));
   codes.set("errors", wasmquant::error_codes());

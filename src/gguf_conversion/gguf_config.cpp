@@ -20,6 +20,7 @@ constexpr KeyRow kKeyRows[] = {
     {"attention.head_count_kv", "num_key_value_heads", true},
     {"attention.key_length", "head_dim", true},
     {"attention.layer_norm_rms_epsilon", "rms_norm_eps", false},
+    {"attention.layer_norm_epsilon", "layer_norm_eps", false},
     {"attention.sliding_window", "sliding_window", true},
     {"attn_logit_softcapping", "attn_logit_softcapping", false},
     {"final_logit_softcapping", "final_logit_softcapping", false},

@@ -24,6 +24,7 @@ struct Family {
   bool is_gemma;  // 1 + weight, scaled embedding, GeLU, tied head
   bool post_norms, head_norms, qkv_bias;
   uint32_t pattern;
+  bool is_encoder = false;
 };
 constexpr Family kFamilies[] = {
     {"llama", Windows::none, false, false, false, false, 0},
@@ -33,6 +34,9 @@ constexpr Family kFamilies[] = {
     {"gemma", Windows::none, true, false, false, false, 0},
     {"gemma2", Windows::all_but_second, true, true, false, false, 2},
     {"gemma3_text", Windows::all_but_second, true, true, true, false, 6},
+    {"bert", Windows::none, false, false, false, true, 0, true},
+    {"roberta", Windows::none, false, false, false, true, 0, true},
+    {"xlm-roberta", Windows::none, false, false, false, true, 0, true},
 };
 
 // Far beyond any model; products of two stay below 2^53.
@@ -61,7 +65,7 @@ Status read_activation(const json::Value& config, const Family& family, Activati
       config[family.is_gemma && config["hidden_activation"].is_string() ? "hidden_activation" : "hidden_act"];
   const std::string& name = own.as_string();
   if (name.empty()) {
-    out = family.is_gemma ? Activation::gelu_tanh : Activation::silu;
+    out = family.is_gemma ? Activation::gelu_tanh : family.is_encoder ? Activation::gelu : Activation::silu;
   } else if (name == "silu" || name == "swish") {
     out = Activation::silu;
   } else if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast" ||
@@ -107,14 +111,40 @@ Error unknown_family(const std::string& name) {
   return error_at(ErrorCode::not_implemented, "/model_type",
                   "the forward pass does not know the family {q}; it knows {}. Any model can be quantized without one: "
                   "weight-only configs need no calibration, and activations may come from the caller",
-                  name, family_names());
+                  name, family_names(false));
+}
+
+// RoBERTa's table of positions begins with those up to the padding token's, which no token has.
+Status read_encoder(const json::Value& config, Architecture& out) {
+  out.is_encoder = true;
+  TRY_VOID(read_size(config, "type_vocab_size", 2, out.token_types));
+  if (const json::Value& kind = config["position_embedding_type"]; kind.is_string() && kind.as_string() != "absolute")
+    return error_at(ErrorCode::not_implemented, "/position_embedding_type",
+                    "{q} is not known to the forward pass; absolute is", kind.as_string());
+  if (out.family != "bert") {
+    const json::Value& padding = config["pad_token_id"];
+    out.first_position = padding.is_integer() && padding.as_integer() >= 0 && padding.as_integer() < kMaxSize
+                             ? static_cast<uint32_t>(padding.as_integer()) + 1
+                             : 2;
+    if (out.first_position >= out.max_positions)
+      return error_at(ErrorCode::config_invalid, "/max_position_embeddings", "{} leaves no position for a token",
+                      out.max_positions);
+    out.max_positions -= out.first_position;
+  }
+  out.norm_epsilon = 1e-12;
+  if (const json::Value& epsilon = config["layer_norm_eps"]; epsilon.is_finite())
+    out.norm_epsilon = epsilon.as_number();
+  out.output_bias = out.qkv_bias = out.mlp_bias = true;
+  out.attention_scale = 1.0f / std::sqrt(static_cast<float>(out.head_dim));
+  return {};
 }
 
 }  // namespace
 
-std::string family_names() {
+std::string family_names(bool encoders) {
   std::string names;
   for (const Family& family : kFamilies) {
+    if (family.is_encoder != encoders) continue;
     if (!names.empty()) names += ", ";
     names += family.name;
   }
@@ -161,6 +191,10 @@ Result<Architecture> read_architecture(const json::Value& config) {
     return error_at(ErrorCode::not_implemented, "/use_bidirectional_attention", "the forward pass is causal only");
   TRY_VOID(read_activation(config, *family, out.activation));
   TRY_VOID(read_windows(config, *family, out));
+  if (family->is_encoder) {
+    TRY_VOID(read_encoder(config, out));
+    return out;
+  }
   TRY_VOID(read_rope(config, out.rope, out.sliding_rope));
 
   if (const json::Value& epsilon = config["rms_norm_eps"]; epsilon.is_finite()) out.norm_epsilon = epsilon.as_number();

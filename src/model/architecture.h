@@ -1,5 +1,7 @@
-// A decoder-only transformer of the Llama architecture as config.json describes it: sizes, and family differences from
+// A transformer as config.json describes it: sizes, and family differences. Decoders are of the Llama architecture:
 //   x += o(attention(q, k, v of norm(x)));   x += down(activation(gate(n)) * up(n)),  n = norm(x)
+// Encoders are of BERT's, whose attention sees the whole sequence:
+//   x = norm(x + o(attention(q, k, v of x)));   x = norm(x + down(activation(up(x))))
 // Keys of transformers 4 and 5.
 #pragma once
 #include <cstdint>
@@ -27,7 +29,9 @@ struct Architecture {
   std::string family;
   uint32_t vocabulary = 0, hidden = 0, intermediate = 0, layers = 0;
   uint32_t heads = 0, kv_heads = 0, head_dim = 0;
-  uint32_t max_positions = 0;
+  uint32_t max_positions = 0;  // tokens of a sequence
+  bool is_encoder = false;
+  uint32_t token_types = 0, first_position = 0;  // of encoders: rows of that table, and the position of the first token
   kernels::Activation activation = kernels::Activation::silu;
   double norm_epsilon = 1e-6;
   bool norm_plus_one = false;  // norms multiply by 1 + weight
@@ -47,8 +51,8 @@ struct Architecture {
   uint32_t key_columns() const noexcept { return kv_heads * head_dim; }
 };
 
-/// The model_type of every supported family: "llama, mistral, …" for messages.
-std::string family_names();
+/// The model_type of every supported family of decoders or encoders: "llama, mistral, …" for messages.
+std::string family_names(bool encoders);
 
 /// `config` is the parsed config.json. Errors, `where` a JSON pointer: config-invalid (a size is missing or
 /// impossible), not-implemented (another family, RoPE scaling type or activation; the message lists what is supported).

@@ -27,7 +27,7 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
   const size_t window = is_sliding ? a.window : length;
   const size_t step = std::max<size_t>(kRows / group, 1);
   const size_t rows_at_most = std::min(step, length - past) * group;
-  const size_t keys_at_most = std::min(length, window + step);
+  const size_t keys_at_most = a.is_encoder ? length : std::min(length, window + step);
   reserve(memory.queries, rows_at_most * dim);
   reserve(memory.output, rows_at_most * dim);
   reserve(memory.scores, rows_at_most * keys_at_most);
@@ -38,7 +38,7 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
       // Steps and their first keys are those of the whole sequence: products add up terms from the first key on.
       const size_t whole = first - first % step;
       const size_t end = std::min(whole + step, length), rows = (end - first) * group;
-      const size_t begin = whole >= window ? whole - window + 1 : 0, keys = end - begin;
+      const size_t begin = whole >= window ? whole - window + 1 : 0, keys = (a.is_encoder ? length : end) - begin;
       float* const scores = memory.scores.data();
       for (size_t row = 0; row < rows; ++row) {
         const float* from = q + (first - past + row / group) * q_stride + (head * group + row % group) * dim;
@@ -49,7 +49,8 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
              keys, memory.product.data());
       for (size_t row = 0; row < rows; ++row) {
         const size_t token = first + row / group;
-        const size_t seen = token >= window ? token - window + 1 - begin : 0, unseen = token + 1 - begin;
+        const size_t seen = token >= window ? token - window + 1 - begin : 0,
+                     unseen = a.is_encoder ? keys : token + 1 - begin;
         float* const line = scores + row * keys;
         const std::span<float> visible{line + seen, unseen - seen};
         if (a.attention_cap > 0) kernels::soft_cap(visible, a.attention_cap);

@@ -1,4 +1,4 @@
-// Causal attention with grouped queries (J. Ainslie et al. 2023): query head h reads key and value head
+// Causal attention, of encoders that to all tokens, with grouped queries (J. Ainslie et al. 2023): query head h reads key and value head
 // h / (heads / kv_heads), softmax(scale q k^T) v. In sliding layers a token sees the last `window` keys.
 #pragma once
 #include <cstddef>

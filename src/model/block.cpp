@@ -84,8 +84,10 @@ Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::
     TRY_VOID(sink->accept_cached(layer, CachedValue::projected_key, k_, keys));
     TRY_VOID(sink->accept_cached(layer, CachedValue::value, v_, keys));
   }
-  apply_rope(q_, a.heads, weights[Slot::q_norm], table, lengths);
-  apply_rope(k_, a.kv_heads, weights[Slot::k_norm], table, lengths);
+  if (!a.is_encoder) {
+    apply_rope(q_, a.heads, weights[Slot::q_norm], table, lengths);
+    apply_rope(k_, a.kv_heads, weights[Slot::k_norm], table, lengths);
+  }
   if (sink != nullptr) TRY_VOID(sink->accept_cached(layer, CachedValue::key, k_, keys));
   attended_.resize(q_.size());
   if (cached_ != nullptr) {
@@ -105,12 +107,33 @@ Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::
   return {};
 }
 
+Status BlockRunner::run_encoder(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                                std::span<float> x) {
+  const Architecture& a = architecture_;
+  const auto add_and_norm = [&](Slot norm, Slot bias) {
+    for (size_t i = 0; i < x.size(); ++i) x[i] += normed_[i];
+    center_and_normalize(a.norm_epsilon, weights[norm], weights[bias], x.data(), tokens_);
+  };
+  normed_.assign(x.begin(), x.end());
+  TRY_VOID(attend_all(weights, layer, lengths, nullptr));
+  linear(attended_, weights, Slot::o, Slot::o_bias, a.query_columns(), a.hidden, normed_);
+  add_and_norm(Slot::attention_post_norm, Slot::attention_post_norm_bias);
+  normed_.assign(x.begin(), x.end());
+  linear(normed_, weights, Slot::up, Slot::up_bias, a.hidden, a.intermediate, gate_);
+  up_.assign(gate_.size(), 1.0f);
+  kernels::activate_gate(a.activation, gate_, up_.data());
+  linear(gate_, weights, Slot::down, Slot::down_bias, a.intermediate, a.hidden, normed_);
+  add_and_norm(Slot::feed_forward_post_norm, Slot::feed_forward_post_norm_bias);
+  return {};
+}
+
 Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                         std::span<float> x, InputSink* sink, BlockState* state) {
   const Architecture& a = architecture_;
   const Norm norm{a.norm_epsilon, a.norm_plus_one};
   const size_t hidden = a.hidden;
   tokens_ = x.size() / hidden;
+  if (a.is_encoder) return run_encoder(weights, layer, lengths, x);
   // Shows the next input; false if the sink ends the run there.
   const auto reach = [&](LinearInput input, std::vector<float>& values, size_t columns) -> Result<bool> {
     const std::span<float> all{values.data(), tokens_ * columns};

@@ -35,7 +35,8 @@ class BlockRunner {
 
   /// x [tokens, hidden], in place; the tokens are consecutive sequences of these lengths. `sink`, if given, gets every
   /// linear layer's input before it is quantized. Rows do not depend on how sequences are batched. `state`, if given, is
-  /// where the run begins, behind the input that it holds, and where the sink ends it, or empty if it goes to the end.
+  /// where the run begins, behind the input that it holds, and where the sink ends it, or empty if it goes to the end. Blocks of
+  /// encoders have neither.
   Status run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x,
              InputSink* sink, BlockState* state = nullptr);
   /// From now on x are the tokens behind those in `cached`, whose keys and values are added to it; null: whole sequences. It outlives
@@ -43,6 +44,7 @@ class BlockRunner {
   void set_cached(KeyValues* cached) noexcept { cached_ = cached; }
 
  private:
+  Status run_encoder(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x);
   Status attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
   Status rotate_down_input(std::vector<float>& x);
   void linear(const std::vector<float>& x, const BlockValues& weights, Slot weight, Slot bias, size_t in, size_t out,

@@ -3,8 +3,31 @@
 #include "model/linear_layers.h"
 
 namespace wasmquant::model {
+namespace {
+
+List<BlockWeight> encoder_weights(const Architecture& a) {
+  List<BlockWeight> out;
+  const auto linear = [&out](Slot weight, Slot bias, const char* name, uint32_t rows, uint32_t columns) {
+    out.push_back({weight, std::string(name) + ".weight", rows, columns});
+    out.push_back({bias, std::string(name) + ".bias", 0, rows});
+  };
+  linear(Slot::q, Slot::q_bias, "attention.self.query", a.query_columns(), a.hidden);
+  linear(Slot::k, Slot::k_bias, "attention.self.key", a.key_columns(), a.hidden);
+  linear(Slot::v, Slot::v_bias, "attention.self.value", a.key_columns(), a.hidden);
+  linear(Slot::o, Slot::o_bias, "attention.output.dense", a.hidden, a.query_columns());
+  out.push_back({Slot::attention_post_norm, "attention.output.LayerNorm.weight", 0, a.hidden});
+  out.push_back({Slot::attention_post_norm_bias, "attention.output.LayerNorm.bias", 0, a.hidden});
+  linear(Slot::up, Slot::up_bias, "intermediate.dense", a.intermediate, a.hidden);
+  linear(Slot::down, Slot::down_bias, "output.dense", a.hidden, a.intermediate);
+  out.push_back({Slot::feed_forward_post_norm, "output.LayerNorm.weight", 0, a.hidden});
+  out.push_back({Slot::feed_forward_post_norm_bias, "output.LayerNorm.bias", 0, a.hidden});
+  return out;
+}
+
+}  // namespace
 
 List<BlockWeight> block_weights(const Architecture& a) {
+  if (a.is_encoder) return encoder_weights(a);
   const uint32_t queries = a.query_columns(), keys = a.key_columns();
   List<BlockWeight> out;
   out.push_back({Slot::input_norm, "input_layernorm.weight", 0, a.hidden});

@@ -32,14 +32,16 @@ enum class Slot : uint8_t {
   attention_post_norm,
   feed_forward_norm,
   feed_forward_post_norm,
+  attention_post_norm_bias,
+  feed_forward_post_norm_bias,
 };
-inline constexpr size_t kSlots = 20;
+inline constexpr size_t kSlots = 22;
 inline constexpr size_t kBlockMatrices = 7;  // q to down
 
 /// Name and shape of one weight.
 struct BlockWeight {
   Slot slot;
-  std::string name;                // below "layers.N."
+  std::string name;                // below "layers.N.", of encoders below "encoder.layer.N."
   uint32_t rows = 0, columns = 0;  // [out, in]; vectors are [columns], with rows 0
 };
 

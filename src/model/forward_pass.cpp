@@ -174,7 +174,38 @@ Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block
   return runner_->run(block, layer, lengths, scratch_, sink, state);
 }
 
+// All tokens are of the first type: a single text.
+void ForwardPass::finish_encoder_embedding(Portion& portion) noexcept {
+  const size_t hidden = architecture_.hidden;
+  float* x = portion.x.data();
+  for (size_t sequence = portion.first; sequence < portion.first + portion.sequences; ++sequence)
+    for (size_t token = 0; token < lengths_[sequence]; ++token, x += hidden) {
+      const float* const position = encoder_tables_.positions.data() + (architecture_.first_position + token) * hidden;
+      for (size_t i = 0; i < hidden; ++i) x[i] = x[i] + encoder_tables_.types[i] + position[i];
+    }
+  center_and_normalize(architecture_.norm_epsilon, encoder_tables_.norm, encoder_tables_.norm_bias, portion.x.data(),
+                       portion.tokens());
+}
+
+std::vector<float> ForwardPass::embeddings(Pooling pooling) const {
+  const size_t hidden = architecture_.hidden;
+  std::vector<float> out;
+  std::vector<double> sum(hidden);
+  for (const Portion& portion : portions_) {
+    const float* x = portion.x.data();
+    for (size_t sequence = portion.first; sequence < portion.first + portion.sequences; ++sequence) {
+      const size_t taken = pooling == Pooling::first ? 1 : lengths_[sequence];
+      std::fill(sum.begin(), sum.end(), 0.0);
+      for (size_t i = 0; i < taken * hidden; ++i) sum[i % hidden] += double{x[i]};
+      for (const double value : sum) out.push_back(static_cast<float>(value / static_cast<double>(taken)));
+      x += lengths_[sequence] * hidden;
+    }
+  }
+  return out;
+}
+
 Status ForwardPass::run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep) {
+  if (architecture_.is_encoder && layer == 0) finish_encoder_embedding(portions_[portion]);
   BlockState* const state = states_.empty() ? nullptr : &states_[portion];
   return run(portion, layer, block_, portions_[portion].x, sink, keep, state);
 }

@@ -21,6 +21,15 @@
 
 namespace wasmquant::model {
 
+/// Of encoders: tables whose rows are added to the embedding of a token, and the norm of the sum.
+struct EncoderTables {
+  std::vector<float> positions, types;  // [max_positions + first_position, hidden], [token_types, hidden]
+  std::vector<float> norm, norm_bias;
+};
+
+/// How the states of a sequence's tokens become one embedding: their mean, or that of the first token.
+enum class Pooling : uint8_t { mean, first };
+
 /// The state of one forward pass.
 class ForwardPass {
  public:
@@ -92,6 +101,10 @@ class ForwardPass {
   /// That of the head's input; float32 at first.
   void set_head_precision(InputPrecision precision) noexcept { head_inputs_ = precision; }
 
+  /// Of an encoder: the embedding of each sequence once all blocks have run, [sequences, hidden].
+  std::vector<float> embeddings(Pooling pooling) const;
+  EncoderTables& encoder_tables() noexcept { return encoder_tables_; }
+
   std::vector<float>& final_norm() noexcept { return final_norm_; }
   /// Mean over tokens of the squared norm of the current activations.
   double stream_energy() const noexcept;
@@ -140,6 +153,7 @@ class ForwardPass {
   /// Of the batch's last token.
   const float* last_row() const noexcept;
   std::span<float> logits_of(const float* x, size_t tokens, std::span<const float> rows);
+  void finish_encoder_embedding(Portion& portion) noexcept;
   bool continues() const noexcept { return positions_ > 0; }
   void take_largest(std::span<const float> logits, size_t width, size_t sequence, uint32_t first) noexcept;
   Status run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x, InputSink* sink,
@@ -154,6 +168,7 @@ class ForwardPass {
   std::vector<BlockState> states_;  // of x, by portion; empty: none are kept
   std::unique_ptr<BlockRunner> runner_;
   BlockValues block_;
+  EncoderTables encoder_tables_;
   std::vector<float> final_norm_, scratch_, product_;
   InputPrecision head_inputs_ = InputPrecision::float32;
   std::unique_ptr<TokenLoss> loss_;

@@ -16,4 +16,17 @@ void normalize(const Norm& norm, std::span<const float> weight, const float* x, 
   }
 }
 
+void center_and_normalize(double epsilon, std::span<const float> weight, std::span<const float> bias, float* x,
+                          size_t rows) noexcept {
+  const size_t columns = weight.size();
+  for (size_t row = 0; row < rows; ++row, x += columns) {
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < columns; ++i) sum += double{x[i]};
+    const double mean = sum / static_cast<double>(columns);
+    for (size_t i = 0; i < columns; ++i) squares += (x[i] - mean) * (x[i] - mean);
+    const double factor = 1 / std::sqrt(squares / static_cast<double>(columns) + epsilon);
+    for (size_t i = 0; i < columns; ++i) x[i] = static_cast<float>((x[i] - mean) * factor) * weight[i] + bias[i];
+  }
+}
+
 }  // namespace wasmquant::model

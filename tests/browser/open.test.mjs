@@ -142,3 +142,61 @@ test('files that are no weights are explained', async () => {
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test('a gated model of the hub asks for a token, which stays in memory', async () => {
+  const { page, close } = await browser.open();
+  const commit = '0123456789abcdef0123456789abcdef01234567';
+  const token = 'hf_secretOfThisTest';
+  const names = ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json'];
+  const files = new Map(names.map((name) => [name, readFileSync(join(sampleFolder, name))]));
+  const seen = [];
+  await page.context().route('https://huggingface.co/**', (route) => {
+    const request = route.request();
+    const { pathname } = new URL(request.url());
+    const headers = { 'access-control-allow-origin': '*', 'access-control-expose-headers': '*' };
+    if (request.headers().authorization !== `Bearer ${token}`) return route.fulfill({ status: 401, headers });
+    seen.push(pathname);
+    if (pathname === `/api/models/org/gated/revision/main`) {
+      const siblings = names.map((rfilename) => ({ rfilename, size: files.get(rfilename).length }));
+      return route.fulfill({ headers, json: { sha: commit, siblings } });
+    }
+    const bytes = files.get(pathname.split('/').at(-1));
+    if (!bytes) return route.fulfill({ status: 404, headers });
+    const [, first, last] = /bytes=(\d+)-(\d+)/.exec(request.headers().range ?? '') ?? [];
+    if (first === undefined) return route.fulfill({ headers, body: bytes });
+    const end = Math.min(Number(last) + 1, bytes.length);
+    const range = { 'content-range': `bytes ${first}-${end - 1}/${bytes.length}`, etag: '"1"' };
+    return route.fulfill({ status: 206, headers: { ...headers, ...range }, body: bytes.subarray(Number(first), end) });
+  });
+  const open = page.getByRole('button', { name: 'Open', exact: true });
+  await page.getByLabel('Address of a model').fill('org/gated');
+  assert.equal(await page.getByLabel('Hugging Face token').count(), 0);
+  await open.click();
+  await page.getByRole('alert').getByText('in the field below').waitFor();
+  await page.getByLabel('Hugging Face token').fill('hf_wrong');
+  await open.click();
+  await page.getByRole('alert').getByText('the hub refuses the token (401)').waitFor();
+  await picture(page, 'light-token');
+  await page.getByLabel('Hugging Face token').fill(token);
+  await open.click();
+  await page.getByText('gated', { exact: true }).waitFor();
+  assert.match(await page.locator('.model-facts').textContent(), /^Llama, 2\.57 M parameters/);
+  await quantize(page);
+  await show(page, 'Report and code');
+  assert.ok(seen.includes(`/org/gated/resolve/${commit}/tokenizer.json`), seen.join(' '));
+  const kept = await page.evaluate(async () => {
+    const cached = await Promise.all((await caches.keys()).map(async (name) => (await caches.open(name)).keys()));
+    const urls = cached.flat().map(({ url }) => url);
+    const databases = (await indexedDB.databases()).map(({ name }) => name);
+    return [
+      ...urls,
+      ...databases,
+      JSON.stringify({ ...localStorage }),
+      JSON.stringify({ ...sessionStorage }),
+      location.href,
+      document.documentElement.outerHTML,
+    ].join('\n');
+  });
+  assert.ok(!kept.includes(token), 'the token was written somewhere');
+  await close();
+});

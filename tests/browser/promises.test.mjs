@@ -44,6 +44,15 @@ for (const [name, options] of [
     await check('start');
     await page.getByLabel('Address of a model').fill('org/model');
     await check('an address');
+    await page
+      .context()
+      .route('https://huggingface.co/**', (route) =>
+        route.fulfill({ status: 401, headers: { 'access-control-allow-origin': '*' } }),
+      );
+    await page.getByRole('button', { name: 'Open', exact: true }).click();
+    await page.getByLabel('Hugging Face token').waitFor();
+    await check('a token');
+    complaints.length = 0; // of that answer
     await openSample(page);
     await check('choosing');
     await page.locator('.curve-dot').nth(3).waitFor({ timeout: 120_000 });

@@ -61,7 +61,13 @@ test('an opened row shows the values before and after, as the library counts the
   assert.ok(label.includes(`${found.count.toLocaleString('en')} values`), label);
   assert.ok(label.includes(`${found.beyond.toLocaleString('en')} (`), label);
   const lowest = Math.min(...found.channelSqnrDb);
-  assert.ok((await strip.getAttribute('aria-label')).includes(`lowest ${lowest.toFixed(1)} dB`));
+  const largest = (100 * 10 ** (-lowest / 20)).toFixed(0);
+  assert.match(await strip.getAttribute('aria-label'), new RegExp(`largest ${largest} % \\((visible|bad)\\)`));
+  await page
+    .getByText(/Weight error/)
+    .first()
+    .waitFor();
+  assert.doesNotMatch(await page.locator('main').textContent(), /\bdB\b/);
   const inked = await figure.locator('canvas').evaluate((canvas) => {
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     return data.some((value) => value > 0);
@@ -141,8 +147,9 @@ test('GGUF recipes are improved by type', async () => {
   await page.getByRole('button', { name: query, exact: true }).click();
   const strip = page.getByRole('img', { name: /^Error per channel/ });
   await strip.waitFor();
-  const [, lowest] = /lowest (\d+\.\d)/.exec(await strip.getAttribute('aria-label'));
-  assert.ok(Number(lowest) > 10, `${lowest} dB`);
+  const label = await strip.getAttribute('aria-label');
+  const [, largest] = /largest (\d+(?:\.\d+)?) % \((?:good|visible|bad)\)/.exec(label) ?? assert.fail(label);
+  assert.ok(Number(largest) < 30, `${largest} %`);
   await page.getByRole('img', { name: /^Histogram. 65,536 values/ }).waitFor();
   assert.deepEqual(complaints, []);
   await close();

@@ -32,7 +32,7 @@ function* dtypeProblems(markdown) {
 
 /** What is wrong with the lists of a page, one sentence each. */
 export function* listProblems(page, markdown) {
-  if (page === 'web/docs/measure.md') yield* familyProblems(markdown, 'forward');
+  if (page === 'web/docs/measure.md') for (const use of ['forward', 'encoders']) yield* familyProblems(markdown, use);
   if (page === 'web/docs/formats.md') yield* familyProblems(markdown, 'gguf');
   if (page === 'web/docs/dtypes.md') yield* dtypeProblems(markdown);
 }

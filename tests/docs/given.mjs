@@ -1,6 +1,9 @@
 // What the reader of a snippet has already: lines that are put before it, by the name in its `given` comment. The folder has
 // what docs.mjs puts there, and with `quantized` my-model-int4.
 
+import { join } from 'node:path';
+import { root } from '../setup/command.mjs';
+
 const ids = (rows) => `const { readFileSync: readTokens } = await import('node:fs');
 const tokenBytes = readTokens('tokens.safetensors');
 const tokenStart = 8 + Number(tokenBytes.readBigUInt64LE(0));
@@ -38,6 +41,10 @@ const tokenizer = new Tokenizer(await jsonOf('tokenizer.json'), await jsonOf('to
     return { layer, data: Float32Array.from({ length: 4 * Number(features) }, (_, i) => Math.sin(i)), shape: [4, Number(features)] };
   });
 })();`,
+  encoder: `const { cpSync } = await import('node:fs');
+cpSync(${JSON.stringify(join(root, 'tests/files/forward/bert'))}, './my-encoder', { recursive: true });
+const texts = ['A cat sleeps.', 'The dog barks.', 'It is raining.'];
+const tokenizer = { encode: (text) => [...text].map((letter) => letter.charCodeAt(0) % 40) };`,
   report: `const report = await quantizer.quantizeModel(model, 'int4_wo_128', { target: { write: async () => new WritableStream() } });`,
 };
 

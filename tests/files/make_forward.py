@@ -1,13 +1,14 @@
 """Makes tests/files/forward/: one tiny model a family, randomly initialised, with the logits that transformers computes.
 
-    tests/interop/peers.sh run python3 tests/files/make_forward.py
+    tests/interop/peers.sh run python3 tests/files/make_forward.py [NAME...]
 
 Each folder holds config.json, model.safetensors (float32) and expected.safetensors: `input_ids` I64 [2, 24] and `logits`
-F32 [2, 24, vocabulary]. Values are spread wide enough that norms, caps, windows and rotations all show in the logits.
+F32 [2, 24, vocabulary]; of encoders `mean` and `first` F32 [2, hidden] of the last states instead of logits. Values are spread wide enough that norms, caps, windows and rotations all show in the logits.
 Two configs are written as transformers 4 did, with rope_theta and rope_scaling.
 """
 import json
 import os
+import sys
 
 import torch
 import transformers
@@ -33,6 +34,10 @@ CASES = {
                               final_logit_softcapping=4.0)),
     "gemma3_text": ("Gemma3Text", dict(HEAD, sliding_window=5, query_pre_attn_scalar=20, rope_parameters=GEMMA3_ROPE,
                                        layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
+}
+ENCODERS = {
+    "bert": ("Bert", dict(pad_token_id=0, type_vocab_size=2)),
+    "roberta": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1, layer_norm_eps=1e-5, hidden_act="gelu")),
 }
 CAUSAL = {"Gemma3Text": "Gemma3ForCausalLM"}
 # config.json as transformers 4 wrote it
@@ -74,7 +79,32 @@ def make(folder, family, options):
     print(os.path.basename(folder), "logits from", logits.min().item(), "to", logits.max().item())
 
 
+@torch.no_grad()
+def make_encoder(folder, family, options):
+    torch.manual_seed(sum(folder.encode()))
+    sizes = {**SIZES, "num_key_value_heads": None, **options}
+    config = getattr(transformers, family + "Config")(**sizes)
+    config._attn_implementation = "eager"
+    model = getattr(transformers, family + "Model")(config, add_pooling_layer=False).eval()
+    for name, parameter in model.named_parameters():
+        noise = torch.randn_like(parameter) * (0.3 if parameter.dim() == 1 else 0.25)
+        parameter.copy_(noise + 1 if name.endswith("LayerNorm.weight") else noise)
+    tokens = torch.randint(3, SIZES["vocab_size"], (2, 24))  # none is padding
+    states = model(tokens).last_hidden_state
+    os.makedirs(folder, exist_ok=True)
+    save_file({name: value.contiguous() for name, value in model.state_dict().items()}, os.path.join(folder, "model.safetensors"))
+    expected = {"input_ids": tokens, "mean": states.mean(1).contiguous(), "first": states[:, 0].contiguous()}
+    save_file(expected, os.path.join(folder, "expected.safetensors"))
+    written = json.loads(config.to_json_string())
+    written["architectures"] = [type(model).__name__]
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+        json.dump(written, file, indent=1, sort_keys=True)
+        file.write("\n")
+
+
 if __name__ == "__main__":
     base = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forward")
-    for case, (family, options) in CASES.items():
-        make(os.path.join(base, case), family, options)
+    for cases, maker in ((CASES, make), (ENCODERS, make_encoder)):
+        for case, (family, options) in cases.items():
+            if len(sys.argv) == 1 or case in sys.argv[1:]:
+                maker(os.path.join(base, case), family, options)

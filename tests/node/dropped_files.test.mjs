@@ -23,6 +23,8 @@ test('a dropped folder: its files, and weights of ONNX in subfolders', async (t)
   const names = async (content) => (await droppedFiles(dropOf(content))).files.map(({ name }) => name);
   const plain = { 'model.safetensors': 'x', 'config.json': '{}', original: { 'consolidated.pth': 'x' } };
   assert.deepEqual(await names(plain), ['model.safetensors', 'config.json']);
+  const encoder = { ...plain, '1_Pooling': { 'config.json': '{}' } };
+  assert.deepEqual(await names(encoder), ['model.safetensors', 'config.json', '1_Pooling/config.json']);
   const { bytes, data } = twoLayers({ location: 'weights/deep/w.bin' });
   const onnx = { 'model.onnx': bytes, weights: { deep: { 'w.bin': data } } };
   const { files } = await droppedFiles(dropOf(onnx));

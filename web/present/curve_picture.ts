@@ -36,7 +36,7 @@ export function lossText(loss: number, kind: Curve['metric']['kind']): string {
 }
 
 const tickText = (loss: number, kind: Curve['metric']['kind']) =>
-  kind === 'output-error' || kind === 'weight-error'
+  kind === 'output-error' || kind === 'weight-error' || kind === 'embedding-error'
     ? `${Number((100 * loss).toPrecision(6))} %`
     : `${Number(loss.toPrecision(6))}`;
 

@@ -8,6 +8,7 @@ export type Kind = CurveMetric['kind'];
 const limits: Record<Kind, readonly [number, number]> = {
   'bits-per-byte': [0.005, 0.03],
   kld: [0.01, 0.1],
+  'embedding-error': [0.01, 0.05],
   'output-error': [0.02, 0.1],
   'weight-error': [0.02, 0.12],
 };
@@ -31,6 +32,7 @@ export function percent(share: number): string {
 /** `0.1 % more loss`, `outputs off by 1.9 %`. */
 export function lossText(kind: Kind, increase: number): string {
   if (kind === 'kld') return `KLD ${increase.toPrecision(2)}`;
+  if (kind === 'embedding-error') return `embeddings ${percent(increase)} apart`;
   if (kind === 'output-error') return `outputs off by ${percent(increase)}`;
   if (kind === 'weight-error') return `weights off by ${percent(increase)}`;
   return increase < 0.0005 ? 'no visible loss' : `${percent(increase)} more loss`;
@@ -40,6 +42,7 @@ export function lossText(kind: Kind, increase: number): string {
 export function ruleText(kind: Kind): string {
   const [good, visible] = limits[kind];
   if (kind === 'kld') return `good: up to ${good} nats, visible: up to ${visible}`;
+  if (kind === 'embedding-error') return `good: 1 − cosine up to ${percent(good)}, visible: up to ${percent(visible)}`;
   const of = kind === 'bits-per-byte' ? 'more bits per byte' : 'relative error';
   return `good: up to ${percent(good)} ${of}, visible: up to ${percent(visible)}`;
 }

@@ -22,6 +22,7 @@ struct Prefix {
 };
 constexpr Prefix kPrefixes[] = {
     {"model.", ""}, {"language_model.model.", "language_model."}, {"model.language_model.", ""}, {"", ""}};
+constexpr const char* kEncoderPrefixes[] = {"bert.", "roberta.", ""};
 
 /// A tensor under the name in its file.
 struct StoredName {
@@ -141,6 +142,8 @@ Result<json::Value> config_of(const ModelIndex& model) {
   config.set("tie_word_embeddings", model.find("output.weight") == nullptr);
   if (const auto end = model.gguf_metadata().find_count("tokenizer.ggml.eos_token_id"))
     config.set("eos_token_id", *end);
+  if (const ModelTensor* types = model.find("token_types.weight"); types != nullptr && !types->stored.shape.empty())
+    config.set("type_vocab_size", types->stored.shape[0]);
   config.set("attention_bias", model.find("blk.0.attn_output.bias") != nullptr);
   config.set("mlp_bias", model.find("blk.0.ffn_up.bias") != nullptr);
   if (model.find("rope_freqs.weight") != nullptr)
@@ -148,6 +151,62 @@ Result<json::Value> config_of(const ModelIndex& model) {
                     "this tensor holds RoPE scaling factors, from which the method cannot be recovered: give the "
                     "original model's folder as the source");
   return config;
+}
+
+// The weights of a block below the step's name.
+Status add_block(Planner& planner, ForwardStep& step, const model::Architecture& a) {
+  for (const model::BlockWeight& weight : model::block_weights(a)) {
+    const auto slot = static_cast<uint32_t>(weight.slot);
+    if (weight.rows == 0)
+      TRY_VOID(planner.add_vector(step, slot, text_of("{}.{}", step.name, weight.name), weight.columns));
+    else
+      TRY_VOID(planner.add_matrix(step, slot, text_of("{}.{}", step.name, std::string(without_weight(weight.name))),
+                                  "Linear", weight.rows, weight.columns, false));
+  }
+  return {};
+}
+
+Status check_use(const model::Architecture& a, ForwardUse use) {
+  if (a.is_encoder && use != ForwardUse::embed)
+    return error_at(
+        ErrorCode::not_implemented, "/model_type",
+        "{q} is an encoder, which predicts no next token: compare the embeddings of texts with those of the "
+        "model that it was made from. Any config whose algorithms need no tokens quantizes it",
+        a.family);
+  if (!a.is_encoder && use == ForwardUse::embed)
+    return error_at(ErrorCode::not_implemented, "/model_type",
+                    "{q} is no encoder, of which embeddings are compared; these are: {}", a.family,
+                    model::family_names(true));
+  return {};
+}
+
+// Adds the steps of an encoder.
+Status plan_encoder(Planner& planner, ForwardPlan& plan) {
+  const model::Architecture& a = plan.architecture;
+  std::string prefix;
+  for (const char* candidate : kEncoderPrefixes)
+    if (planner.has_layer(text_of("{}embeddings.word_embeddings", prefix = candidate))) break;
+  const std::string tables = text_of("{}embeddings.", prefix);
+  ForwardStep first;
+  first.name = text_of("{}word_embeddings", tables);
+  TRY_VOID(planner.add_matrix(first, kEmbeddingSlot, first.name, "Embedding", a.vocabulary, a.hidden, true));
+  plan.steps.push_back(std::move(first));
+  for (uint32_t layer = 0; layer < a.layers; ++layer) {
+    ForwardStep step;
+    step.name = text_of("{}encoder.layer.{}", prefix, layer);
+    if (layer == 0) {
+      const uint64_t positions = uint64_t{a.first_position} + a.max_positions;
+      TRY_VOID(planner.add_matrix(step, kPositionsSlot, text_of("{}position_embeddings", tables), "Embedding",
+                                  positions, a.hidden, false));
+      TRY_VOID(planner.add_matrix(step, kTypesSlot, text_of("{}token_type_embeddings", tables), "Embedding",
+                                  a.token_types, a.hidden, false));
+      TRY_VOID(planner.add_vector(step, kEmbeddingNormSlot, text_of("{}LayerNorm.weight", tables), a.hidden));
+      TRY_VOID(planner.add_vector(step, kEmbeddingNormBiasSlot, text_of("{}LayerNorm.bias", tables), a.hidden));
+    }
+    TRY_VOID(add_block(planner, step, a));
+    plan.steps.push_back(std::move(step));
+  }
+  return {};
 }
 
 }  // namespace
@@ -172,9 +231,14 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
   TRY(architecture, model::read_architecture(config));
   out.architecture = std::move(architecture);
   const model::Architecture& a = out.architecture;
+  TRY_VOID(check_use(a, use));
   TRY(reader, StoredWeightReader::create(format.carries_config ? std::string_view() : config_text, &model));
   const conversion::Family* const family = format.has_ggml_names ? conversion::family_of(config) : nullptr;
   Planner planner(model, reader, tile_bytes, family, a.head_dim);
+  if (a.is_encoder) {
+    TRY_VOID(plan_encoder(planner, out));
+    return out;
+  }
 
   Prefix prefix = kPrefixes[0];
   for (const Prefix& candidate : kPrefixes)
@@ -188,18 +252,10 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
   first.name = embedding;
   TRY_VOID(planner.add_matrix(first, kEmbeddingSlot, embedding, "Embedding", a.vocabulary, a.hidden, true));
   out.steps.push_back(std::move(first));
-  const List<model::BlockWeight> weights = model::block_weights(a);
   for (uint32_t layer = 0; layer < a.layers; ++layer) {
     ForwardStep step;
     step.name = text_of("{}layers.{}", prefix.body, layer);
-    for (const model::BlockWeight& weight : weights) {
-      const auto slot = static_cast<uint32_t>(weight.slot);
-      if (weight.rows == 0)
-        TRY_VOID(planner.add_vector(step, slot, text_of("{}.{}", step.name, weight.name), weight.columns));
-      else
-        TRY_VOID(planner.add_matrix(step, slot, text_of("{}.{}", step.name, std::string(without_weight(weight.name))),
-                                    "Linear", weight.rows, weight.columns, false));
-    }
+    TRY_VOID(add_block(planner, step, a));
     out.steps.push_back(std::move(step));
   }
   ForwardStep last;

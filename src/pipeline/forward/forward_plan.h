@@ -22,7 +22,7 @@ struct ForwardTensor {
   bool is_streamed = false;  // run on every portion after each tile, and not kept
 };
 
-/// Step 0 is the embedding, step n is block n - 1, the last step is norm and head.
+/// Step 0 is the embedding, step n is block n - 1, the last step is norm and head, which encoders have not.
 struct ForwardStep {
   std::string name;
   List<ForwardTensor> tensors;
@@ -38,8 +38,8 @@ struct ForwardPlan {
 };
 
 /// A pass that only runs also accepts GGUF models: rows of q_proj and k_proj and the norms are converted to the
-/// transformers convention; metadata replaces a missing config.json.
-enum class ForwardUse : uint8_t { run, calibrate };
+/// transformers convention; metadata replaces a missing config.json. `embed` is for encoders, the others for decoders.
+enum class ForwardUse : uint8_t { run, calibrate, embed };
 
 /// `config_text`: config.json. Errors: those of model::read_architecture; tensor-missing, shape-mismatch,
 /// dtype-unsupported naming the tensor; config-invalid if there is no config.json; not-implemented for ONNX, for

@@ -18,13 +18,20 @@ uint64_t count_of(const model::BlockWeight& weight) noexcept {
 
 std::vector<float>* ForwardSession::target_of(uint32_t slot) noexcept {
   if (slot < model::kSlots) return &pass_.block()[static_cast<model::Slot>(slot)];
+  model::EncoderTables& tables = pass_.encoder_tables();
+  if (slot == kPositionsSlot) return &tables.positions;
+  if (slot == kTypesSlot) return &tables.types;
+  if (slot == kEmbeddingNormSlot) return &tables.norm;
+  if (slot == kEmbeddingNormBiasSlot) return &tables.norm_bias;
   return slot == kFinalNormSlot ? &pass_.final_norm() : &matrix_;
 }
 
 uint64_t ForwardSession::expected_count(uint32_t slot) const noexcept {
   const model::Architecture& a = pass_.architecture();
   if (slot == kEmbeddingSlot || slot == kHeadSlot) return uint64_t{a.vocabulary} * a.hidden;
-  if (slot == kFinalNormSlot) return a.hidden;
+  if (slot == kFinalNormSlot || slot == kEmbeddingNormSlot || slot == kEmbeddingNormBiasSlot) return a.hidden;
+  if (slot == kPositionsSlot) return uint64_t{a.first_position + a.max_positions} * a.hidden;
+  if (slot == kTypesSlot) return uint64_t{a.token_types} * a.hidden;
   for (const model::BlockWeight& weight : model::block_weights(a))
     if (static_cast<uint32_t>(weight.slot) == slot) return count_of(weight);
   return 0;
@@ -83,6 +90,8 @@ Status ForwardSession::run(uint32_t portion, bool keep) {
     for (const model::BlockWeight& weight : model::block_weights(pass_.architecture()))
       if (pass_.block()[weight.slot].size() != count_of(weight))
         return error_at(ErrorCode::state_invalid, weight.name, "was not loaded");
+    if (pass_.architecture().is_encoder && pass_.encoder_tables().norm_bias.empty())
+      return error_at(ErrorCode::state_invalid, "embeddings", "were not loaded");
     if (reference_ != nullptr && !(*reference_)[model::Slot::q].empty())
       TRY_VOID(
           pass_.run_reference(portion, step_ - 1, *reference_, sink_ != nullptr ? reference_sink_ : nullptr, keep));

@@ -18,12 +18,12 @@ namespace {
 using Shape = std::vector<uint64_t>;
 using ConversionTensors = std::vector<std::pair<std::string, Shape>>;
 
-Result<Conversion> run(const std::string& config, const ConversionTensors& tensors, DiagnosticList& diagnostics) {
+Result<GgufConversion> run(const std::string& config, const ConversionTensors& tensors, DiagnosticList& diagnostics) {
   std::vector<SourceTensor> sources;
   for (const auto& [name, shape] : tensors) sources.push_back({name, shape});
   return convert({"model", config, "", {}}, sources, diagnostics);
 }
-Result<Conversion> run(const std::string& config, const ConversionTensors& tensors) {
+Result<GgufConversion> run(const std::string& config, const ConversionTensors& tensors) {
   DiagnosticList diagnostics;
   return run(config, tensors, diagnostics);
 }

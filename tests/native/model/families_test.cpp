@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/message.h"
 #include "model/model_folder.h"
 
 namespace wasmquant::testing {
@@ -35,6 +36,38 @@ TEST_CASE("logits of every family are those of transformers") {
     }
     CHECK_MESSAGE(std::fabs(session->pass().loss_of(0) - nats) < 1e-4, std::string(family), ": loss ",
                   session->pass().loss_of(0));
+  }
+}
+
+TEST_CASE("embeddings of encoders are those of transformers") {
+  for (const char* family : {"bert", "roberta"}) {
+    const std::string folder = std::string("files/forward/") + family;
+    const ModelFolder model(folder), reference = file_of(folder + "/expected.safetensors");
+    std::vector<int32_t> tokens;
+    for (const int64_t token : reference.tensor<int64_t>("input_ids")) tokens.push_back(static_cast<int32_t>(token));
+    const auto session = run_forward(model, tokens, kFamiliesLength, 1 << 10, model::InputPrecision::float32, nullptr,
+                                     nullptr, ForwardUse::embed);
+    for (const auto& [name, pooling] : {std::pair{"mean", model::Pooling::mean}, {"first", model::Pooling::first}}) {
+      const std::vector<float> expected = reference.tensor<float>(name), found = session->pass().embeddings(pooling);
+      REQUIRE(found.size() == expected.size());
+      double largest = 0;
+      for (size_t i = 0; i < found.size(); ++i) largest = std::max(largest, std::fabs(double{found[i]} - expected[i]));
+      CHECK_MESSAGE(largest < 1e-5, std::string(family), ", ", std::string(name), ": largest difference ", largest);
+    }
+  }
+}
+
+TEST_CASE("encoders are run for embeddings only, decoders for the rest") {
+  const ModelFolder encoder("files/forward/bert"), decoder("files/forward/llama");
+  const TileBytes tiles{1 << 20, 1 << 20};
+  for (const ForwardUse use : {ForwardUse::run, ForwardUse::calibrate})
+    CHECK(plan_forward(encoder.index, encoder.config, tiles, use).error().code == ErrorCode::not_implemented);
+  CHECK(plan_forward(decoder.index, decoder.config, tiles, ForwardUse::embed).error().code ==
+        ErrorCode::not_implemented);
+  for (const char* change : {"\"position_embedding_type\": \"relative_key\"", "\"hidden_act\": \"relu\""}) {
+    std::string config = encoder.config;
+    config.insert(config.rfind('}'), text_of(", {}", change));
+    CHECK(plan_forward(encoder.index, config, tiles, ForwardUse::embed).error().code == ErrorCode::not_implemented);
   }
 }
 

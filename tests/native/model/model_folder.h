@@ -80,8 +80,9 @@ inline std::unique_ptr<ForwardSession> run_forward(const ModelFolder& model, std
                                                    size_t length, uint64_t tile_bytes = 1 << 20,
                                                    model::InputPrecision precision = model::InputPrecision::float32,
                                                    model::InputSink* sink = nullptr,
-                                                   std::vector<float>* logits = nullptr) {
-  auto plan = plan_forward(model.index, model.config, {tile_bytes, tile_bytes});
+                                                   std::vector<float>* logits = nullptr,
+                                                   ForwardUse use = ForwardUse::calibrate) {
+  auto plan = plan_forward(model.index, model.config, {tile_bytes, tile_bytes}, use);
   REQUIRE_MESSAGE(plan, (plan ? "" : plan.error().where + ": " + plan.error().message));
   auto session = std::make_unique<ForwardSession>(plan->architecture, precision);
   session->set_sink(sink);

@@ -1,4 +1,5 @@
-/** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte; with `--against`, the KLD to another model. */
+/** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte; with `--against`, the KLD to another model, or of encoders the
+ * agreement of embeddings. */
 import { type Command, Option } from 'commander';
 import { createQuantizer, type Divergence, type EvaluateOptions, type Evaluation } from '../../lib/node.js';
 import { durationText, plural } from '../../present/units.js';
@@ -10,6 +11,7 @@ import {
   type ReportOptions,
   type ResourceOptions,
 } from '../args.js';
+import { agreementLines, agreementOf } from '../embeddings.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
@@ -96,12 +98,27 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
   const { against: referencePath } = options;
   await using against = referencePath === undefined ? null : await openModel(quantizer, referencePath, signal, options);
   const tokenizers = [source, model, against].filter((one) => one !== null);
+  const runs = quantizer.languageModel(model, source ? { source } : {});
+  if (await runs.isEncoder()) {
+    const bar = new ProgressBar(terminal);
+    try {
+      const reference = { model: against, path: referencePath };
+      const watch = { signal, onProgress: bar.update };
+      const document = await agreementOf(runs, tokenizers, reference, options, watch);
+      if (options.report !== undefined) await writeReport(options.report, document);
+      const { bold, dim } = terminal.out;
+      const lines = [`${bold(printable(path))}  ${dim(modelSummary(model))}`, '', ...agreementLines(document)];
+      return { document: { ...document }, lines };
+    } finally {
+      bar.stop();
+    }
+  }
   const { tokens, file } = await openTokens(quantizer, tokenizers, options, signal);
   await using _ = file;
   await checkReportPath(options, [...(await modelPaths(path, model)), ...(file ? await modelPaths(given, file) : [])]);
   const bar = new ProgressBar(terminal);
   try {
-    const found = await quantizer.languageModel(model, source ? { source } : {}).evaluate({
+    const found = await runs.evaluate({
       tokens,
       ...(options.activations !== undefined && { activations: options.activations }),
       ...(options.tensor !== undefined && { tensor: options.tensor }),
@@ -123,7 +140,9 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
 export function addEvaluate(program: Command, run: Run): void {
   const command = program
     .command('evaluate')
-    .description('perplexity and bits per byte of a Llama-architecture model, quantized or not, and its KLD to another')
+    .description(
+      "perplexity and bits per byte of a Llama-architecture model, quantized or not, and its KLD to another; of an encoder, how well its embeddings agree with another's",
+    )
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)
@@ -133,7 +152,7 @@ export function addEvaluate(program: Command, run: Run): void {
     )
     .option(
       '--against <model>',
-      'the model it was made from: KLD, same top token and ln(PPL ratio) as llama-perplexity has them',
+      'the model it was made from: KLD, same top token and ln(PPL ratio) as llama-perplexity has them; of encoders cosine and ranks of embeddings',
     )
     .addOption(
       new Option(

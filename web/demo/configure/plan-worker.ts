@@ -2,6 +2,7 @@
 // another. The page imports this file, too, for its address: a worker that is bundled by itself would bring the library twice.
 import {
   createQuantizer,
+  type HubOptions,
   type Model,
   type PlainError,
   type Plan,
@@ -11,7 +12,7 @@ import {
 } from 'wasmquant';
 
 export type PlanRequest =
-  | { type: 'open'; source: Source | Source[] }
+  | { type: 'open'; source: Source | Source[]; hub: HubOptions }
   /** `isSize`: without the rows. */
   | { type: 'plan'; id: number; config: string | object; options: PlanOptions; isSize: boolean };
 /** A plan comes in pieces: rows, and at last the rest. Reading all at once is a long task. */
@@ -53,7 +54,7 @@ function serve(): void {
   };
   self.onmessage = async ({ data }: MessageEvent<PlanRequest>) => {
     if (data.type === 'open') {
-      model = quantizer.then((created) => created.open(data.source));
+      model = quantizer.then((created) => created.open(data.source, { hub: data.hub }));
       model.catch(() => {}); // each plan says why
     } else for (const reply of await answer(data)) self.postMessage(reply);
   };

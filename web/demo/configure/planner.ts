@@ -1,6 +1,6 @@
 // Plans of open models: at once if a model has few tensors, from a worker if it has many, so that no task of the main thread gets
 // long.
-import { type Model, type Plan, type PlanOptions, QuantizationError, type Source } from 'wasmquant';
+import { type HubOptions, type Model, type Plan, type PlanOptions, QuantizationError, type Source } from 'wasmquant';
 import { quantizer } from '../app/engine';
 import type { PlanReply, PlanRequest } from './plan-worker';
 
@@ -14,6 +14,7 @@ type Outcome = { plan: Plan } | { error: unknown };
 
 interface Planning {
   source: Source | Source[];
+  hub: HubOptions;
   worker: Promise<Worker> | null;
   waiting: Map<number, (reply: PlanReply) => void>;
   /** Outcomes by request, the newest last; promises of those that the worker has not answered. */
@@ -24,9 +25,9 @@ const plannings = new WeakMap<Model, Planning>();
 let requests = 0;
 
 /** Before the first plan: where a worker finds the model. */
-export function plansFrom(model: Model, source: Source | Source[] | URL): void {
+export function plansFrom(model: Model, source: Source | Source[] | URL, hub: HubOptions): void {
   const found = source instanceof URL ? source.href : source;
-  plannings.set(model, { source: found, worker: null, waiting: new Map(), known: new Map() });
+  plannings.set(model, { source: found, hub, worker: null, waiting: new Map(), known: new Map() });
 }
 
 /** Of a model that is closed. */
@@ -53,7 +54,7 @@ async function start(of: Planning): Promise<Worker> {
     of.worker = null;
     failAll(of, event.message || 'The worker that plans could not be loaded.');
   };
-  worker.postMessage({ type: 'open', source: of.source } satisfies PlanRequest);
+  worker.postMessage({ type: 'open', source: of.source, hub: of.hub } satisfies PlanRequest);
   return worker;
 }
 

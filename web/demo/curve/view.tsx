@@ -19,6 +19,7 @@ const unaskedParameters = 60e6;
 export const axisNames: Record<ShownCurve['metric']['kind'], string> = {
   'bits-per-byte': 'bits per byte (lower is better)',
   kld: 'KLD to the original, nats (lower is better)',
+  'embedding-error': '1 − cosine of the embeddings (lower is better)',
   'output-error': 'relative error of the outputs (lower is better)',
   'weight-error': 'relative error of the weights (lower is better)',
 };

@@ -49,6 +49,7 @@ export const whyNotBetter = computed<string | null>(() => {
   const source = formats.inputs[model.format];
   if (source.hasGraph) return 'ONNX models are calibrated with feeds: see “Calibrate and measure”.';
   if (source.carriesConfig) return 'A GGUF file cannot be calibrated. Open the folder that it was made from.';
+  if (curve.value?.metric.kind === 'embedding-error') return 'Calibration runs language models; this is an encoder.';
   if (!model.config) return 'Calibration needs a language model: open its folder, with config.json and tokenizer.json.';
   if (choice.value.weighted || needsText(config)) return 'This choice is calibrated.';
   if (holdsAlgorithms(choice.value.format) && namesAlgorithms(config)) return 'This config names its own algorithms.';

@@ -1,4 +1,4 @@
-// The layers with the largest errors, and alternatives for each: bytes against dB, applied with a click.
+// The layers with the largest errors, and alternatives for each: bytes against error, applied with a click.
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { capital } from '../../present/sentence';

@@ -1,6 +1,8 @@
 // Error of each channel as a strip: one column per channel, or the worst of several if there are more than pixels.
 import { useEffect, useRef } from 'preact/hooks';
-import { countText, decibels } from '../../present/units';
+import { countText } from '../../present/units';
+import { percent } from '../../present/verdict';
+import { rangesOf, relativeError, wordOf } from '../report/errors';
 
 const stripColumns = 512;
 
@@ -40,11 +42,17 @@ export function ChannelStrip({ sqnr }: { sqnr: Float64Array }) {
   const worst = sqnr.reduce((best, value, channel) => (value < (sqnr[best] ?? value) ? channel : best), 0);
   const sorted = sqnr.toSorted();
   const median = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-  const text = `${countText(sqnr.length)} channels: median ${decibels(median)} dB, lowest ${decibels(sqnr[worst] ?? median)} dB in channel ${worst}`;
+  const said = (db: number) => {
+    const error = relativeError(db) ?? 0;
+    return `${percent(error)} (${wordOf('weight error', error)})`;
+  };
+  const text = `${countText(sqnr.length)} channels: median error ${said(median)}, largest ${said(sqnr[worst] ?? median)} in channel ${worst}`;
   return (
     <figure class="channel-strip">
       <canvas ref={canvas} role="img" aria-label={`Error per channel. ${text}`} />
-      <figcaption class="fine">{text}</figcaption>
+      <figcaption class="fine">
+        {text}; {rangesOf('weight error')}
+      </figcaption>
     </figure>
   );
 }

@@ -5,6 +5,7 @@ import type { Distribution } from 'wasmquant';
 import { countText } from '../../present/units';
 import { quantizer } from '../app/engine';
 import { explain, type Failure, FailureMessage } from '../app/failure';
+import { errorsOf } from '../report/errors';
 import type { FinishedRun } from '../run/runs';
 import { ChannelStrip } from './channel-strip';
 import { modelOf } from './kept-model';
@@ -57,12 +58,14 @@ export function Values({ run, tensor }: { run: FinishedRun; tensor: string }) {
     void look();
     return () => controller.abort();
   }, [run, tensor]);
+  // Errors of weights next to those of outputs would say something else.
+  const isOfWeights = errorsOf(run.report).title === 'weight error';
   if (failure.value) return <FailureMessage failure={failure.value} />;
   if (!found.value) return <p class="fine values-waiting">Reading values…</p>;
   return (
     <div class="values">
       <Histogram found={found.value} />
-      {found.value.channelSqnrDb && <ChannelStrip sqnr={found.value.channelSqnrDb} />}
+      {isOfWeights && found.value.channelSqnrDb && <ChannelStrip sqnr={found.value.channelSqnrDb} />}
     </div>
   );
 }

@@ -13,8 +13,11 @@ function readFile(entry: FileSystemFileEntry): Promise<File> {
 const at = (path: string, file: File) =>
   path === '' ? file : new File([file], `${path}${file.name}`, { lastModified: file.lastModified });
 
+/** Of sentence-transformers: they say how states become embeddings. */
+const modulePattern = /^\d+_[A-Z]\w*$/;
+
 /** The files of a folder. A model is one folder, subfolders (original) are other models; but an ONNX file may have its
- * weights in subfolders, and repositories for transformers.js have all of theirs in `onnx`. */
+ * weights in subfolders, repositories for transformers.js have all of theirs in `onnx`, and encoders have folders of modules. */
 async function filesOfFolder(folder: FileSystemDirectoryEntry, path = ''): Promise<File[]> {
   const reader = folder.createReader();
   const files: File[] = [];
@@ -29,7 +32,7 @@ async function filesOfFolder(folder: FileSystemDirectoryEntry, path = ''): Promi
   const isWhole = path !== '' || files.some(({ name }) => /\.onnx$/i.test(name));
   const hasWeights = files.some(({ name }) => weightFilePattern.test(name));
   for (const inner of folders)
-    if (isWhole || (!hasWeights && inner.name === 'onnx'))
+    if (isWhole || modulePattern.test(inner.name) || (!hasWeights && inner.name === 'onnx'))
       files.push(...(await filesOfFolder(inner, `${path}${inner.name}/`)));
   return files;
 }
@@ -49,7 +52,7 @@ export function chosenFolder(list: readonly File[]): FoundFiles {
   const files = list.flatMap((file) => {
     const [first = '', ...rest] = parts(file);
     if (rest.length === 0) return [file];
-    const isTaken = isWhole || (!hasWeights && first === 'onnx');
+    const isTaken = isWhole || modulePattern.test(first) || (!hasWeights && first === 'onnx');
     return isTaken ? [at([first, ...rest.slice(0, -1), ''].join('/'), file)] : [];
   });
   return { files, folder: list[0]?.webkitRelativePath.split('/')[0] ?? null };

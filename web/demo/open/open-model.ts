@@ -12,6 +12,7 @@ import { run } from '../run/runs';
 import { extensionsText } from './accepted-files';
 import { linkedChoice } from './deep-link';
 import { chosenFolder, type FoundFiles } from './dropped-files';
+import { asksForToken, hubOptions, inWordsOfPage, isRefused } from './hub-token';
 import { opened, openFailure, opening } from './opened';
 
 const sample = { title: 'tiny-llama (sample)', location: 'tiny-llama', isSample: true as const };
@@ -42,13 +43,15 @@ async function load(what: string, find: () => Promise<FoundModel | null>): Promi
   if (!quantizer.value || opening.value || run.value.state === 'running') return;
   opening.value = what;
   openFailure.value = null;
+  asksForToken.value = false;
   try {
     const given = await find();
     if (!given) return;
     await endJob(); // of the model that is left
     const { source, ...names } = given;
-    const model = await quantizer.value.open(source);
-    plansFrom(model, source);
+    const hub = hubOptions();
+    const model = await quantizer.value.open(source, { hub });
+    plansFrom(model, source, hub);
     const first = linkedChoice(model) ?? (await firstFor(model, shardsOf(source)));
     const former = opened.value;
     batch(() => {
@@ -59,7 +62,8 @@ async function load(what: string, find: () => Promise<FoundModel | null>): Promi
     if (former) endPlans(former.model);
     await former?.model.close();
   } catch (error) {
-    openFailure.value = explain(error, `${what} could not be opened`);
+    asksForToken.value = isRefused(error);
+    openFailure.value = inWordsOfPage(explain(error, `${what} could not be opened`));
   } finally {
     opening.value = null;
   }

@@ -44,7 +44,9 @@ export function wordOf(title: ErrorKind, error: number): Word {
   return error <= good ? 'good' : error <= visible ? 'visible' : 'bad';
 }
 
-export function ruleOf(title: ErrorKind): string {
+export function rangesOf(title: ErrorKind): string {
   const [good, visible] = limits[title];
-  return `${title}: good up to ${percent(good)}, visible up to ${percent(visible)}`;
+  return `good up to ${percent(good)}, visible up to ${percent(visible)}`;
 }
+
+export const ruleOf = (title: ErrorKind) => `${title}: ${rangesOf(title)}`;

@@ -1,12 +1,12 @@
 // The rows of the table: the plan joined with the errors of a finished run; searched, sorted, and the worst marked.
-import type { Plan, PlannedTensor, Report, TensorError } from 'wasmquant';
+import type { Plan, PlannedTensor, Report } from 'wasmquant';
 import { type ErrorKind, errorsOf } from './errors';
 
 export type Row = PlannedTensor & {
   /** Relative, of the kind of all rows; null where it is not known. */
   error: number | null;
-  /** Of the weight, for the details. */
-  figures: TensorError | null;
+  /** Whether its values before and after can be looked at. */
+  hasFigures: boolean;
   worst: boolean;
   /** Whether the error is that of another spec than the plan has now. */
   isFormer: boolean;
@@ -58,7 +58,13 @@ export function joinRows(plan: Plan, measured: Measured | null): Joined {
     const { name } = tensor;
     const of = found.get(name);
     const isFormer = measured?.isCurrent === false && of !== undefined && schemeOf(of) !== schemeOf(tensor);
-    return { ...tensor, error: errorOf(tensor), figures: of?.error ?? null, worst: worst.has(name), isFormer };
+    return {
+      ...tensor,
+      error: errorOf(tensor),
+      hasFigures: of?.error !== undefined && of.error !== null,
+      worst: worst.has(name),
+      isFormer,
+    };
   };
   return { kind, tensors: plan.tensors, errorOf, rowOf };
 }

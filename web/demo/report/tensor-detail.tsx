@@ -1,29 +1,25 @@
-import { bytesText, decibels, shapeText } from '../../present/units';
+import { capital } from '../../present/sentence';
+import { bytesText, shapeText } from '../../present/units';
 import { canLookInto } from '../inspect/kept-model';
 import { Values } from '../inspect/values';
 import { shownRun } from '../run/runs';
+import { ErrorText } from './error-cell';
+import { type ErrorKind, rangesOf } from './errors';
 import type { Row } from './rows';
 
-function ErrorFigures({ error }: { error: NonNullable<Row['figures']> }) {
-  const figures = [
-    ['SQNR of the weight', `${decibels(error.sqnrDb)} dB`],
-    ['Mean squared error', error.mse.toExponential(3)],
-    ['Largest error', error.maxAbs.toExponential(3)],
-    ['Cosine', error.cosine.toFixed(6)],
-  ];
+/** The one error of the row, of the kind of all rows, with its word and the rule of the word. */
+function ErrorFigure({ kind, error }: { kind: ErrorKind; error: number }) {
   return (
-    <>
-      {figures.map(([label, value]) => (
-        <div key={label}>
-          <dt>{label}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </>
+    <div class="detail-wide">
+      <dt>{capital(kind)}</dt>
+      <dd>
+        <ErrorText kind={kind} error={error} /> <span class="fine">{rangesOf(kind)}</span>
+      </dd>
+    </div>
   );
 }
 
-export function TensorDetail({ row }: { row: Row }) {
+export function TensorDetail({ row, kind }: { row: Row; kind: ErrorKind }) {
   const run = shownRun.value;
   return (
     <>
@@ -49,9 +45,9 @@ export function TensorDetail({ row }: { row: Row }) {
             </ul>
           </dd>
         </div>
-        {row.figures && <ErrorFigures error={row.figures} />}
+        {row.error !== null && <ErrorFigure kind={kind} error={row.error} />}
       </dl>
-      {run && row.figures && canLookInto(run) && <Values run={run} tensor={row.name} />}
+      {run && row.hasFigures && canLookInto(run) && <Values run={run} tensor={row.name} />}
     </>
   );
 }

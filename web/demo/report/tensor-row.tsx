@@ -94,7 +94,7 @@ export function TensorRow({ row, kind, measured }: { row: Row; kind: ErrorKind; 
       {open.value && (
         <tr class="row-detail">
           <td colSpan={6}>
-            <TensorDetail row={row} />
+            <TensorDetail row={row} kind={kind} />
           </td>
         </tr>
       )}

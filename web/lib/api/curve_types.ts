@@ -14,7 +14,7 @@ export interface CurveOptions {
   schemes?: readonly string[];
   /** Default: `llama.cpp` for GGUF, `onnxruntime` for ONNX, else `transformers`. */
   target?: RuntimeName;
-  /** For language models: text, through `tokenizer`. With it or `tokens` the loss is that of the next token. */
+  /** For language models and encoders: text, through `tokenizer`. With it or `tokens` the loss is that of the next token, or of embeddings. */
   text?: string;
   /** The model's tokenizer. */
   tokenizer?: Tokenizer;
@@ -43,11 +43,12 @@ export interface CurveOptions {
 /** What the losses of a curve are; less is better. */
 export interface CurveMetric {
   /**
-   * `bits-per-byte` of text. `kld`: mean KLD to the original in nats, where the bytes of the tokens are unknown. `output-error`: of an
-   * ONNX model's outputs. `weight-error`: of the weights. Both are relative: the root of the sum of squared errors, divided by that of
+   * `bits-per-byte` of text. `kld`: mean KLD to the original in nats, where the bytes of the tokens are unknown. `embedding-error`: of an
+   * encoder, 1 less the mean cosine to the original's embeddings. `output-error`: of an ONNX model's outputs. `weight-error`: of the
+   * weights. The last two are relative: the root of the sum of squared errors, divided by that of
    * squared values.
    */
-  kind: 'bits-per-byte' | 'kld' | 'output-error' | 'weight-error';
+  kind: 'bits-per-byte' | 'kld' | 'embedding-error' | 'output-error' | 'weight-error';
   /** The same in words. */
   name: string;
   /** Windows of text, or feeds, that were measured. */

@@ -4,6 +4,7 @@ import type { Kinds } from './arguments.js';
 import { watched } from './option_kinds.js';
 import type {
   AutoConfigOptions,
+  EmbeddingOptions,
   EvaluateOptions,
   GenerateOptions,
   ImportanceOptions,
@@ -19,6 +20,16 @@ export const evaluateOptions: Kinds<EvaluateOptions> = {
   activations: ['float32', 'int8', 'llama.cpp'],
   against: 'any', // evaluate says more
   scored: ['all', 'second-half'],
+};
+
+export const embeddingOptions: Kinds<EmbeddingOptions> = {
+  ...watched,
+  texts: 'any', // embedTexts says more, of all of these
+  tokenizer: 'any',
+  length: 'any',
+  pooling: ['mean', 'first'],
+  activations: ['float32', 'int8'],
+  against: 'any',
 };
 
 export const generateOptions: Kinds<GenerateOptions> = {

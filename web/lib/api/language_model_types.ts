@@ -7,10 +7,13 @@ import type {
   GenerateOptions,
   Generation,
   ImportanceOptions,
+  Tokenizer,
 } from './calibration_types.js';
+import type { Model } from './model_types.js';
+import type { Progress } from './progress_types.js';
 
 /**
- * A model of the Llama architecture as a language model; see {@link Quantizer.languageModel}. It depends on its model
+ * A model of the Llama architecture as a language model, or an encoder of BERT's as a maker of embeddings; see {@link Quantizer.languageModel}. It depends on its model
  * and need not be closed.
  */
 export interface LanguageModel {
@@ -21,6 +24,14 @@ export interface LanguageModel {
    * model, `tensor-missing`, `shape-mismatch`, `memory-budget`
    */
   evaluate(options: EvaluateOptions): Promise<Evaluation>;
+  /**
+   * Embeddings of texts by an encoder (bert, roberta, xlm-roberta), quantized or not, from the same forward pass, and with `against` how
+   * well they agree with another's: cosines, and whether a search finds the same order.
+   * @throws QuantizationError `not-implemented` for other families, else as `evaluate`
+   */
+  embeddings(options: EmbeddingOptions): Promise<Embeddings>;
+  /** Whether `embeddings` is for it, not the other methods. */
+  isEncoder(): Promise<boolean>;
   /**
    * Continues a prompt. Decodes greedily, in one worker, and keeps keys, values and the weights that fit the memory budget. The thread
    * count does not change the tokens. @throws QuantizationError as `evaluate`
@@ -36,4 +47,57 @@ export interface LanguageModel {
    * @throws QuantizationError as `quantizeModel` with that calibration
    */
   importance(options: ImportanceOptions): Promise<Uint8Array>;
+}
+
+/** Options of `embeddings`. */
+export interface EmbeddingOptions {
+  /** Texts, each of which becomes one embedding; with `against` at least three. */
+  texts: readonly string[];
+  /** The model's tokenizer. */
+  tokenizer: Tokenizer;
+  /** Tokens that a text may have with the tokenizer's own; longer ones are cut. Default 256, or the model's maximum if that is less. */
+  length?: number;
+  /**
+   * How the states of a text's tokens become its embedding: their mean, or that of the first token. Default: as 1_Pooling/config.json or
+   * the GGUF file says, else the mean.
+   */
+  pooling?: 'mean' | 'first';
+  /** Precision of the inputs of linear layers. `int8`: quantized per token. Default `float32`. */
+  activations?: 'float32' | 'int8';
+  /** The reference, usually the model before it was quantized, opened by the same quantizer. The result then has `agreement`. */
+  against?: Model;
+  /** Cancels. */
+  signal?: AbortSignal;
+  /** Every batch of texts reads all tensors; `count` and `bytesTotal` cover all batches of both models. */
+  onProgress?: (progress: Progress) => void;
+}
+
+/** How far embeddings are from a reference's. */
+export interface Agreement {
+  /** Mean over the texts of the cosine between both embeddings. */
+  meanCosine: number;
+  /** The smallest of these. */
+  leastCosine: number;
+  /** Index of the text that has it. */
+  leastText: number;
+  /** Spearman's correlation of the cosines of all pairs of texts: whether a search finds the same order. 1 is the same order. */
+  rankCorrelation: number;
+  /** Share of the texts, 0 to 1, whose nearest other text is the same. */
+  sameNearest: number;
+}
+
+/** Embeddings of texts. */
+export interface Embeddings {
+  /** One for each text, of length 1. */
+  vectors: Float32Array[];
+  /** How they were made of the tokens. */
+  pooling: 'mean' | 'first';
+  /** Tokens of all texts. */
+  tokens: number;
+  /** With `against`. */
+  agreement?: Agreement;
+  /** Wall time in milliseconds. */
+  durationMs: number;
+  /** Number of workers used. */
+  threads: number;
 }

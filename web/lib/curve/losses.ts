@@ -2,6 +2,8 @@
 
 import { failure, QuantizationError } from '../api/errors.js';
 import type { CurveMetric, CurveOptions, EvaluateOptions, Evaluation, TextInput } from '../api/types.js';
+import { cosine } from '../language_model/agreement.js';
+import { embedTokens, isEncoder, poolingOf } from '../language_model/embeddings.js';
 import { evaluateModel } from '../language_model/evaluate.js';
 import type { OpenedModel } from '../model/model.js';
 import { partOf, type TokenBatch } from '../model/tokens.js';
@@ -42,6 +44,9 @@ const usualRounds = [8, 16, 32];
 /** KLD has errors of its own, over tokens, and is not measured in rounds. */
 const usualKldWindows = 16;
 
+/** Cosines of embeddings differ little from text to text. */
+const usualEmbeddings = 8;
+
 interface TextOptions
   extends Pick<CurveOptions, 'text' | 'tokenizer' | 'tokens' | 'windows' | 'signal' | 'onProgress'> {}
 
@@ -61,7 +66,7 @@ function roundsOf(windows: number | undefined, most: number, usual: readonly num
 async function textJudge(resources: RunResources, model: OpenedModel, options: TextOptions): Promise<Judge | null> {
   const input = inputOf(options);
   if (!input) return null;
-  const { tokens } = await forwardBatchOf(resources.instance, model, { tokens: input }, { runs: true });
+  const { tokens } = await forwardBatchOf(resources.instance, model, { tokens: input }, { use: 'run' });
   const evaluate = (of: OpenedModel, first: number, last: number, against?: OpenedModel) =>
     evaluateModel(resources, of, of === model ? undefined : model, {
       tokens: { rows: rowsOf(partOf(tokens, first, last)) },
@@ -88,6 +93,29 @@ async function textJudge(resources: RunResources, model: OpenedModel, options: T
   };
   const rounds = roundsOf(options.windows, windows, usualRounds);
   return { kind: 'bits-per-byte', name: 'bits per byte', rounds, measure, measuresOriginal: true };
+}
+
+/** Judges an encoder's embeddings of windows of text; null without text. */
+async function embeddingJudge(
+  resources: RunResources,
+  model: OpenedModel,
+  options: TextOptions,
+): Promise<Judge | null> {
+  const input = inputOf(options);
+  if (!input) return null;
+  const { tokens } = await forwardBatchOf(resources.instance, model, { tokens: input }, { use: 'embed' });
+  const windows = Math.min(options.windows ?? usualEmbeddings, tokens.lengths.length);
+  const { signal, onProgress } = options;
+  const pass = { pooling: await poolingOf([model]), signal, onProgress };
+  const wanted = partOf(tokens, 0, windows);
+  const [expected = []] = await embedTokens(resources, [model], wanted, pass);
+  const measure: Judge['measure'] = async (of) => {
+    const [found = []] = await embedTokens(resources, [of], wanted, { ...pass, source: model });
+    const samples = found.map((vector, i) => 1 - cosine(vector, expected[i] as Float32Array));
+    return { samples, loss: Math.max(0, samples.reduce((sum, each) => sum + each, 0) / samples.length) };
+  };
+  const name = '1 − cosine of embeddings';
+  return { kind: 'embedding-error', name, rounds: [windows], measure, measuresOriginal: false };
 }
 
 function rowsOf({ ids, lengths }: TokenBatch): Int32Array[] {
@@ -129,7 +157,8 @@ export async function judgeFor(
       if (options.runtime) return { judge: await outputJudge(model, options) };
       return { judge: null, reason: 'ONNX Runtime was not given, so the model was not run' };
     }
-    const judge = await textJudge(resources, model, options);
+    const judgeOf = isEncoder(resources.instance, model, undefined) ? embeddingJudge : textJudge;
+    const judge = await judgeOf(resources, model, options);
     return judge ? { judge } : { judge };
   } catch (error) {
     if (!isNotOurs(error)) throw error;

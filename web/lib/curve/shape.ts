@@ -23,6 +23,7 @@ export function markFrontier({ original, points }: Curve): void {
 const powers: Record<Curve['metric']['kind'], 1 | 2> = {
   'bits-per-byte': 2,
   kld: 2,
+  'embedding-error': 2,
   'output-error': 1,
   'weight-error': 1,
 };

@@ -24,6 +24,8 @@ export interface BoundForwardPass {
   extend(token: number): string;
   /** After the last step. JSON `{pointer, count}`: float64 loss per sequence, in nats. */
   losses(): string;
+  /** Of an encoder, after the last step. JSON `{pointer, count}`: float32, an embedding for each sequence. */
+  embeddings(pooling: string): string;
   /** After the last step: the most probable token after a sequence; -1 if a logit is not finite. */
   nextToken(sequence: number): number;
   delete(): void;

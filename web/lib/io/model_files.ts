@@ -122,11 +122,48 @@ async function openSiblingFiles(folder: Folder): Promise<FileSource[]> {
     const file = await folder.open(name, maxTextBytes);
     if (file) siblingFiles.push(file);
   }
-  return siblingFiles;
+  return [...siblingFiles, ...(await openModuleFiles(folder))];
 }
 
 /** Folders of sentence-transformers' modules, such as `1_Pooling`. */
-const modulePattern = /^\d+_[A-Z]/;
+const modulePattern = /^\d+_[A-Z]\w*$/;
+const isModuleFolder = (name: string) => modulePattern.test(name);
+
+/** The files of the modules in modules.json, without which sentence-transformers does not load a folder. Those of a list are among its
+ * names already. */
+async function openModuleFiles(folder: Folder): Promise<FileSource[]> {
+  const text = folder.names ? await textBeside(folder, 'modules.json') : null;
+  if (text === null) return [];
+  const files: FileSource[] = [];
+  for (const path of modulePaths(text)) {
+    const inner = await folder.folder(path);
+    for (const name of inner?.names ?? []) {
+      if (folder.names?.includes(`${path}/${name}`)) continue;
+      const file = await inner?.open(name, maxTextBytes);
+      if (file) files.push(named(file, `${path}/${name}`));
+    }
+  }
+  return files;
+}
+
+function modulePaths(text: string): string[] {
+  try {
+    const modules = JSON.parse(text) as { path?: unknown }[];
+    return modules
+      .map(({ path }) => path)
+      .filter((path) => typeof path === 'string' && isModuleFolder(path)) as string[];
+  } catch {
+    return []; // it is copied as it is
+  }
+}
+
+const named = (file: FileSource, name: string): FileSource => ({
+  name,
+  size: file.size,
+  remote: file.remote,
+  read: (offset, length) => file.read(offset, length),
+  close: () => file.close(),
+});
 
 /** config.json, the index, carried files and folders of modules that are links out of the folder. */
 function linksLeftOut(folder: Folder | null): Diagnostic[] {

@@ -161,14 +161,14 @@ export async function evaluateModel(
   signal?.throwIfAborted();
   const { scored, against, bytesPerToken } = settings;
   const windows: Windows = scored === 'all' ? 'adjoining' : 'llama.cpp';
-  const { tokens, plan } = await forwardBatchOf(instance, model, options, { runs: true, source, windows });
+  const { tokens, plan } = await forwardBatchOf(instance, model, options, { use: 'run', source, windows });
   const counts = scoredCounts(tokens.lengths, scored);
   const predicted = counts.reduce((sum, count) => sum + count, 0);
   if (predicted === 0)
     throw failure('argument-invalid', 'tokens', 'sequences of 2 tokens have no second half to score; give longer ones');
   const plans = [
     plan,
-    ...(against ? [forwardPlanOf(instance, against, longestOf(tokens), { runs: true, source })] : []),
+    ...(against ? [forwardPlanOf(instance, against, longestOf(tokens), { use: 'run', source })] : []),
   ];
   const batches = batchesOf(memory, bothOf(plans), tokens.lengths).map(({ first, last }) => ({
     part: partOfBatch(plans, settings, partOf(tokens, first, last)),

@@ -78,7 +78,7 @@ export async function continueText(
   signal?.throwIfAborted();
   if (!Number.isInteger(wanted) || wanted < 1) throw invalid('count', `${wanted} is not a positive integer`);
   const tokens = promptIds(options);
-  const use = { runs: true, source };
+  const use = { use: 'run', source } as const;
   const { maxPositions } = forwardPlanOf(instance, model, 2, use);
   // The last token needs no position.
   const count = Math.min(wanted, maxPositions + 1 - tokens.length);

@@ -4,6 +4,8 @@ import { loaded } from '../api/loaded.js';
 import type {
   AutoConfig,
   AutoConfigOptions,
+  EmbeddingOptions,
+  Embeddings,
   EvaluateOptions,
   Evaluation,
   GenerateOptions,
@@ -35,6 +37,20 @@ export class OpenedLanguageModel implements LanguageModel {
     return this.#run(options?.signal, async (resources, signal) => {
       const { evaluateModel } = await loaded(import('./evaluate.js'));
       return evaluateModel(resources, this.#model, this.#source, { ...options, signal });
+    });
+  }
+
+  async embeddings(options: EmbeddingOptions): Promise<Embeddings> {
+    return this.#run(options?.signal, async (resources, signal) => {
+      const { embedTexts } = await loaded(import('./embeddings.js'));
+      return embedTexts(resources, this.#model, this.#source, { ...options, signal });
+    });
+  }
+
+  async isEncoder(): Promise<boolean> {
+    return this.#run(undefined, async ({ instance }) => {
+      const { isEncoder } = await loaded(import('./embeddings.js'));
+      return isEncoder(instance, this.#model, this.#source);
     });
   }
 

@@ -246,6 +246,11 @@ export class OpenedModel implements Model {
     return this.#files.config ?? '';
   }
 
+  /** By its path from the model's folder; null if there is none, or the folder cannot be listed. */
+  readSibling(path: string): Promise<Uint8Array | null> {
+    return this.#files.readSibling(path);
+  }
+
   async siblingFile(name: string): Promise<Uint8Array | null> {
     check(name, 'string', 'name');
     const own = await this.#ownTokenizerFile(name);

@@ -24,6 +24,18 @@ function prefixOf(whole: readonly number[], plain: readonly number[]): number[] 
   return [];
 }
 
+/** Each text with the tokenizer's prefix and suffix, cut in front of the suffix to at most `length` tokens. */
+export function cutTexts(tokenizer: Tokenizer, texts: readonly string[], length: number): number[][] {
+  return texts.map((text) => {
+    const whole = idsOf(tokenizer, text, true);
+    if (whole.length <= length) return whole;
+    const plain = idsOf(tokenizer, text, false);
+    const prefix = prefixOf(whole, plain);
+    const suffix = whole.slice(prefix.length + plain.length);
+    return [...prefix, ...plain.slice(0, Math.max(0, length - prefix.length - suffix.length)), ...suffix];
+  });
+}
+
 /** One text with the tokenizer's prefix but without its suffix. */
 export function promptOf(tokenizer: Tokenizer, text: string): number[] {
   const plain = idsOf(tokenizer, text, false);

@@ -44,9 +44,10 @@ export interface ForwardBatch {
   plan: ForwardPlanJson;
 }
 
-/** Purpose of the pass. Only a run accepts GGUF models; `source`: the folder one was made from. */
+/** Purpose of the pass; default calibrate, which accepts no GGUF models. Embed is for encoders. `source`: the folder that a GGUF file was
+ * made from. */
 export interface ForwardUse {
-  runs?: boolean;
+  use?: 'run' | 'calibrate' | 'embed';
   source?: OpenedModel | undefined;
   /** How text is cut; default adjoining. */
   windows?: Windows;
@@ -57,11 +58,11 @@ export async function forwardBatchOf(
   instance: Instance,
   model: OpenedModel,
   { tokens: input, tensor }: TokenCalibration,
-  use: ForwardUse = {},
+  how: ForwardUse = {},
 ): Promise<ForwardBatch> {
-  const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1, use);
-  const tokens = await tokenBatch(input, tensor, vocabulary, maxPositions, use.windows);
-  return { tokens, plan: forwardPlanOf(instance, model, longestOf(tokens), use) };
+  const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1, how);
+  const tokens = await tokenBatch(input, tensor, vocabulary, maxPositions, how.windows);
+  return { tokens, plan: forwardPlanOf(instance, model, longestOf(tokens), how) };
 }
 
 /** How calibration uses its memory: a team of workers, each of which has a block and runs a part of the batch. */
@@ -101,12 +102,12 @@ export function forwardPlanOf(
   instance: Instance,
   model: OpenedModel,
   longest: number,
-  { runs = false, source }: ForwardUse = {},
+  { use = 'calibrate', source }: ForwardUse = {},
 ): ForwardPlanJson {
   const index = model.indexFor(instance);
   // GGUF describes itself; a config.json in its folder may be unrelated.
   const config = formats.inputs[model.format].carriesConfig ? (source?.configText ?? '') : model.configText;
-  const options = JSON.stringify({ ...comparedTiles, longest, runs });
+  const options = JSON.stringify({ ...comparedTiles, longest, use });
   const { work, ...plan } = instance.call<Omit<ForwardPlanJson, 'work'> & { work: HeapBytes }>((module) =>
     module.forwardPlan(index, config, options),
   );

@@ -5,7 +5,7 @@ import { failure } from '../api/errors.js';
 import type { BoundWork } from '../engine/bound_work.js';
 import type { BoundForwardPass } from '../engine/forward_module.js';
 import type { JobHost } from './job_host.js';
-import type { ContinuationWork, ForwardStep, ForwardWork } from './jobs.js';
+import type { ContinuationWork, EmbeddingWork, ForwardStep, ForwardWork } from './jobs.js';
 import type { Team } from './team.js';
 
 /** A forward pass, the portions of its batch that this worker runs, its tasks, and the model that they read. */
@@ -56,6 +56,16 @@ export function runForward(host: JobHost, work: ForwardWork): Promise<Float64Arr
     await runSteps(host, pass, work.steps);
     const { pointer, count } = host.instance.call<{ pointer: number; count: number }>(() => pass.bound.losses());
     return host.instance.float64(pointer, count);
+  });
+}
+
+/** The embedding of each sequence. */
+export function runEmbedding(host: JobHost, work: EmbeddingWork): Promise<Float32Array> {
+  return withPass(host, work, async (pass) => {
+    await runSteps(host, pass, work.steps);
+    const found = () => pass.bound.embeddings(work.pooling);
+    const { pointer, count } = host.instance.call<{ pointer: number; count: number }>(found);
+    return host.instance.float32(pointer, count);
   });
 }
 

@@ -4,7 +4,7 @@ import { runCalibration } from './calibration_job.js';
 import { compareTiles } from './compare_job.js';
 import { runDistribution } from './distribution_job.js';
 import { runDivergence } from './divergence_job.js';
-import { runContinuation, runForward } from './forward_job.js';
+import { runContinuation, runEmbedding, runForward } from './forward_job.js';
 import type { JobHost } from './job_host.js';
 import type { Job, JobKind, JobKinds, JobPart, JobResult } from './jobs.js';
 import { runObservation } from './observation_job.js';
@@ -20,6 +20,7 @@ const handlers: { readonly [K in JobKind]: Handler<K> } = {
   compare: compareTiles,
   distribution: runDistribution,
   forward: runForward,
+  embed: runEmbedding,
   divergence: runDivergence,
   continue: runContinuation,
   'observe-inputs': runObservation,

@@ -2,6 +2,7 @@
 
 import type { EvaluateOptions } from '../api/calibration_types.js';
 import type { Distribution } from '../api/compare_types.js';
+import type { EmbeddingOptions } from '../api/language_model_types.js';
 import type { FoundActivations, LayerEvidence } from '../engine/forward_module.js';
 
 /** Doubles per unit of an error: Σx², Σy², Σ(x−y)², max|x−y|, count; NaN or infinite x, then y. */
@@ -22,6 +23,8 @@ export interface JobKinds {
   distribution: { work: DistributionWork; result: FoundDistribution };
   /** Sequences through a whole model: the loss of each, in nats. */
   forward: { work: ForwardWork; result: Float64Array };
+  /** Sequences through an encoder: the embedding of each, one after another. */
+  embed: { work: EmbeddingWork; result: Float32Array };
   /** Sequences through a reference and a model: `valuesPerPosition` values of every scored position. */
   divergence: { work: DivergenceWork; result: Float64Array };
   /** Continues a sequence: the added tokens. */
@@ -125,6 +128,10 @@ export interface ForwardWork {
   positions?: number;
   /** Index of the files in `ContextFiles.inputs`; default 0. */
   model?: number;
+}
+/** How the states of a sequence become one embedding: their mean, or that of the first token. */
+export interface EmbeddingWork extends ForwardWork {
+  pooling: NonNullable<EmbeddingOptions['pooling']>;
 }
 /** The same tokens for both. */
 export interface DivergenceWork {
