@@ -118,12 +118,12 @@ test('nothing quantized is an error that says why; the plan shows it', async (t)
   const quantizer = await quantizerFor(t);
   const double = tensor('w', 'F64', [width, width], new Float64Array(width * width).fill(0.5));
   const cases = [
-    [oneProduct([node('Einsum', ['x', 'w'], ['y'])]), /Einsum reads it in an equation that is no product/],
+    [oneProduct([node('Einsum', ['x', 'w'], ['y'])]), /Einsum reads it in an equation that is not a product/],
     [
       oneProduct([node('Transpose', ['w'], ['t']), node('MatMul', ['x', 't'], ['y'])], {
         tensors: [weight('w', [4, width, width])],
       }),
-      /Transpose puts its elements into another order, .*fold constants first/,
+      /Transpose reorders its elements, .*fold constants first/,
     ],
     [oneProduct([node('Relu', ['x'], ['y'])], { tensors: [weight()] }), /no node reads it/],
     [oneProduct([node('MatMul', ['x', 'w'], ['y'])], { inputs: [['w', 'F32', [width, width]]] }), /--constant-inputs/],
@@ -133,7 +133,7 @@ test('nothing quantized is an error that says why; the plan shows it', async (t)
     const model = await modelFor(t, quantizer, bytes);
     const [error] = quantizer.plan(model, 'int8').diagnostics;
     assert.deepEqual([error?.severity, error?.code], ['error', 'nothing-quantized']);
-    assert.match(error.message, /^nothing of this model would be quantized; /);
+    assert.match(error.message, /^no part of this model would be quantized; /);
     assert.match(error.message, why);
     await assert.rejects(written(t, quantizer, bytes, 'int8'), { code: 'nothing-quantized' });
   }

@@ -54,7 +54,7 @@ void DialectConversion::add_loss(const std::string& where, const char* pattern, 
 }
 
 bool DialectConversion::is_one_step(const Stages& stages, const std::string& where) {
-  if (stages.size() > 1) report_loss(where, "{} has one step for each tensor", name_of(to_));
+  if (stages.size() > 1) report_loss(where, "{} quantizes each tensor in one step", name_of(to_));
   return stages.size() == 1;
 }
 
@@ -117,24 +117,25 @@ void DialectConversion::report_lost_choices(const QuantizationSpec& spec, const 
   if (spec.round_method != RoundMethod::half_even)
     report_loss(where, "{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods));
   if (spec.scale_type != ScaleType::float_ && spec.grid.threshold_rounding == ThresholdRounding::none)
-    report_loss(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
-  if (spec.zero_point_type == ZeroPointType::float32) report_loss(where, "{} has whole zero points only", to);
-  if (spec.scale_sign != ScaleSign::positive) report_loss(where, "{} does not say that scales have a sign", to);
-  if (spec.scale_refit) report_loss(where, "{} does not say that scales are refit", to);
+    report_loss(where, "{} has no key for scales of type {}", to, word_of(spec.scale_type, kScaleTypes));
+  if (spec.zero_point_type == ZeroPointType::float32) report_loss(where, "{} supports only whole zero points", to);
+  if (spec.scale_sign != ScaleSign::positive) report_loss(where, "{} has no key for signed scales", to);
+  if (spec.scale_refit) report_loss(where, "{} has no key for scales that are refit", to);
   if (spec.scale_format != ScaleFormat::float32 && !info_of(to_).has_scale_formats)
     report_loss(where, "{} has no {} scales", to, word_of(spec.scale_format, kScaleFormats));
   if (info_of(spec.dtype).is_integer && spec.symmetric && !info_of(spec.dtype).is_signed)
     report_loss(where, "{} has no symmetric unsigned codes", to);
   if (spec.qscheme == QScheme::per_channel && spec.ch_axis != 0)
-    report_loss(where, "{} has channels along axis 0, not {}", to, spec.ch_axis);
+    report_loss(where, "{} has channels only along axis 0, not {}", to, spec.ch_axis);
 }
 
 void DialectConversion::report_lost_options(std::string_view understood) {
-  if (config_.export_info) report_loss(text_of("{}/export", config_.where), "{} has nothing like export", name_of(to_));
+  if (config_.export_info)
+    report_loss(text_of("{}/export", config_.where), "{} has no counterpart of export", name_of(to_));
   for (const auto& [name, stages] : config_.input_quantizers)
     if (!stages.empty())
       report_loss(pointer_to(text_of("{}/input_activation_qconfig_map", config_.where), name),
-                  "{} has no quantizer for only the input of a module", name_of(to_));
+                  "{} cannot quantize only the input of a module", name_of(to_));
   for (const char* key :
        {"algo_config", "pre_quant_opt_config", "kv_cache_quant_config", "shared_scale_groups", "softmax_quant_spec",
         "sync_moe_expert_input_amax", "kv_cache_scheme", "sparsity_config", "transform_config"}) {
@@ -143,7 +144,7 @@ void DialectConversion::report_lost_options(std::string_view understood) {
     if (value->is_null() || (value->is_bool() && !value->as_bool()) || (value->is_array() && value->items().empty()) ||
         (value->is_object() && value->members().empty()))
       continue;
-    report_loss(text_of("{}/{}", config_.where, key), "{} has nothing like {}", name_of(to_), key);
+    report_loss(text_of("{}/{}", config_.where, key), "{} has no counterpart of {}", name_of(to_), key);
   }
 }
 
@@ -156,9 +157,9 @@ void DialectConversion::report_lost_norms() {
 
 void DialectConversion::report_lost_activations(const LayerRule& entry) {
   const std::string_view to = name_of(to_);
-  if (!entry.layer.input_tensors.empty()) report_loss(entry.where, "{} says nothing about inputs", to);
-  if (!entry.layer.output_tensors.empty()) report_loss(entry.where, "{} says nothing about outputs", to);
-  if (!entry.layer.bias.empty()) report_loss(entry.where, "{} says nothing about biases", to);
+  if (!entry.layer.input_tensors.empty()) report_loss(entry.where, "{} has no keys for inputs", to);
+  if (!entry.layer.output_tensors.empty()) report_loss(entry.where, "{} has no keys for outputs", to);
+  if (!entry.layer.bias.empty()) report_loss(entry.where, "{} has no keys for biases", to);
 }
 
 // Keys that only this library reads, in every dialect.

@@ -286,7 +286,7 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::string_view own_ty
     if (role == TensorRole::bias) return kept(Rule::not_a_weight, {}, "biases stay as they are");
     return kept(Rule::not_a_weight, {},
                 families::are_experts_in_rows(tensor_name, shape.size())
-                    ? "experts in the rows of one matrix, from which no runtime reads single quantized ones"
+                    ? "these experts are rows of one matrix, and no runtime reads single quantized experts from it"
                     : "only tensors called *.weight are quantized");
   }
   const std::string_view type = type_of(layer, own_type);

@@ -125,9 +125,9 @@ class TokenizerWriter {
       write_kind("gpt2", pretokenizer.empty() ? "default" : pretokenizer, false);
       if (pretokenizer.empty())
         diagnostics_.warning("pretokenizer-unknown", "tokenizer.json: /pre_tokenizer",
-                             "llama.cpp has no name for the way this tokenizer cuts text into words; the file says "
-                             "\"default\", and some texts will get other tokens",
-                             "set tokenizer.ggml.pre if you know better");
+                             "llama.cpp has no name for the way this tokenizer splits text; the file says \"default\", "
+                             "so some texts will get other tokens",
+                             "set tokenizer.ggml.pre if you know the right name");
       metadata_.set(std::move(json_.merges).finish("tokenizer.ggml.merges"));
       return true;
     }

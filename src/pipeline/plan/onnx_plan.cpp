@@ -309,7 +309,7 @@ class OnnxPlanner final : public OutputPlanner {
            "use int8, which rounds only the weights, or static inputs, calibrated with feeds");
     if (inputs_differ_)
       note("inputs-uint8", inputs,
-           "ONNX's DynamicQuantizeLinear brings inputs to uint8, one scale and zero point a tensor");
+           "ONNX's DynamicQuantizeLinear quantizes inputs to uint8, with one scale and zero point per tensor");
   }
 
   void report_norms() {

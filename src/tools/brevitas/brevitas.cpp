@@ -146,7 +146,8 @@ class BrevitasParser {
     BrevitasChoice choice{use == Use::weight, scale == "pof2", value["param_type"].as_string() == "mse", version_};
 
     if (choice.pof2 ? is_float : scale != "float")
-      unsupported(where, "scale_type", text_of("{} scales do not go with {}", scale, value["quant_type"].as_string()),
+      unsupported(where, "scale_type",
+                  text_of("{} scales are not supported by {}", scale, value["quant_type"].as_string()),
                   is_float ? "float_quant has float scales" : "int_quant has float or pof2 scales");
     if (!spec.symmetric && is_float)
       unsupported(where, "symmetric", "float_quant is always symmetric", "leave the key out");
@@ -157,7 +158,7 @@ class BrevitasParser {
                   "set symmetric to true, or scale_type to float");
     bool per_channel = qscheme == "per_channel";
     if (qscheme == "per_group" || qscheme == "per_block" || (per_channel && use == Use::output)) {
-      unsupported(where, "qscheme", text_of("{} does not exist here", qscheme),
+      unsupported(where, "qscheme", text_of("Brevitas has no {} here", qscheme),
                   use == Use::weight ? "use per_tensor or per_channel" : "use per_tensor");
     } else if (per_channel && use == Use::input) {
       out_.warning_in("key-ignored", where, "qscheme", "leave the key out", "inputs are always per_tensor");
@@ -231,17 +232,17 @@ class BrevitasParser {
                         "{} of a bias: biases are per tensor, symmetric, with the scale of input times weight", name);
     }
     out_.error_in("not-implemented", where, nullptr, "remove the key: biases stay as they are",
-                  "no file that is written here has biases with the scale of input times weight");
+                  "no output format stores biases whose scale is that of the input times that of the weight");
   }
 
   // Completes the list in place and checks the requirements between its members.
   void algorithms(json::Value& list, const std::string& where, bool before) {
     if (before && raw_["pre_quant_opt_config"].is_null()) {
       list = json::Value();
-      out_.warning_in(
-          "default-preprocess", config_.where, nullptr, "set it to [], or write [{\"name\": \"Preprocess\"}]",
-          "pre_quant_opt_config is not given, which means [Preprocess]: upstream folds batch norms and equalizes "
-          "layers before anything is quantized; here that is done when it is written");
+      out_.warning_in("default-preprocess", config_.where, nullptr,
+                      "set it to [], or write [{\"name\": \"Preprocess\"}]",
+                      "pre_quant_opt_config is absent, which means [Preprocess] in Brevitas: it folds batch norms and "
+                      "equalizes layers before anything is quantized. Here that happens only if the key is written");
       return;
     }
     size_t searches = 0, preprocess = SIZE_MAX;

@@ -103,7 +103,7 @@ class CompressedTensorsParser {
     config_.cache = arguments(source["kv_cache_scheme"], pointer_to(where, "kv_cache_scheme"), false);
     for (const char* key : {"sparsity_config", "transform_config"})
       if (!source[key].members().empty())
-        warn_not_applied(out_, pointer_to(where, key), "weights are neither made sparse nor transformed");
+        warn_not_applied(out_, pointer_to(where, key), "weights are neither pruned nor transformed here");
     return std::move(config_);
   }
 
@@ -150,7 +150,7 @@ class CompressedTensorsParser {
       if (is_weight && observer == "mse" && spec.qscheme == QScheme::per_tensor)
         spec.observer = ObserverId::PerTensorMSEObserver;
       out_.warning_in("not-applied", where, "observer", "use minmax",
-                      "observer {q} is not compressed-tensors' own search here", observer);
+                      "the search of compressed-tensors' observer {q} is not available here", observer);
     }
     if (out_.errors() != errors_before) return {};
     return Stages{spec};

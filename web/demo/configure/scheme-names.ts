@@ -17,7 +17,7 @@ export function shortName(preset: string): string {
 /** llama.cpp's recipes have no description of their own that tells them apart. */
 const recipeTexts: Record<string, string> = {
   f32: 'Not quantized: as precise as float32.',
-  f16: 'Half of float32, without a loss that shows.',
+  f16: 'Half of float32, without visible loss.',
   bf16: 'Half of float32, with its range.',
   q8_0: 'Nearly lossless, and fast everywhere.',
   q6_k: 'Hard to tell from the original.',
