@@ -2,7 +2,7 @@
 // then files.
 #include "checkpoint/fused_layer_schemes.h"
 #include "config/match/layer_type.h"
-#include "config/resolve/resolve.h"
+#include "config/resolve.h"
 #include "core/list.h"
 #include "families/conversions.h"
 #include "families/default_exclusions.h"

@@ -10,7 +10,7 @@ namespace {
 // Rows of 4-bit words and of 3-bit streams are packed in eights, zero points of channels among them.
 constexpr uint64_t kPackedTogether = 8;
 
-bool is_exported(Dtype dtype) { return dtype != Dtype::fp8_e4m3fnuz && dtype != Dtype::fp8_e5m2fnuz; }
+bool is_of_quark(Dtype dtype) { return dtype != Dtype::fp8_e4m3fnuz && dtype != Dtype::fp8_e5m2fnuz; }
 
 // Whether a second scale stands in weight_scale_2.
 bool has_second_scale(const LayerPlan& layer) {
@@ -24,7 +24,7 @@ std::string unread_part(const LayerPlan& layer) {
   const DtypeInfo& dtype = info_of(spec.dtype);
   const bool is_small_float = !dtype.is_integer && dtype.bits < 8;
   if (dtype.is_block()) return text_of("{}, whose layout is this library's", dtype.name);
-  if (!is_exported(spec.dtype)) return text_of("{}, which is no dtype of it", dtype.name);
+  if (!is_of_quark(spec.dtype)) return text_of("{}, which is no dtype of it", dtype.name);
   if (dtype.bits == 3) return std::string(dtype.name);
   if (dtype.is_integer && spec.scale_format == ScaleFormat::e8m0)
     return text_of("{} with e8m0 scales, Quark's dtype mx", dtype.name);
