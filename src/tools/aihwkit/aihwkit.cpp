@@ -299,11 +299,17 @@ class AihwkitParser {
 
 }  // namespace
 
-const Keys& aihwkit_keys() noexcept { return kQuantizationMap; }
-std::span<const Keys> aihwkit_parameter_keys() noexcept { return kParameters; }
-
-Config parse_aihwkit(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  return AihwkitParser(value, where, out).parse();
-}
+constinit const DialectInfo aihwkit_dialect{
+    .keys = []() noexcept -> const Keys& { return kQuantizationMap; },
+    .read = [](const json::Value& value, const std::string& where,
+               DiagnosticList& out) { return AihwkitParser(value, where, out).parse(); },
+    .write = write_aihwkit,
+    .own_keys =
+        "module_qconfig_map|instance_qconfig_map|default_qconfig|input_activation_qconfig_map|excluded_modules|"
+        "append_default_conversions",
+    .parameters = []() noexcept -> std::span<const Keys> { return kParameters; },
+    .has_groups = false,
+    .quantizes_norms = true,
+};
 
 }  // namespace wasmquant::config

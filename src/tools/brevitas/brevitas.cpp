@@ -72,7 +72,7 @@ constexpr Key kGpfa2qRows[] = {
 };
 constexpr Key kPlainRows[] = {{"name", kString}};
 
-constexpr BrevitasAlgorithm kAlgorithmTable[] = {
+constexpr AlgorithmKeys kAlgorithmTable[] = {
     {"Preprocess", true, kPreprocessRows}, {"ActivationEqualization", true, kEqualizationRows},
     {"GPTQ", false, kGptqOptionRows},      {"GPFQ", false, kGpfqRows},
     {"GPFA2Q", false, kGpfa2qRows},        {"CalibrateBatchNorm", false, kPlainRows},
@@ -249,10 +249,10 @@ class BrevitasParser {
     for (size_t i = 0; i < list.items().size(); ++i) {
       json::Value& item = list.items()[i];
       const std::string place = text_of("{}/{}", where, i);
-      const BrevitasAlgorithm* found = nullptr;
+      const AlgorithmKeys* found = nullptr;
       List<std::string_view> known;
       const std::string name = item["name"].as_string();  // a copy: the item is replaced below
-      for (const BrevitasAlgorithm& row : kAlgorithmTable) {
+      for (const AlgorithmKeys& row : kAlgorithmTable) {
         if (row.name == name) found = &row;
         if (row.before == before) known.push_back(row.name);
       }
@@ -331,6 +331,19 @@ class BrevitasParser {
   bool has_inputs_ = false;
 };
 
+// Quark's and the extension's configs differ in the keys of their specs and the names of their algorithms.
+bool is_of_brevitas(const json::Value& block) {
+  for (const char* list : {"pre_quant_opt_config", "algo_config"})
+    for (const json::Value& item : block[list].items())
+      if (std::any_of(std::begin(kAlgorithmTable), std::end(kAlgorithmTable),
+                      [&](const AlgorithmKeys& row) { return row.name == item["name"].as_string(); }))
+        return true;
+  for (const char* tensor : {"weight", "input_tensors", "output_tensors", "bias"})
+    for (const char* key : {"bit_width", "quant_type", "param_type"})
+      if (block["global_quant_config"][tensor].find(key) != nullptr) return true;
+  return false;
+}
+
 }  // namespace
 
 void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) noexcept {
@@ -349,17 +362,17 @@ void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) 
         per_channel ? ObserverId::PerChannelThresholdMSEObserver : ObserverId::PerTensorThresholdMSEObserver;
 }
 
-const Keys& brevitas_keys() noexcept { return kConfig; }
-
-std::span<const BrevitasAlgorithm> brevitas_algorithms() noexcept { return kAlgorithmTable; }
-
-bool is_brevitas_algorithm(std::string_view name) noexcept {
-  return std::any_of(std::begin(kAlgorithmTable), std::end(kAlgorithmTable),
-                     [&](const BrevitasAlgorithm& row) { return row.name == name; });
-}
-
-Config parse_brevitas(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  return BrevitasParser(value, where, out).parse();
-}
+constinit const DialectInfo brevitas_dialect{
+    .keys = []() noexcept -> const Keys& { return kConfig; },
+    .read = [](const json::Value& value, const std::string& where,
+               DiagnosticList& out) { return BrevitasParser(value, where, out).parse(); },
+    .write = write_brevitas,
+    .own_keys = "brevitas_version|backend",
+    .recognises = is_of_brevitas,
+    .algorithms = []() noexcept -> std::span<const AlgorithmKeys> { return kAlgorithmTable; },
+    .translate = translate_brevitas,
+    .has_groups = false,
+    .has_transposed_axes = true,
+};
 
 }  // namespace wasmquant::config

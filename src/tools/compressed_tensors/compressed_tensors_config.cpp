@@ -5,6 +5,7 @@
 #include "config/match/name_match.h"
 #include "config/reading/object_reader.h"
 #include "core/message.h"
+#include "tools/compressed_tensors/compressed_tensors_arguments.h"
 
 namespace wasmquant::config {
 namespace {
@@ -217,10 +218,13 @@ class CompressedTensorsParser {
 
 }  // namespace
 
-const Keys& compressed_tensors_keys() noexcept { return kBlock; }
-
-Config parse_compressed_tensors(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  return CompressedTensorsParser(out).parse(value, where);
-}
+constinit const DialectInfo compressed_tensors_dialect{
+    .keys = []() noexcept -> const Keys& { return kBlock; },
+    .read = [](const json::Value& value, const std::string& where,
+               DiagnosticList& out) { return CompressedTensorsParser(out).parse(value, where); },
+    .write = write_compressed_tensors,
+    .own_keys = "config_groups",
+    .has_scale_formats = true,
+};
 
 }  // namespace wasmquant::config

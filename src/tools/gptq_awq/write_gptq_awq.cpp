@@ -1,8 +1,8 @@
 // A config as the quantization_config of a GPTQ or AWQ model (formats B.2, B.3): one scheme, and exceptions.
-#include "config/dialects/convert.h"
 #include "config/match/name_match.h"
 #include "config/spec/uniform_blocks.h"
 #include "core/message.h"
+#include "tools/gptq_awq/gptq_awq.h"
 
 namespace wasmquant::config {
 namespace {
@@ -146,6 +146,7 @@ class GptqAwqWriter {
 
 }  // namespace
 
-json::Value write_gptq_awq(DialectConversion& conversion, Dialect to) { return GptqAwqWriter(conversion, to).write(); }
+json::Value write_gptq(DialectConversion& conversion) { return GptqAwqWriter(conversion, Dialect::gptq).write(); }
+json::Value write_awq(DialectConversion& conversion) { return GptqAwqWriter(conversion, Dialect::awq).write(); }
 
 }  // namespace wasmquant::config

@@ -245,6 +245,14 @@ Config parse_quark(const json::Value& value, const std::string& where, Diagnosti
   config.source = with_current_names(value);
   return config;
 }
-const Keys& quark_keys() noexcept { return kConfig; }
+
+constinit const DialectInfo quark_dialect{
+    .keys = []() noexcept -> const Keys& { return kConfig; },
+    .read = parse_quark,
+    .write = write_quark,
+    .has_named_algorithms = true,
+    .has_spec_words = true,
+    .maps_entries = true,
+};
 
 }  // namespace wasmquant::config

@@ -61,7 +61,7 @@ bool SpecParser::read_dtype() {
   }
   const std::string hint = name == "nf4"
                                ? std::string("NF4 can be read but not written; fp4, mxfp4 and int4 are similar")
-                               : did_you_mean(name, kQuarkDtypes);
+                               : did_you_mean(name, kDtypeWords);
   in_.error("value-unknown", "dtype", text_of("there is no dtype {q}", value->as_string()),
             text_of("{}{}", hint.empty() ? "supported: " : "", hint.empty() ? supported_dtypes() : hint));
   return false;

@@ -174,7 +174,7 @@ void SpecParser::read_without_effect() {
       in_.error("type-invalid", "block_size", "expected two integers");
   }
   if (const json::Value* element = in_.find("mx_element_dtype"); element != nullptr && !is_mx_) {
-    if (in_.word("mx_element_dtype", kQuarkDtypes) >= 0 && holds_)
+    if (in_.word("mx_element_dtype", kDtypeWords) >= 0 && holds_)
       ignored("mx_element_dtype", text_of("mx_element_dtype ({}) only applies to dtype mx", element->as_string()));
   }
   read_training();

@@ -4,6 +4,7 @@
 #include "config/match/name_match.h"
 #include "config/spec/vocabulary.h"
 #include "core/message.h"
+#include "tools/quark/quark_config.h"
 
 namespace wasmquant::config {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "config/dialects/write.h"
 #include "config/presets.h"
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "diagnostics.h"
 
 using namespace wasmquant;

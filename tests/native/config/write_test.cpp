@@ -10,7 +10,7 @@
 
 #include "config/config_text.h"
 #include "config/presets.h"
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 
 using namespace wasmquant;
 

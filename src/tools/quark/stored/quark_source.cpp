@@ -2,7 +2,7 @@
 // weights are values, stored with the scales that they were rounded by.
 #include "config/config_text.h"
 #include "config/match/name_match.h"
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "pipeline/stored/scale_scheme.h"
 #include "pipeline/stored/source_format.h"
 
