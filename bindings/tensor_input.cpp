@@ -83,7 +83,7 @@ uint64_t count_of(const std::vector<uint64_t>& shape) {
 Result<std::span<const float>> read_values(Address address, const std::string& dtype, uint64_t count) {
   if (dtype == "F32") return std::span<const float>(pointer<const float>(address), count);
   if (dtype != "F16" && dtype != "BF16") {
-    return error_at(ErrorCode::dtype_unsupported, "dtype", "found \"{}\"; allowed are F32, F16 and BF16", dtype);
+    return error_at(ErrorCode::dtype_unsupported, "dtype", "found \"{}\"; it must be F32, F16 or BF16", dtype);
   }
   std::vector<float>& widened = work().widened;
   widened.resize(count);

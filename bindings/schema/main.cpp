@@ -22,7 +22,7 @@ json::Value texts(std::span<const std::string_view> list) {
 
 json::Value schemas() {
   json::Value out;
-  for (size_t i = 0; i < config::kDialectNames.size(); ++i)
+  for (size_t i = 0; i < std::size(config::kDialectNames); ++i)
     out.set(std::string(config::kDialectNames[i]), config::schema(static_cast<Dialect>(i)));
   return out;
 }

@@ -39,7 +39,8 @@ void HessianAccumulator::sum_rest() noexcept {
 
 Status HessianAccumulator::add(std::span<const float> x, uint64_t samples) {
   if (columns_ == 0 || x.size() % columns_ != 0)
-    return error_at(ErrorCode::shape_mismatch, "", "{} input values are not rows of {} features", x.size(), columns_);
+    return error_at(ErrorCode::shape_mismatch, "", "{} input values do not fill whole rows of {} features", x.size(),
+                    columns_);
   if (const int64_t at = kernels::find_non_finite(x); at >= 0)
     return error_at(ErrorCode::value_not_finite, "", "input row {}, column {} is NaN or infinite",
                     static_cast<size_t>(at) / columns_, static_cast<size_t>(at) % columns_);

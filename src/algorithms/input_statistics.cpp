@@ -23,7 +23,8 @@ InputStatistics::InputStatistics(size_t columns, bool with_hessian, TeamShare sh
 Status InputStatistics::add(std::span<const float> x) {
   const size_t columns = largest_.size();
   if (columns == 0 || x.size() % columns != 0)
-    return error_at(ErrorCode::shape_mismatch, "", "{} input values are not rows of {} features", x.size(), columns);
+    return error_at(ErrorCode::shape_mismatch, "", "{} input values do not fill whole rows of {} features", x.size(),
+                    columns);
   if (const int64_t at = kernels::find_non_finite(x); at >= 0)
     return error_at(ErrorCode::value_not_finite, "", "input row {}, column {} is NaN or infinite",
                     static_cast<size_t>(at) / columns, static_cast<size_t>(at) % columns);
@@ -51,7 +52,7 @@ std::vector<float> InputStatistics::mean() const {
 }
 
 Result<std::vector<float>> InputStatistics::finish_hessian() {
-  if (!hessian_) return error_at(ErrorCode::state_invalid, "", "the Hessian was not asked for");
+  if (!hessian_) return error_at(ErrorCode::state_invalid, "", "no Hessian was requested");
   return std::move(*hessian_).finish();
 }
 

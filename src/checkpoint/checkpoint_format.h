@@ -1,5 +1,5 @@
 // Checkpoint formats: the weights and config.json that one family of runtimes reads. A format is one file that chooses
-// layouts and a function that returns it, plus its row in formats.def.
+// layouts and a function that returns it, plus its row in tools/tools.def.
 #pragma once
 #include <initializer_list>
 #include <optional>
@@ -169,7 +169,7 @@ class CheckpointFormat {
   ~CheckpointFormat() = default;
 };
 
-/// All of them, in the order of formats.def.
+/// All of them, in the order of tools/tools.def.
 std::span<const CheckpointFormat* const> checkpoint_formats() noexcept;
 /// The format of that name, or null.
 const CheckpointFormat* checkpoint_format_named(std::string_view name) noexcept;

@@ -59,17 +59,18 @@ void FusedLayerSchemes::compare(const List<LayerPlan>& layers, std::string_view 
   } else if (is_requested || !may_leave_) {
     const LayerPlan& differing = other == left ? first : *other;
     if (!warning_)
-      warning_ = Diagnostic(
-          Severity::warning, "fused-layers", text_of("{}.weight", differing.layer),
-          text_of("vLLM will not load this file: it joins this layer with {} and needs one scheme for both, "
-                  "but {}",
-                  (left != nullptr ? *left : first).layer, left != nullptr ? "that one is left" : "they differ"),
-          "give q, k and v, gate and up, and all experts of a block one spec, or use another runtime");
+      warning_ =
+          Diagnostic(Severity::warning, "fused-layers", text_of("{}.weight", differing.layer),
+                     text_of("vLLM will not load this file: it joins this layer with {} and needs one scheme for both, "
+                             "but {}",
+                             (left != nullptr ? *left : first).layer,
+                             left != nullptr ? "that one is not quantized" : "they differ"),
+                     "give q, k and v, gate and up, and all experts of a block one spec, or use another runtime");
   } else if (left != nullptr) {
     if (!is_known) shares_.insert(place, {std::string(module), {}, 0});
     grew_ |= shares_[place].reason.empty();
-    shares_[place].reason =
-        text_of("vLLM joins this layer with {} and needs one scheme for both, but that one is left", left->layer);
+    shares_[place].reason = text_of(
+        "vLLM joins this layer with {} and needs one scheme for both, but that one is not quantized", left->layer);
   }
 }
 

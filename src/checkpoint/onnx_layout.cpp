@@ -68,16 +68,16 @@ class Builder {
     const auto rank = static_cast<int64_t>(weight_.shape.size());
     if (spec.ch_axis < 0) spec.ch_axis += weight_.is_batch ? 2 : rank;
     if (spec.qscheme == QScheme::per_block) return unsupported("{} has no scales of two-dimensional blocks");
-    if (spec.scale_format != ScaleFormat::float32) return unsupported("{} has scales of float types only");
-    if (spec.zero_point_type == ZeroPointType::float32) return unsupported("{} has whole zero points only");
-    if (!dtype_.is_integer) return unsupported("{} stores integers only");
+    if (spec.scale_format != ScaleFormat::float32) return unsupported("{} supports only floating-point scales");
+    if (spec.zero_point_type == ZeroPointType::float32) return unsupported("{} supports only whole zero points");
+    if (!dtype_.is_integer) return unsupported("{} stores only integers");
     if (spec.qscheme == QScheme::per_group && rank != 2 && !weight_.is_batch)
-      return unsupported("{} in groups is for matrices only");
+      return unsupported("{} supports groups only for matrices");
     if (form_ == OnnxForm::integer_operator) {
-      if (layout_.bits != 8) return unsupported("{} works on 8 bits");
+      if (layout_.bits != 8) return unsupported("{} supports only 8 bits");
       if (spec.qscheme == QScheme::per_group)
         return unsupported("{} has a scale per tensor or per channel, not groups");
-      if (weight_.type != StorageDtype::F32) return unsupported("{} quantizes inputs of float32 only");
+      if (weight_.type != StorageDtype::F32) return unsupported("{} quantizes only float32 inputs");
       if (weight_.is_batch && (!weight_.is_input_major || !spec.symmetric))
         return unsupported("{} accepts batches of matrices [in, out] with symmetric codes");
       const bool is_conv = rank > 2 && !weight_.is_batch;
@@ -91,7 +91,7 @@ class Builder {
 
   Status check_matrix() const {
     const QuantizationSpec& spec = layout_.spec;
-    if (weight_.shape.size() != 2) return unsupported("{} stores matrices only");
+    if (weight_.shape.size() != 2) return unsupported("{} stores only matrices");
     if (spec.qscheme != QScheme::per_group || spec.ch_axis != 1)
       return unsupported("{} has a scale per group of inputs (qscheme per_group, ch_axis 1)");
     const auto size = static_cast<uint64_t>(spec.group_size);

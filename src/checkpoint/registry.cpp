@@ -1,15 +1,15 @@
-// The checkpoint formats by name, from formats.def.
+// The checkpoint formats by name, from tools/tools.def.
 #include "checkpoint/checkpoint_format.h"
 
 namespace wasmquant {
 
 #define WASMQUANT_CHECKPOINT_FORMAT(format) const CheckpointFormat& format() noexcept;
-#include "checkpoint/formats.def"
+#include "tools/tools.def"
 
 std::span<const CheckpointFormat* const> checkpoint_formats() noexcept {
   static const CheckpointFormat* const all[] = {
 #define WASMQUANT_CHECKPOINT_FORMAT(format) &format(),
-#include "checkpoint/formats.def"
+#include "tools/tools.def"
   };
   return all;
 }

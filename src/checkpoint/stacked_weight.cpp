@@ -24,8 +24,8 @@ Error straddles(const WeightDescription& weight, int64_t size, uint64_t length) 
 
 Error unsupported(const WeightDescription& weight, const QuantizationSpec& spec) {
   return error_at(ErrorCode::format_unsupported, weight.layer,
-                  "the experts lie in one tensor as [inputs, outputs], and {} with this scale layout is not simulated "
-                  "there. Use a spec per channel or per group, exclude the layer, or write quark",
+                  "the experts are in one tensor as [inputs, outputs], where {} with this scale layout cannot be "
+                  "simulated. Use a spec per channel or per group, exclude the layer, or write quark",
                   info_of(spec.dtype).name);
 }
 

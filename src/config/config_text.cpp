@@ -106,9 +106,9 @@ Result<ParsedConfig> parse_for_format(std::string_view text, bool prefers_recipe
 
 Result<ConvertedConfig> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems) {
   const auto dialect = dialect_named(to);
-  if (!dialect || static_cast<size_t>(*dialect) >= kWrittenDialects)
+  if (!dialect || info_of(*dialect).write == nullptr)
     return error_at(ErrorCode::argument_invalid, "to", "cannot write dialect {q}; choose one of {}", to,
-                    joined(std::span(kDialectNames).first(kWrittenDialects)));
+                    joined(written_dialects()));
   TRY(parsed, parse_text(text, "auto", problems));
   if (parsed.config.dialect == Dialect::gguf)
     return error_at(ErrorCode::config_invalid, parsed.config.where,

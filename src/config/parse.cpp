@@ -5,7 +5,6 @@
 #include "config/match/edit_distance.h"
 #include "config/presets.h"
 #include "config/spec/vocabulary.h"
-#include "tools/quark/quark_config.h"
 
 namespace wasmquant::config {
 namespace {
@@ -51,7 +50,7 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
     return std::nullopt;
   }
   if (!asked && report_foreign(*block, where, out)) return std::nullopt;
-  std::optional<Dialect> own = Dialect::quark;
+  std::optional<Dialect> own = Dialect();
   if (block->is_object()) own = detect_dialect(*block, where, out);
   if (!own) return std::nullopt;
   if (asked && *own != *asked && (block->find("dialect") != nullptr || block->find("quant_method") != nullptr)) {
@@ -60,7 +59,7 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
     return std::nullopt;
   }
   const Dialect used = asked.value_or(*own);
-  Config config = used == Dialect::quark ? parse_quark(*block, where, out) : parse_dialect(used, *block, where, out);
+  Config config = info_of(used).read(*block, where, out);
   read_known_types(*block, where, config, out);
   config.default_exclusions = (*block)["default_exclusions"].as_bool();
   if (index_of_word((*block)["non_finite"].as_string(), kNonFinite) == 1) config.non_finite = NonFinite::saturate;

@@ -4,12 +4,10 @@
 #include <algorithm>
 
 #include "config/dialects/dialects.h"
-#include "config/dialects/gguf_config.h"
 #include "config/reading/algorithm_config.h"
 #include "config/spec/algorithm_table.h"
 #include "config/spec/vocabulary.h"
-#include "tools/brevitas/brevitas.h"
-#include "tools/quark/quark_config.h"
+#include "numeric/ggml_type.h"
 
 namespace wasmquant::config {
 namespace {
@@ -24,13 +22,13 @@ struct KindName {
 constexpr KindName kKindNames[] = {{kBool, "boolean"},  {kInteger, "integer"}, {kNumber, "number"},
                                    {kString, "string"}, {kArray, "array"},     {kObject, "object"}};
 
-// Words of Quark's keys; its parser has them in code, not in tables.
+// Words of the keys of specs; their parser has them in code, not in tables.
 struct Words {
   std::string_view key;
   std::span<const std::string_view> words;
 };
-constexpr Words kQuarkWords[] = {
-    {"dtype", kQuarkDtypes},
+constexpr Words kSpecWords[] = {
+    {"dtype", kDtypeWords},
     {"qscheme", kQSchemes},
     {"round_method", kRoundMethods},
     {"scale_type", kScaleTypes},
@@ -50,7 +48,7 @@ constexpr Words kQuarkWords[] = {
 
 class SchemaWriter {
  public:
-  explicit SchemaWriter(Dialect dialect) : dialect_(dialect) {}
+  explicit SchemaWriter(Dialect dialect) : dialect_(dialect), info_(info_of(dialect)) {}
 
   Value write(const Keys& keys) {
     Value out = object(keys);
@@ -101,8 +99,7 @@ class SchemaWriter {
 
   bool lists_algorithms(const Key& key) const {
     const std::string_view name = key.name;
-    return (dialect_ == Dialect::quark || dialect_ == Dialect::gguf) &&
-           (name == "pre_quant_opt_config" || name == "algo_config");
+    return info_.has_named_algorithms && (name == "pre_quant_opt_config" || name == "algo_config");
   }
 
   // A row of algorithms.def: any of its names, and its fields.
@@ -143,10 +140,10 @@ class SchemaWriter {
     return out;
   }
 
-  // An algorithm of the Brevitas extension, of one of its two lists.
-  Value brevitas_algorithm(bool before) {
+  // An algorithm under a name of the dialect's own, of one of its two lists.
+  Value own_algorithm(bool before) {
     Array rows;
-    for (const BrevitasAlgorithm& row : brevitas_algorithms()) {
+    for (const AlgorithmKeys& row : info_.algorithms()) {
       if (row.before != before) continue;
       Value name, inner = object(row.keys);
       name.set("enum", Array{Value(row.name)});
@@ -162,11 +159,10 @@ class SchemaWriter {
     return out;
   }
 
-  // Parameters of aihwkit's range estimators: of any, because another key names the estimator.
+  // Parameters of range estimators: of any, because another key names the estimator.
   Value estimator_parameters() {
     Array rows;
-    for (const Keys& keys : {aihwkit_parameter_keys()[0], aihwkit_parameter_keys()[1], aihwkit_parameter_keys()[2]})
-      rows.push_back(object(keys));
+    for (const Keys& keys : info_.parameters().first(3)) rows.push_back(object(keys));
     Value none, out;
     none.set("type", "null");
     rows.push_back(std::move(none));
@@ -192,14 +188,14 @@ class SchemaWriter {
   Array words_of(const Key& key) const {
     Array words;
     if (key.words != nullptr) return split(key.words);
-    if (dialect_ != Dialect::quark) return words;
+    if (!info_.has_spec_words) return words;
     const std::string_view name = key.name;
-    for (const Words& row : kQuarkWords)
+    for (const Words& row : kSpecWords)
       if (row.key == name)
         for (const std::string_view word : row.words) words.emplace_back(word);
     if (name == "dtype")
       for (const DtypeInfo& row : kDtypes)  // in addition to Quark's
-        if (std::find(kQuarkDtypes.begin(), kQuarkDtypes.end(), row.name) == kQuarkDtypes.end())
+        if (std::find(kDtypeWords.begin(), kDtypeWords.end(), row.name) == kDtypeWords.end())
           words.emplace_back(row.name);
     if (name == "observer_cls")
       for (const ObserverInfo& row : kObservers) words.emplace_back(row.name);
@@ -224,9 +220,9 @@ class SchemaWriter {
       out.set("additionalProperties", one_of_words(ggml_types()));
     } else if (key.name == std::string_view("range_estimator_params")) {
       out = estimator_parameters();
-    } else if (dialect_ == Dialect::brevitas &&
+    } else if (info_.algorithms != nullptr &&
                (key.name == std::string_view("pre_quant_opt_config") || key.name == std::string_view("algo_config"))) {
-      out = brevitas_algorithm(key.name[0] == 'p');
+      out = own_algorithm(key.name[0] == 'p');
     } else if (key.of != nullptr || lists_algorithms(key)) {
       Value inner = key.of != nullptr ? reference(*key.of) : algorithm();
       Array choices;
@@ -268,30 +264,14 @@ class SchemaWriter {
   }
 
   Dialect dialect_;
+  const DialectInfo& info_;
   Value definitions_{json::Object{}};
 };
-
-const Keys& keys_of(Dialect dialect) {
-  switch (dialect) {
-    case Dialect::quark:
-      return quark_keys();
-    case Dialect::brevitas:
-      return brevitas_keys();
-    case Dialect::aihwkit:
-      return aihwkit_keys();
-    case Dialect::compressed_tensors:
-      return compressed_tensors_keys();
-    case Dialect::gguf:
-      return gguf_keys();
-    default:
-      return uniform_keys(dialect);
-  }
-}
 
 }  // namespace
 
 json::Value schema(Dialect dialect) {
-  const Keys& keys = keys_of(dialect);
+  const Keys& keys = info_of(dialect).keys();
   Value out;
   out.set("$schema", "https://json-schema.org/draft/2020-12/schema");
   Value parts = SchemaWriter(dialect).write(keys);

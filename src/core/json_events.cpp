@@ -254,7 +254,7 @@ std::string_view describe(EventKind kind) noexcept {
 Status parse_events(std::string_view text, const Limits& limits, Listener& listener, uint64_t first_byte) {
   const uint64_t max_bytes = std::min(limits.max_bytes, kReaderMaxBytes);
   if (text.size() > max_bytes)
-    return json_error(first_byte, text_of("the text has {} bytes, allowed are {}", text.size(), max_bytes));
+    return json_error(first_byte, text_of("the text has {} bytes; the limit is {}", text.size(), max_bytes));
 
   // Read up to the first byte that is not UTF-8: an error there is that byte's fault.
   const size_t readable = utf8_prefix(text);

@@ -1,5 +1,5 @@
 // Messages with placeholders: one call each, where concatenations would be several in hundreds of places.
-//   return error_at(ErrorCode::file_invalid, name, "found {} items, allowed are {}", count, limit);
+//   return error_at(ErrorCode::file_invalid, name, "found {} items; the limit is {}", count, limit);
 // {} is text, a whole number, or a float with six significant digits; {q} is text in quotes, shortened if very long.
 // Other braces are text.
 #pragma once

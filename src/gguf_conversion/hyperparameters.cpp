@@ -79,7 +79,7 @@ class HyperparameterWriter {
     found.head_width = value_of("attention.key_length");
     if (found.head_width == 0) found.head_width = width / found.heads;
     if (found.head_width > kMaxHeadWidth)
-      return error_at(ErrorCode::argument_invalid, "config.json: /head_dim", "heads of {} elements, allowed are {}",
+      return error_at(ErrorCode::argument_invalid, "config.json: /head_dim", "heads of {} elements; the limit is {}",
                       found.head_width, kMaxHeadWidth);
     if (found.heads % found.key_value_heads != 0)
       return error_at(ErrorCode::argument_invalid, "config.json: /num_key_value_heads",

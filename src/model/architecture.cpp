@@ -75,7 +75,8 @@ Status read_activation(const json::Value& config, const Family& family, Activati
     out = Activation::gelu;
   } else {
     return error_at(ErrorCode::not_implemented, "/hidden_act",
-                    "activation {q} is not known to the forward pass; silu, gelu and gelu_pytorch_tanh are", name);
+                    "the forward pass does not support activation {q}; it supports silu, gelu and gelu_pytorch_tanh",
+                    name);
   }
   return {};
 }
@@ -108,10 +109,11 @@ Status read_windows(const json::Value& config, const Family& family, Architectur
 }
 
 Error unknown_family(const std::string& name) {
-  return error_at(ErrorCode::not_implemented, "/model_type",
-                  "the forward pass does not know the family {q}; it knows {}. Any model can be quantized without one: "
-                  "weight-only configs need no calibration, and activations may come from the caller",
-                  name, family_names(false));
+  return error_at(
+      ErrorCode::not_implemented, "/model_type",
+      "the forward pass does not support the family {q}; it supports {}. Any model can be quantized without one: "
+      "weight-only configs need no calibration, and activations may come from the caller",
+      name, family_names(false));
 }
 
 // RoBERTa's table of positions begins with those up to the padding token's, which no token has.
@@ -120,7 +122,7 @@ Status read_encoder(const json::Value& config, Architecture& out) {
   TRY_VOID(read_size(config, "type_vocab_size", 2, out.token_types));
   if (const json::Value& kind = config["position_embedding_type"]; kind.is_string() && kind.as_string() != "absolute")
     return error_at(ErrorCode::not_implemented, "/position_embedding_type",
-                    "{q} is not known to the forward pass; absolute is", kind.as_string());
+                    "the forward pass does not support {q}; it supports absolute", kind.as_string());
   if (out.family != "bert") {
     const json::Value& padding = config["pad_token_id"];
     out.first_position = padding.is_integer() && padding.as_integer() >= 0 && padding.as_integer() < kMaxSize
@@ -188,7 +190,8 @@ Result<Architecture> read_architecture(const json::Value& config) {
                     "{} with {} heads; an even number and at most {} in all are possible", out.head_dim, out.heads,
                     kMaxSize);
   if (config["use_bidirectional_attention"].as_bool())
-    return error_at(ErrorCode::not_implemented, "/use_bidirectional_attention", "the forward pass is causal only");
+    return error_at(ErrorCode::not_implemented, "/use_bidirectional_attention",
+                    "the forward pass supports only causal attention");
   TRY_VOID(read_activation(config, *family, out.activation));
   TRY_VOID(read_windows(config, *family, out));
   if (family->is_encoder) {

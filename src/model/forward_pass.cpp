@@ -31,7 +31,7 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const 
   }
   if (count != tokens.size() || longest < 2)
     return error_at(ErrorCode::argument_invalid, "tokens",
-                    "{} tokens in {} sequences of {} together; sequences of at least 2 tokens are needed",
+                    "found {} tokens for {} sequences whose lengths add up to {}; a sequence needs at least 2 tokens",
                     tokens.size(), lengths.size(), count);
   longest = std::max(longest, positions);
   if (longest > architecture_.max_positions)

@@ -18,7 +18,8 @@ Status read_scaling(const json::Value& scaling, const char* where, Rope& out) {
     out.scaling = Rope::Scaling::llama3;
   } else if (!type.empty() && type != "default" && type != "dynamic") {
     return error_at(ErrorCode::not_implemented, where,
-                    "rotation {q} is not known to the forward pass; default, linear, llama3 and dynamic are", type);
+                    "the forward pass does not support rotation {q}; it supports default, linear, llama3 and dynamic",
+                    type);
   }
   read_number(scaling["rope_theta"], out.theta);
   read_number(scaling["factor"], out.factor);
@@ -28,7 +29,7 @@ Status read_scaling(const json::Value& scaling, const char* where, Rope& out) {
   double part = 1;
   read_number(scaling["partial_rotary_factor"], part);
   if (part != 1)
-    return error_at(ErrorCode::not_implemented, where, "partial rotation is not known to the forward pass");
+    return error_at(ErrorCode::not_implemented, where, "the forward pass does not support partial rotation");
   return {};
 }
 
@@ -46,7 +47,7 @@ Status read_rope(const json::Value& config, Rope& full, Rope& sliding) {
   read_number(config["partial_rotary_factor"], part);
   if (part != 1)
     return error_at(ErrorCode::not_implemented, "/partial_rotary_factor",
-                    "partial rotation is not known to the forward pass");
+                    "the forward pass does not support partial rotation");
   if (!is_gemma3 && !of_full.is_object()) {
     sliding = full;
     return {};

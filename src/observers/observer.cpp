@@ -74,9 +74,8 @@ Status Observer::take_in(uint64_t number, RangeObserver&& range, bool is_merge) 
   if (!starts_anew) {
     if (!same_scales) {
       current_ = kNone;
-      return error_at(ErrorCode::shape_mismatch, "",
-                      "{} and {} scales do not go together: the shapes of their scales differ", seen.range.min().size(),
-                      range.min().size());
+      return error_at(ErrorCode::shape_mismatch, "", "{} and {} scales cannot be combined: their shapes differ",
+                      seen.range.min().size(), range.min().size());
     }
     range.merge(seen.range);  // the new observer has the granularity of the coming pieces
   } else {
@@ -168,8 +167,8 @@ Status Observer::find(uint64_t number) {
 Status Observer::begin(uint64_t batch, const std::vector<uint64_t>& shape) {
   TRY(granularity, granularity_of(shape, spec_));
   if (const size_t channels = importance_.size(); channels != 0 && (shape.size() < 2 || shape[1] != channels))
-    return error_at(ErrorCode::shape_mismatch, "", "there is an importance for {} input channels, the data has {}",
-                    channels, shape.size() < 2 ? 0 : shape[1]);
+    return error_at(ErrorCode::shape_mismatch, "", "the importance has {} input channels, the data has {}", channels,
+                    shape.size() < 2 ? 0 : shape[1]);
   if (pass_ == 1) {
     TRY_VOID(take_in(batch, RangeObserver(granularity, spec_), false));
     if (data_ != Data::none && current_ != kNone) batches_[current_]->shape = shape;
@@ -234,7 +233,7 @@ Status Observer::merge(const Observer& other) {
 }
 
 Status Observer::next_pass() {
-  if (pass_ == passes_) return Error{ErrorCode::state_invalid, "", "the observer has seen all that it needs"};
+  if (pass_ == passes_) return Error{ErrorCode::state_invalid, "", "the observer has already seen all of its data"};
   ++pass_;
   current_ = kNone;
   has_counted_ = false;

@@ -45,9 +45,8 @@ Result<Pieces> Edits::apply(std::string& literals) {
   size_t next = 0;
   Pieces whole = compose({0, skeleton_.file_bytes()}, next, literals);
   if (overlap_)
-    return error_at(
-        ErrorCode::format_unsupported, text_of("byte {}", *overlap_),
-        "quantizing this graph would change what appears here twice; check the model, or exclude its weights");
+    return error_at(ErrorCode::format_unsupported, text_of("byte {}", *overlap_),
+                    "quantizing this graph would change these bytes twice; check the model, or exclude its weights");
   return whole;
 }
 

@@ -155,12 +155,12 @@ Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t op
   if (from >= opset) return inputs;
   if (from < kOldest)
     return error_at(ErrorCode::format_unsupported, "opset_import",
-                    "the model uses version {} of the operators, version {} is needed, and only models of version {} "
-                    "or later can be raised; export it again",
+                    "the model uses opset {}; this needs opset {}, and only models from opset {} on can be converted. "
+                    "Export the model again",
                     from, opset, kOldest);
   if (model.functions > 0)
     return error_at(ErrorCode::format_unsupported, "opset_import",
-                    "version {} of the operators is needed, and the model has functions, which say {}", opset, from);
+                    "this needs opset {}, and the model has functions, which are written for opset {}", opset, from);
   const bool has_one_type = has_one_real_type(model);
   for (uint32_t n = 0; n < model.nodes.size(); ++n) {
     const onnx::Node& node = model.nodes[n];
@@ -186,9 +186,8 @@ Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t op
         continue;
       }
       return error_at(ErrorCode::format_unsupported, node.name.empty() ? node.op_type : node.name,
-                      "version {} of the operators is needed, and version {} changes what {} means; export the model "
-                      "for version {}{}",
-                      opset, uint32_t{change.version}, node.op_type, opset,
+                      "this needs opset {}, and opset {} changes what {} means; export the model for opset {}{}", opset,
+                      uint32_t{change.version}, node.op_type, opset,
                       opset == kPerChannel ? std::string_view(", or give the weights one scale each (int8_per_tensor)")
                                            : std::string_view());
     }

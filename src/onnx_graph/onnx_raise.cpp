@@ -208,10 +208,8 @@ Status raise_opset(OnnxEditor& editor, uint32_t opset, DiagnosticList& diagnosti
   for (const onnx::OpsetImport& import : model.opsets) {
     if (!import.domain.empty() || import.version >= opset) continue;
     editor.replace(import.whole, opset_import(editor, "", opset));
-    diagnostics.add(
-        {Severity::note, "opset-raised", "opset_import",
-         text_of("the model's operators are now those of version {}, they were of version {}", opset, import.version),
-         ""});
+    diagnostics.add({Severity::note, "opset-raised", "opset_import",
+                     text_of("the model now uses opset {}; before, it used opset {}", opset, import.version), ""});
     const uint32_t ir_version = ir_version_of(opset);
     if (model.ir_version < 4 || model.ir_version >= ir_version) continue;
     std::string field;

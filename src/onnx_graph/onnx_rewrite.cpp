@@ -69,7 +69,7 @@ class Rewriter {
       if (!is_chosen[t]) keep(model_.tensors[t]);
     TRY(file, editor_.apply());
     if (file.bytes() > onnx::kMaxMessageBytes)
-      return error_at(ErrorCode::format_unsupported, "", "the model has {} bytes, readers refuse more than {}",
+      return error_at(ErrorCode::format_unsupported, "", "the model has {} bytes; readers refuse more than {}",
                       file.bytes(), onnx::kMaxMessageBytes);
     out_.literals = std::move(editor_.literals);
     out_.replaced = editor_.replaced;
@@ -242,9 +242,9 @@ class Rewriter {
     out_.kept.push_back(choice.tensor);
     diagnostics_.add(
         {Severity::warning, "weight-kept-twice", std::string(tensor.name),
-         text_of("{} needs this weight as it was, so it is in the model twice",
+         text_of("{} needs this weight as it was, so the model stores it twice",
                  reader == nullptr ? std::string_view("an output of the graph") : model_.nodes[reader->node].op_type),
-         choice.weight->embedding.empty() ? "" : "give the layers that share it one spec, of int4 in groups"});
+         choice.weight->embedding.empty() ? "" : "give the layers that share it one int4 spec in groups"});
     keep(tensor);
     return {};
   }

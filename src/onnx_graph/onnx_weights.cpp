@@ -92,7 +92,7 @@ bool is_layer(const onnx::Model& model, const Consumer& consumer) noexcept {
 const char* reason_to_keep(const onnx::Model& model, const Tensor& tensor, const OnnxModelWeight& weight) {
   if (tensor.encoding == onnx::Encoding::none) return "it has no elements";
   if (tensor.encoding == onnx::Encoding::scattered) return "its values are spread over many fields of the file";
-  if (tensor.is_output) return "its graph gives it out";
+  if (tensor.is_output) return "it is an output of its graph";
   for (const Consumer& consumer : tensor.consumers) {
     if (consumer.use == Use::quantized) return "the model quantizes it itself";
     if (is_layer(model, consumer) && shape_seen(model, tensor, consumer) == weight.shape &&
@@ -163,16 +163,16 @@ std::string reason_no_weight(const onnx::Model& model, const Tensor& tensor) {
   if (reader.empty()) return "no node reads it";
   if (tensor.data_type == static_cast<uint32_t>(onnx::DataType::float64))
     return text_of("{} reads it as float64; weights of float32, float16 and bfloat16 are quantized", reader);
-  if (!onnx::weight_dtype_of(tensor.data_type)) return text_of("{} reads it, and it holds no floats", reader);
-  if (tensor.shape.size() < 2) return text_of("{} reads it, and it is no matrix", reader);
+  if (!onnx::weight_dtype_of(tensor.data_type)) return text_of("{} reads it, but it holds no floats", reader);
+  if (tensor.shape.size() < 2) return text_of("{} reads it, but it is not a matrix", reader);
   if (reader == "Einsum")
-    return text_of("{} reads it in an equation that is no product with a matrix or a batch of matrices", reader);
+    return text_of("{} reads it in an equation that is not a product with a matrix or a batch of matrices", reader);
   constexpr const char* kFold = "fold constants first, with ONNX Runtime's quant_pre_process for instance";
   if (reader == "Squeeze" || reader == "Unsqueeze")
     return text_of("{} has no constant axes, or has them in an attribute, as before opset 13; {}", reader, kFold);
   if (reader == "Transpose" || reader == "Reshape" || reader == "Flatten")
-    return text_of("{} puts its elements into another order, or into a shape that is no constant; {}", reader, kFold);
-  return text_of("{} reads it, whose constants are not quantized", reader);
+    return text_of("{} reorders its elements, or gives them a shape that is not constant; {}", reader, kFold);
+  return text_of("{} reads it, and constants of that operator are not quantized", reader);
 }
 
 bool takes_form(const onnx::Model& model, const OnnxModelWeight& weight, const Consumer& consumer, OnnxForm form,

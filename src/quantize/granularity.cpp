@@ -26,8 +26,9 @@ Result<size_t> resolve_axis(const std::vector<uint64_t>& shape, int64_t ch_axis)
   const auto rank = static_cast<int64_t>(shape.size());
   const int64_t axis = ch_axis < 0 ? ch_axis + rank : ch_axis;
   if (axis >= 0 && axis < rank) return static_cast<size_t>(axis);
-  const std::string allowed = rank == 0 ? "a scalar has no axis; use per_tensor"
-                                        : "allowed are " + std::to_string(-rank) + " to " + std::to_string(rank - 1);
+  const std::string allowed = rank == 0
+                                  ? "a scalar has no axis; use per_tensor"
+                                  : "it must be from " + std::to_string(-rank) + " to " + std::to_string(rank - 1);
   return Error{ErrorCode::shape_mismatch, "",
                "ch_axis " + std::to_string(ch_axis) + " is not an axis of shape " + text_of(shape) + "; " + allowed};
 }

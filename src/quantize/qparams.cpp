@@ -108,10 +108,10 @@ float rounded_threshold(float threshold, const RoundingGrid& grid) noexcept {
 
 // Whether scales are not computed as Quark's are, which has a rule of its own for fractional zero points.
 bool has_own_scales(const RoundingGrid& grid) noexcept {
-  const RoundingGrid quark;
-  return grid.divisor != quark.divisor || grid.threshold_rounding != quark.threshold_rounding ||
-         grid.smallest_scale != quark.smallest_scale || grid.smallest_threshold != quark.smallest_threshold ||
-         grid.smallest_max != quark.smallest_max;
+  const RoundingGrid standard;
+  return grid.divisor != standard.divisor || grid.threshold_rounding != standard.threshold_rounding ||
+         grid.smallest_scale != standard.smallest_scale || grid.smallest_threshold != standard.smallest_threshold ||
+         grid.smallest_max != standard.smallest_max;
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ async function longestTask(page, steps) {
 
 const most = 100;
 
-test('4,000 tensors open, are looked through and planned anew without a task over 100 ms', async () => {
+test('4,000 tensors are opened, filtered and planned again without a task over 100 ms', async () => {
   const folder = join(browser.folder, 'mixture');
   const count = writeModel(folder);
   assert.ok(count >= 4000 - 30, `${count} tensors`);

@@ -72,7 +72,7 @@ test('the sample, quantized in the page, has the bytes and the errors that Node 
 for (const [preset, format, runtime] of [
   ['int8', 'quark', /^AMD Quark/],
   ['fp8', 'compressed-tensors', /^transformers, vLLM/],
-  ['uint4_wo_64', 'fake-quantized', /^Only to know the cost/],
+  ['uint4_wo_64', 'fake-quantized', /^Only to see the cost/],
 ]) {
   test(`${preset} as ${format} has the bytes that Node gives`, async () => {
     const expected = await quantizedInNode(preset, format);
@@ -217,12 +217,12 @@ test('a file without config.json runs, and another preset shows its plan again',
   assert.deepEqual(Object.keys(config), ['quantization_config']);
   await chooseScheme(page, 'int8');
   await show(page, 'Tensors');
-  assert.match(await error.textContent(), /^was [\d.]+ %$/); // of the last run, which made something else of it
+  assert.match(await error.textContent(), /^was [\d.]+ %$/); // of the last run, which quantized it differently
   assert.deepEqual(complaints, []);
   await close();
 });
 
-test('cancel in the middle leaves the page ready and no files behind', async () => {
+test('cancelling midway leaves the page ready and no files behind', async () => {
   const path = join(browser.folder, 'large.safetensors');
   const data = someWeights(4 * MiB);
   const tensors = Array.from({ length: 16 }, (_, layer) => {

@@ -1,7 +1,7 @@
 // A quantization map over a tree of modules. The case's shorthand is written as a config of the dialect and read by the
 // library's parser; each module is then asked for what it gets.
 #include "config/config_text.h"
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "dialect_case.h"
 #include "golden_case.h"
 

@@ -67,13 +67,13 @@ bad('31-keys-not-there', file({ counts: [0, 1000] }), cut, 'a count of 1000 does
 // 32 · keys and values
 bad('32-key-empty', file({ keys: [key('', 'u8', Buffer.from([1])), architecture] }), invalid, 'a metadata key is empty', 'byte 24', 'no name');
 bad('32-key-not-utf8', file({ keys: [key(Buffer.from([0xff, 0xfe]), 'u32', u32(1))] }), invalid, 'not valid UTF-8', 'byte 24', 'bytes');
-bad('32-key-too-long', file({ keys: [Buffer.concat([u64(70_000), Buffer.alloc(70_020)])] }), large, 'a text of 70000 bytes, allowed are 65535', 'byte 24', 'longer than the format allows');
+bad('32-key-too-long', file({ keys: [Buffer.concat([u64(70_000), Buffer.alloc(70_020)])] }), large, 'a text of 70000 bytes; the limit is 65535', 'byte 24', 'longer than the format allows');
 bad('32-key-beyond-file', file({ keys: [Buffer.concat([u64(60_000), Buffer.alloc(30)])] }), cut, 'a text of 60000 bytes', 'byte 24', 'runs over the end');
 bad('32-key-length-2-64', file({ keys: [Buffer.concat([u64(2n ** 64n - 1n), Buffer.alloc(30)])] }), large, 'a text of 18446744073709551615 bytes', 'byte 24', 'length + 1 wraps');
 bad('32-key-twice', file({ keys: [architecture, architecture] }), invalid, 'this metadata key appears twice', 'general.architecture', 'which one counts?');
 bad('32-type-13', file({ keys: [key('a', 13, u64(0))] }), invalid, 'value type 13 does not exist', 'a', 'unknown');
 bad('32-type-2-31', file({ keys: [key('a', 0x80000000, u64(0))] }), invalid, 'value type 2147483648', 'a', 'negative when signed');
-bad('32-text-too-long', file({ keys: [key('a', 'text', u64(2n ** 30n + 1n))] }), large, 'allowed are 10485760', 'a', 'more than any text');
+bad('32-text-too-long', file({ keys: [key('a', 'text', u64(2n ** 30n + 1n))] }), large, 'the limit is 10485760', 'a', 'more than any text');
 bad('32-text-beyond-file', file({ keys: [key('a', 'text', text('llama', 5000))] }), cut, 'a text of 5000 bytes', 'a', 'runs over the end');
 bad('32-value-cut', file({ keys: [key('a', 'u64', u32(1))], data: -1 }), cut, 'needs 8 more bytes, but the file has 4', 'a', 'half a number');
 
@@ -96,12 +96,12 @@ bad('34-alignment-2-31', aligned('u32', u32(2 ** 31)), cut, 'not all in the file
 
 // 35 · names, shapes and types of tensors
 const one = (...args) => file({ tensors: [tensor(...args)], data: 64 });
-bad('35-name-64', one('n'.repeat(64), [4]), large, 'a text of 64 bytes, allowed are 63', 'byte 24', 'no room for a NUL');
+bad('35-name-64', one('n'.repeat(64), [4]), large, 'a text of 64 bytes; the limit is 63', 'byte 24', 'no room for a NUL');
 bad('35-name-empty', one('', [4]), invalid, 'and not empty', 'byte 24', 'no name');
 bad('35-name-nul', one('a\0b', [4]), invalid, 'without NUL', 'byte 24', 'cut in C');
 bad('35-name-not-utf8', one(Buffer.from([0xc3, 0x28]), [4]), invalid, 'valid UTF-8', 'byte 24', 'bytes');
 bad('35-name-twice', file({ tensors: [w, tensor('w', [4], 0, 32)], data: 64 }), 'tensor-duplicate', 'appears twice', 'w', 'which one counts?');
-bad('35-rank-5', one('w', [1, 1, 1, 1, 1]), invalid, '5 dimensions, allowed are 4', 'w', 'more than ggml has');
+bad('35-rank-5', one('w', [1, 1, 1, 1, 1]), invalid, '5 dimensions; the limit is 4', 'w', 'more than ggml has');
 bad('35-rank-2-32', file({ tensors: [Buffer.concat([text('w'), u32(2 ** 32 - 1), Buffer.alloc(64)])] }), invalid, '4294967295 dimensions', 'w', 'memory for dimensions');
 bad('35-dimension-negative', one('w', [-1]), invalid, 'dimension 0 is not in 0 to 4294967296', 'w', 'negative');
 bad('35-dimension-2-33', one('w', [2n ** 33n]), invalid, 'dimension 0 is not in', 'w', 'our limit');

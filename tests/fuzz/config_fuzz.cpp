@@ -7,7 +7,7 @@
 
 #include "config/config_text.h"
 #include "config/dialects/write.h"
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 
 using namespace wasmquant;
 

@@ -44,7 +44,7 @@ test('--pure gives every layer the type of the GGUF recipe', async () => {
   assert.deepEqual(await types('--pure', '--layer', '*.down_proj=q8_0'), ['q5_0', 'q8_0']);
   const refused = await cli(['plan', tinyLlama, '--preset', 'int8', '--pure']);
   assert.equal(refused.code, 2);
-  assert.match(refused.stderr, /--pure is for recipes of GGUF files/);
+  assert.match(refused.stderr, /--pure works only with GGUF recipes/);
 });
 
 test('--exclude adds to the exclusions of preset and file', async (t) => {

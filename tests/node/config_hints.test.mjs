@@ -17,7 +17,7 @@ test('each mistake has one error, whose hint says what to write', async (t) => {
     [{ ...withWeight(), exclude: 'lm_head' }, 'type-invalid', /write \["lm_head"\]/],
     [withWeight({ group_size: '128' }), 'type-invalid', /write 128 without quotes/],
     [withWeight({ symmetric: 'true' }), 'type-invalid', /write true without quotes/],
-    [withWeight({ dtype: 'nf4' }), 'value-unknown', /NF4 is read and not written/],
+    [withWeight({ dtype: 'nf4' }), 'value-unknown', /NF4 can be read but not written/],
     [{ ...withWeight(), algo_config: [{ name: 'gptq', damp_percent: 10 }] }, 'value-invalid', /0\.01 is usual/],
   ]) {
     const found = quantizer.checkConfig(config).filter(({ severity }) => severity === 'error');

@@ -38,7 +38,7 @@ test('a preset of awq, gptq and zero points in words gets the largest group size
       if (expected === 128) assert.equal(notes, '');
       else {
         assert.match(notes, new RegExp(`group size 128 does not divide ${columns}; group size ${expected} is used`));
-        assert.match(notes, new RegExp(`first of 2 tensors in groups of ${expected}, too: one group size for all`));
+        assert.match(notes, new RegExp(`first of 2 tensors that also get groups of ${expected}: every loader`));
       }
     }
     const mixed = quantizer.plan(model, 'int4_wo_128', { format: 'compressed-tensors' });

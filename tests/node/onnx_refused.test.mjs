@@ -13,7 +13,7 @@ test('what ONNX cannot hold: a preset leaves it, a config is refused with every 
   const groups = { dtype: 'int4', qscheme: 'per_group', ch_axis: -1, group_size: 32 };
   assert.throws(() => quantizer.plan(model, { global_quant_config: { weight: groups } }), {
     code: 'format-unsupported',
-    message: /matrices only/,
+    message: /only for matrices/,
   });
   assert.throws(
     () => quantizer.plan(model, { global_quant_config: { weight: { dtype: 'fp8_e4m3' } } }),
@@ -23,7 +23,7 @@ test('what ONNX cannot hold: a preset leaves it, a config is refused with every 
         error.diagnostics.map(({ where }) => where),
         ['conv.weight', 'up.weight'],
       );
-      return /integers only.*and 1 more/.test(error.message);
+      return /stores only integers.*and 1 more/.test(error.message);
     },
   );
   const two = await modelFor(t, quantizer, twoLayers().bytes);
@@ -91,7 +91,7 @@ test('a preset of 4 bits gives int8 per channel to weights whose operators canno
     for (const name of ['conv.weight', 'up.weight']) {
       const { spec, reason, action } = named(plan.tensors, name);
       assert.deepEqual([action, spec.dtype, spec.qscheme], ['quantize', 'int8', 'per_channel'], `${preset} ${name}`);
-      assert.match(reason.text, /int8 per channel instead of u?int4, because .*matrices only/);
+      assert.match(reason.text, /int8 per channel instead of u?int4, because .*only for matrices/);
     }
     const note = plan.diagnostics.find(({ code }) => code === 'int8-instead');
     assert.match(note.message, /first of 2 weights \(of 2, 100 % of the quantized bytes\)/);

@@ -118,12 +118,12 @@ test('nothing quantized is an error that says why; the plan shows it', async (t)
   const quantizer = await quantizerFor(t);
   const double = tensor('w', 'F64', [width, width], new Float64Array(width * width).fill(0.5));
   const cases = [
-    [oneProduct([node('Einsum', ['x', 'w'], ['y'])]), /Einsum reads it in an equation that is no product/],
+    [oneProduct([node('Einsum', ['x', 'w'], ['y'])]), /Einsum reads it in an equation that is not a product/],
     [
       oneProduct([node('Transpose', ['w'], ['t']), node('MatMul', ['x', 't'], ['y'])], {
         tensors: [weight('w', [4, width, width])],
       }),
-      /Transpose puts its elements into another order, .*fold constants first/,
+      /Transpose reorders its elements, .*fold constants first/,
     ],
     [oneProduct([node('Relu', ['x'], ['y'])], { tensors: [weight()] }), /no node reads it/],
     [oneProduct([node('MatMul', ['x', 'w'], ['y'])], { inputs: [['w', 'F32', [width, width]]] }), /--constant-inputs/],
@@ -133,7 +133,7 @@ test('nothing quantized is an error that says why; the plan shows it', async (t)
     const model = await modelFor(t, quantizer, bytes);
     const [error] = quantizer.plan(model, 'int8').diagnostics;
     assert.deepEqual([error?.severity, error?.code], ['error', 'nothing-quantized']);
-    assert.match(error.message, /^nothing of this model would be quantized; /);
+    assert.match(error.message, /^no part of this model would be quantized; /);
     assert.match(error.message, why);
     await assert.rejects(written(t, quantizer, bytes, 'int8'), { code: 'nothing-quantized' });
   }
@@ -152,7 +152,7 @@ test('weights that are inputs of the graph become constants on request', async (
   assert.equal(document.totals.coverage.quantizedParameters, width * width);
 });
 
-test('a tied embedding: one table for both, or the sizes that are told include the second', async (t) => {
+test('a tied embedding: one table for both, or the reported sizes include the second', async (t) => {
   const quantizer = await quantizerFor(t);
   const tied = (columns) =>
     model(
@@ -250,7 +250,7 @@ test('activations of an unknown layer: each layer is named once', async (t) => {
   );
 });
 
-test('GGUF: the run tells of types that rows do not fit', async (t) => {
+test('GGUF: the run reports types that rows do not fit', async (t) => {
   const folder = scratchFolder(t);
   const tinyLlama = join(import.meta.dirname, '../files/tiny-llama');
   const { code, document } = await cliJson(['quantize', tinyLlama, '-o', join(folder, 'q.gguf'), '-p', 'q4_k_m']);

@@ -88,7 +88,7 @@ test('specs that cannot be refit are refused, with the reason', async (t) => {
     [{ dtype: 'fp4' }, /2 to 8 bits/],
     [{ dtype: 'uint4', symmetric: false, zero_point_type: 'float32' }, /whole zero points/],
     [{ scale_type: 'float8_e8m0fnu' }, /too coarse/],
-    [{ observer_cls: 'HQQObserver' }, /least squared error/],
+    [{ observer_cls: 'HQQObserver' }, /minimize the squared error/],
     [{ round_method: 'floor' }, /round_half_even/],
     [{ qscheme: 'per_tensor', group_size: null, ch_axis: null }, /per channel or per group/],
   ]) {

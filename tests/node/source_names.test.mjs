@@ -257,7 +257,7 @@ test('a run that would quantize nothing fails: exit 1, no output, the reason and
   const run = await cliJson(['quantize', folder, '-o', out, '-p', 'int8']);
   assert.deepEqual([run.code, run.document.error.code, existsSync(out)], [1, 'nothing-quantized', false]);
   const shown = await cli(['quantize', folder, '-o', out, '-p', 'int8']);
-  assert.match(shown.stderr, /nothing of this model would be quantized/);
+  assert.match(shown.stderr, /no part of this model would be quantized/);
 
   // Work that quantizes nothing and is asked for.
   await bytesOf(t, quantizer, safetensors(weights()), 'bfloat16', { format: 'fake-quantized' });

@@ -79,7 +79,7 @@ test('output formats are those that the core names, in order', async (t) => {
   assert.throws(
     () => quantizer.plan(model, config, { format: 'none' }),
     ({ message }) => {
-      const [, names] = /allowed are (.*)$/.exec(message);
+      const [, names] = /choose one of (.*)$/.exec(message);
       assert.deepEqual(names.split(/, | and /), [...nodeEntry.outputFormats]);
       return true;
     },

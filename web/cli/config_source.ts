@@ -82,14 +82,11 @@ export async function configFor(
   const forRecipe = config !== undefined && isRecipe(config);
   if (pure && !forRecipe)
     throw usageError(
-      '--pure is for recipes of GGUF files',
+      '--pure works only with GGUF recipes',
       'give one: --preset q4_k_m, or write "pure": true in the config',
     );
   if (forRecipe && layerType.length > 0)
-    throw usageError(
-      '--layer-type is not for recipes of GGUF files',
-      'name layers with --layer, such as "*embd*=q8_0"',
-    );
+    throw usageError('--layer-type does not work with GGUF recipes', 'name layers with --layer, such as "*embd*=q8_0"');
   const hasEdits = exclude.length > 0 || layer.length > 0 || layerType.length > 0;
   const layers = chosenLayers(quantizer, layer, forRecipe);
   const types = chosenLayers(quantizer, layerType, false);
@@ -98,7 +95,7 @@ export async function configFor(
   if (named && config) return hasEdits || pure ? edited(pure ? { ...config, pure } : config) : named.name;
   if (options.config === undefined) {
     throw usageError(
-      'how to quantize is missing: --preset NAME or --config FILE',
+      'nothing says how to quantize: give --preset NAME or --config FILE',
       'usual presets: int8, int4_wo_128, q4_k_m for GGUF; wasmquant config presets lists all',
     );
   }

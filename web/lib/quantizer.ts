@@ -281,7 +281,11 @@ export class EngineQuantizer implements Quantizer {
 function textOfConfig(config: string | object): string {
   if (typeof config === 'string') return config;
   if (typeof config === 'object' && config !== null) return jsonText(config, 'config');
-  throw failure('argument-invalid', 'config', `${typeof config} given; an object, JSON text or preset name is needed`);
+  throw failure(
+    'argument-invalid',
+    'config',
+    `found ${typeof config}; it must be an object, JSON text or a preset name`,
+  );
 }
 
 function dialectOf(options: { dialect?: Dialect | 'auto' }): string {

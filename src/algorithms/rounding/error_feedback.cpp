@@ -86,8 +86,7 @@ Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t colum
                                         bool has_factor) {
   const size_t n = columns;
   if (hessian.size() != n * n)
-    return error_at(ErrorCode::shape_mismatch, "", "a Hessian of {} values is not one of {} columns", hessian.size(),
-                    n);
+    return error_at(ErrorCode::shape_mismatch, "", "a Hessian of {} values does not fit {} columns", hessian.size(), n);
   ErrorFeedback feedback;
   std::vector<float> diagonal(n);
   double sum = 0;

@@ -95,8 +95,9 @@ void GpfqInputs::sum_panel() noexcept {
 
 Status GpfqInputs::add(std::span<const float> x, std::span<const float> quantized) {
   if (columns_ == 0 || x.size() % columns_ != 0 || quantized.size() != x.size())
-    return error_at(ErrorCode::shape_mismatch, "", "{} and {} input values are not the same rows of {} features",
-                    x.size(), quantized.size(), columns_);
+    return error_at(ErrorCode::shape_mismatch, "",
+                    "{} and {} input values are not the same number of rows of {} features", x.size(), quantized.size(),
+                    columns_);
   for (const std::span<const float> values : {x, quantized})
     if (const int64_t at = kernels::find_non_finite(values); at >= 0)
       return error_at(ErrorCode::value_not_finite, "", "input row {}, column {} is NaN or infinite",
@@ -120,10 +121,10 @@ Status gpfq(const GpfqInputs& inputs, const QuantizationSpec& spec, std::span<co
   const size_t n = inputs.columns();
   TRY(groups, ColumnGroups::create(spec, rows, n));
   if (weight.size() != rows * n || codes.size() != weight.size() * code_bytes_of(spec))
-    return error_at(ErrorCode::shape_mismatch, "", "{} weights and {} bytes of codes are not {} rows of {}",
+    return error_at(ErrorCode::shape_mismatch, "", "{} weights and {} bytes of codes do not fit {} rows of {}",
                     weight.size(), codes.size(), rows, n);
   if (qparams.size() != groups.scale_count())
-    return error_at(ErrorCode::shape_mismatch, "", "{} scales are given, the spec has {} for {} rows of {}",
+    return error_at(ErrorCode::shape_mismatch, "", "found {} scales; the spec needs {} for {} rows of {}",
                     qparams.size(), groups.scale_count(), rows, n);
   if (const int64_t at = kernels::find_non_finite(weight); at >= 0)
     return error_at(ErrorCode::value_not_finite, "", "weight element {} is NaN or infinite", at);

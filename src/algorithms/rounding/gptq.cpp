@@ -141,10 +141,10 @@ Status check(const ErrorFeedback& feedback, const GptqOptions& options, uint64_t
              size_t code_count) {
   const size_t columns = feedback.columns();
   if (!feedback.drift.empty() && feedback.drift.size() != columns * columns)
-    return error_at(ErrorCode::shape_mismatch, "", "a drift of {} values is not one of {} columns",
+    return error_at(ErrorCode::shape_mismatch, "", "a drift of {} values does not fit {} columns",
                     feedback.drift.size(), columns);
   if (weight.size() != rows * columns || code_count != weight.size())
-    return error_at(ErrorCode::shape_mismatch, "", "{} weights and {} codes are not {} rows of {}", weight.size(),
+    return error_at(ErrorCode::shape_mismatch, "", "{} weights and {} codes do not fit {} rows of {}", weight.size(),
                     code_count, rows, columns);
   if (options.block_size == 0) return Error{ErrorCode::argument_invalid, "", "block_size 0: a block has columns"};
   if (const int64_t at = kernels::find_non_finite(weight); at >= 0)
@@ -176,7 +176,7 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
   const auto height = static_cast<size_t>(rows);
   TRY_VOID(check(feedback, options, rows, weight, codes.size() / code_bytes_of(spec)));
   if (!given.empty() && given.size() != groups.scale_count())
-    return error_at(ErrorCode::shape_mismatch, "", "{} scales are given, the spec has {}", given.size(),
+    return error_at(ErrorCode::shape_mismatch, "", "found {} scales; the spec needs {}", given.size(),
                     groups.scale_count());
 
   for (size_t at = 0; at < weight.size(); at += columns)

@@ -52,7 +52,7 @@ Status correct_for_drift(const ErrorFeedback& feedback, std::span<const float> d
   using kernels::Region, kernels::Update;
   const size_t n = feedback.columns();
   if (n == 0 || drift.size() != n * n || weight.size() % n != 0)
-    return error_at(ErrorCode::shape_mismatch, "", "{} weights and a drift of {} values are not of {} columns",
+    return error_at(ErrorCode::shape_mismatch, "", "{} weights and a drift of {} values do not fit {} columns",
                     weight.size(), drift.size(), n);
   const size_t rows = weight.size() / n;
   const float* const u = feedback.factor.data();

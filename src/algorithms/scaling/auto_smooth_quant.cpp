@@ -37,7 +37,7 @@ Result<AwqChoice> search_smooth_scales(std::span<const float> x, std::span<const
                                        ScaleLoss loss, std::span<float> scales) {
   const size_t columns = scales.size();
   if (columns == 0 || x.empty() || x.size() % columns != 0 || largest.size() != columns)
-    return error_at(ErrorCode::shape_mismatch, "", "{} inputs and {} ranges are not of {} features", x.size(),
+    return error_at(ErrorCode::shape_mismatch, "", "{} inputs and {} ranges do not fit {} features", x.size(),
                     largest.size(), columns);
   const std::vector<double> ranges(largest.begin(), largest.end());
   std::vector<float> inverse(columns), rounded_x(x.begin(), x.end()), rounded_w;

@@ -26,7 +26,7 @@ constexpr size_t kClipSteps = 10;
 constexpr float kClipGrid = 20;
 constexpr size_t kClipRows = 64;
 Error sizes_differ(size_t a, size_t b) {
-  return error_at(ErrorCode::shape_mismatch, "", "lengths do not belong together: {} and {}", a, b);
+  return error_at(ErrorCode::shape_mismatch, "", "the lengths {} and {} do not match", a, b);
 }
 
 // Round to nearest with min-max scales of x; y may be x.
@@ -185,7 +185,7 @@ Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, s
     if (found < choice.loss) choice = {step, found, choice.unscaled_loss};
   }
   if (choice.step == kAwqSteps)
-    return Error{ErrorCode::value_not_finite, "", "no scale gives a finite change of the output"};
+    return Error{ErrorCode::value_not_finite, "", "no scale keeps the change of the output finite"};
   TRY_VOID(awq_scales({ranges}, choice.step, scales));
   return choice;
 }

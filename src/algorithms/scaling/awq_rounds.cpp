@@ -57,7 +57,7 @@ Result<AwqChoice> AwqRounds::choice(double outputs) const {
   for (const size_t step : candidates_)
     if (const double loss = loss_of(step) / outputs; loss < found.loss) found = {step, loss, found.unscaled_loss};
   if (found.step == losses_.size())
-    return Error{ErrorCode::value_not_finite, "", "no scale gives a finite change of the output"};
+    return Error{ErrorCode::value_not_finite, "", "no scale keeps the change of the output finite"};
   return found;
 }
 

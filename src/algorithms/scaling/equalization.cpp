@@ -85,14 +85,14 @@ Status check(const EqualizedRegion& region) {
   };
   for (const EqualizedSource& source : region.sources) {
     if (!fits(source.weight.size(), 1) || (!source.bias.empty() && source.bias.size() != n))
-      return error_at(ErrorCode::shape_mismatch, "", "a weight of {} and a bias of {} elements do not make {} channels",
+      return error_at(ErrorCode::shape_mismatch, "", "a weight of {} elements and a bias of {} do not fit {} channels",
                       source.weight.size(), source.bias.size(), n);
     TRY_VOID(check_finite(source.weight));
     TRY_VOID(check_finite(source.bias));
   }
   for (const EqualizedSink& sink : region.sinks) {
     if (!fits(sink.weight.size(), sink.inner))
-      return error_at(ErrorCode::shape_mismatch, "", "a weight of {} elements does not read {} channels",
+      return error_at(ErrorCode::shape_mismatch, "", "a weight of {} elements does not fit {} input channels",
                       sink.weight.size(), n);
     TRY_VOID(check_finite(sink.weight));
   }

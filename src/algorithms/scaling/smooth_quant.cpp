@@ -20,7 +20,7 @@ Error sizes_differ(const char* what, size_t a, size_t b) {
 Status accumulate_column_absmax(std::span<const float> x, std::span<float> max) {
   const size_t columns = max.size();
   if (columns == 0 || x.size() % columns != 0)
-    return sizes_differ("values that are not whole rows: ", x.size(), columns);
+    return sizes_differ("values that do not fill whole rows: ", x.size(), columns);
   if (const int64_t at = kernels::find_non_finite(x); at >= 0)
     return error_at(ErrorCode::value_not_finite, "", "row {}, column {} is NaN or infinite",
                     static_cast<size_t>(at) / columns, static_cast<size_t>(at) % columns);
@@ -33,7 +33,8 @@ Status smooth_scales(std::span<const float> activation_max, std::span<const floa
                      const SmoothQuantOptions& options, std::span<float> scales) {
   for (const size_t length : {weight_max.size(), scales.size()})
     if (length != activation_max.size())
-      return sizes_differ("lengths of activations and weights or scales: ", activation_max.size(), length);
+      return sizes_differ("the lengths of activations and of weights or scales differ: ", activation_max.size(),
+                          length);
   for (size_t j = 0; j < scales.size(); ++j) {
     const double weight = std::max<double>(weight_max[j], options.weight_clamp_min);
     const bool is_negligible = activation_max[j] <= options.negligible || weight_max[j] <= options.negligible;
@@ -48,7 +49,7 @@ Status smooth_scales(std::span<const float> activation_max, std::span<const floa
 Status share_head_scales(std::span<float> scales, size_t repeats, size_t head_size, std::span<float> head_scales) {
   if (repeats == 0 || head_size == 0 || head_scales.size() % head_size != 0 ||
       scales.size() != head_scales.size() * repeats)
-    return sizes_differ("scales that are not repeated heads: ", scales.size(), head_scales.size());
+    return sizes_differ("scales that are no multiple of heads: ", scales.size(), head_scales.size());
   for (size_t i = 0; i < head_scales.size(); ++i) {
     float* const first = scales.data() + i / head_size * repeats * head_size + i % head_size;
     float largest = *first;

@@ -35,7 +35,7 @@ DialectConversion::DialectConversion(const Config& config, Dialect to) : config_
   if (!(config.global == LayerConfig()))
     entries_.push_back(
         {LayerRule::Kind::global, "", config.global,
-         config.dialect == Dialect::quark ? text_of("{}/global_quant_config", config.where) : config.global.where});
+         info_of(config.dialect).maps_entries ? text_of("{}/global_quant_config", config.where) : config.global.where});
 }
 
 std::string DialectConversion::exclude_where(size_t entry) const {
@@ -54,7 +54,7 @@ void DialectConversion::add_loss(const std::string& where, const char* pattern, 
 }
 
 bool DialectConversion::is_one_step(const Stages& stages, const std::string& where) {
-  if (stages.size() > 1) report_loss(where, "{} has one step for each tensor", name_of(to_));
+  if (stages.size() > 1) report_loss(where, "{} quantizes each tensor in one step", name_of(to_));
   return stages.size() == 1;
 }
 
@@ -117,27 +117,25 @@ void DialectConversion::report_lost_choices(const QuantizationSpec& spec, const 
   if (spec.round_method != RoundMethod::half_even)
     report_loss(where, "{} always rounds half to even, not by {}", to, word_of(spec.round_method, kRoundMethods));
   if (spec.scale_type != ScaleType::float_ && spec.grid.threshold_rounding == ThresholdRounding::none)
-    report_loss(where, "{} does not say that scales are {}", to, word_of(spec.scale_type, kScaleTypes));
-  if (spec.zero_point_type == ZeroPointType::float32) report_loss(where, "{} has whole zero points only", to);
-  if (spec.scale_sign != ScaleSign::positive) report_loss(where, "{} does not say that scales have a sign", to);
-  if (spec.scale_refit) report_loss(where, "{} does not say that scales are refit", to);
-  if (spec.scale_format != ScaleFormat::float32 && to_ != Dialect::compressed_tensors)
+    report_loss(where, "{} has no key for scales of type {}", to, word_of(spec.scale_type, kScaleTypes));
+  if (spec.zero_point_type == ZeroPointType::float32) report_loss(where, "{} supports only whole zero points", to);
+  if (spec.scale_sign != ScaleSign::positive) report_loss(where, "{} has no key for signed scales", to);
+  if (spec.scale_refit) report_loss(where, "{} has no key for scales that are refit", to);
+  if (spec.scale_format != ScaleFormat::float32 && !info_of(to_).has_scale_formats)
     report_loss(where, "{} has no {} scales", to, word_of(spec.scale_format, kScaleFormats));
   if (info_of(spec.dtype).is_integer && spec.symmetric && !info_of(spec.dtype).is_signed)
     report_loss(where, "{} has no symmetric unsigned codes", to);
   if (spec.qscheme == QScheme::per_channel && spec.ch_axis != 0)
-    report_loss(where, "{} has channels along axis 0, not {}", to, spec.ch_axis);
+    report_loss(where, "{} has channels only along axis 0, not {}", to, spec.ch_axis);
 }
 
 void DialectConversion::report_lost_options(std::string_view understood) {
-  if (config_.export_info) report_loss(text_of("{}/export", config_.where), "{} has nothing like export", name_of(to_));
-  if (config_.dialect == Dialect::aihwkit) {
-    for (const auto& [name, stages] : config_.input_quantizers)
-      if (!stages.empty() && to_ != Dialect::aihwkit)
-        report_loss(pointer_to(text_of("{}/input_activation_qconfig_map", config_.where), name),
-                    "{} has no quantizer for only the input of a module", name_of(to_));
-    return;
-  }
+  if (config_.export_info)
+    report_loss(text_of("{}/export", config_.where), "{} has no counterpart of export", name_of(to_));
+  for (const auto& [name, stages] : config_.input_quantizers)
+    if (!stages.empty())
+      report_loss(pointer_to(text_of("{}/input_activation_qconfig_map", config_.where), name),
+                  "{} cannot quantize only the input of a module", name_of(to_));
   for (const char* key :
        {"algo_config", "pre_quant_opt_config", "kv_cache_quant_config", "shared_scale_groups", "softmax_quant_spec",
         "sync_moe_expert_input_amax", "kv_cache_scheme", "sparsity_config", "transform_config"}) {
@@ -146,7 +144,7 @@ void DialectConversion::report_lost_options(std::string_view understood) {
     if (value->is_null() || (value->is_bool() && !value->as_bool()) || (value->is_array() && value->items().empty()) ||
         (value->is_object() && value->members().empty()))
       continue;
-    report_loss(text_of("{}/{}", config_.where, key), "{} has nothing like {}", name_of(to_), key);
+    report_loss(text_of("{}/{}", config_.where, key), "{} has no counterpart of {}", name_of(to_), key);
   }
 }
 
@@ -159,13 +157,10 @@ void DialectConversion::report_lost_norms() {
 
 void DialectConversion::report_lost_activations(const LayerRule& entry) {
   const std::string_view to = name_of(to_);
-  if (!entry.layer.input_tensors.empty()) report_loss(entry.where, "{} says nothing about inputs", to);
-  if (!entry.layer.output_tensors.empty()) report_loss(entry.where, "{} says nothing about outputs", to);
-  if (!entry.layer.bias.empty()) report_loss(entry.where, "{} says nothing about biases", to);
+  if (!entry.layer.input_tensors.empty()) report_loss(entry.where, "{} has no keys for inputs", to);
+  if (!entry.layer.output_tensors.empty()) report_loss(entry.where, "{} has no keys for outputs", to);
+  if (!entry.layer.bias.empty()) report_loss(entry.where, "{} has no keys for biases", to);
 }
-
-// Whether a dialect can say that elements of a row share scales in groups.
-static bool has_groups(Dialect dialect) noexcept { return dialect != Dialect::aihwkit && dialect != Dialect::brevitas; }
 
 // Keys that only this library reads, in every dialect.
 static void carry_own_keys(const Config& config, DialectConversion& conversion, Dialect to, json::Value& written) {
@@ -177,7 +172,7 @@ static void carry_own_keys(const Config& config, DialectConversion& conversion, 
   };
   if (config.default_exclusions) carry("default_exclusions", true);
   if (config.non_finite == NonFinite::saturate) carry("non_finite", "saturate");
-  if (config.indivisible_groups == IndivisibleGroups::fallback && has_groups(to))
+  if (config.indivisible_groups == IndivisibleGroups::fallback && info_of(to).has_groups)
     carry("indivisible_groups", "fallback");
   if (config.layer_types.empty()) return;
   json::Object types;
@@ -188,25 +183,9 @@ static void carry_own_keys(const Config& config, DialectConversion& conversion, 
 ConvertedConfig convert(const Config& config, Dialect to) {
   if (config.dialect == to) return {config.source, {}};
   DialectConversion conversion(config, to);
-  if (config.dialect == Dialect::aihwkit) conversion.report_lost_norms();
-  json::Value written;
-  switch (to) {
-    case Dialect::quark:
-      written = write_quark(conversion);
-      break;
-    case Dialect::aihwkit:
-      written = write_aihwkit(conversion);
-      break;
-    case Dialect::brevitas:
-      written = write_brevitas(conversion);
-      break;
-    case Dialect::compressed_tensors:
-      written = write_compressed_tensors(conversion);
-      break;
-    default:
-      written = write_gptq_awq(conversion, to);
-  }
-  if (to != Dialect::quark && !written.is_null()) carry_own_keys(config, conversion, to, written);
+  if (info_of(config.dialect).quantizes_norms) conversion.report_lost_norms();
+  json::Value written = info_of(to).write(conversion);
+  if (!info_of(to).has_spec_words && !written.is_null()) carry_own_keys(config, conversion, to, written);
   return {std::move(written), conversion.losses().take()};
 }
 

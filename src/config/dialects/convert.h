@@ -75,13 +75,6 @@ bool is_search(const QuantizationSpec& spec) noexcept;
 /// Whether the range is the minimum and maximum.
 bool is_min_max(const QuantizationSpec& spec) noexcept;
 
-/// Writers of the dialects.
-json::Value write_quark(DialectConversion& conversion);
-json::Value write_aihwkit(DialectConversion& conversion);
-json::Value write_brevitas(DialectConversion& conversion);
-json::Value write_compressed_tensors(DialectConversion& conversion);
-/// gptq or awq
-json::Value write_gptq_awq(DialectConversion& conversion, Dialect to);
 /// An exclude entry as a regular expression: everything below an excluded module is excluded too, unless the config says that
 /// only what matches is.
 std::string excluded_regex(const Config& config, std::string_view entry);

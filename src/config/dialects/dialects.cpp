@@ -10,47 +10,33 @@
 namespace wasmquant::config {
 namespace {
 
-// Top-level keys that only one dialect has.
-constexpr struct {
-  const char* key;
-  Dialect dialect;
-} kOwnKeys[] = {
-    {"module_qconfig_map", Dialect::aihwkit},
-    {"instance_qconfig_map", Dialect::aihwkit},
-    {"default_qconfig", Dialect::aihwkit},
-    {"input_activation_qconfig_map", Dialect::aihwkit},
-    {"excluded_modules", Dialect::aihwkit},
-    {"append_default_conversions", Dialect::aihwkit},
-    {"brevitas_version", Dialect::brevitas},
-    {"backend", Dialect::brevitas},
-    {"config_groups", Dialect::compressed_tensors},
-    {"desc_act", Dialect::gptq},
-    {"checkpoint_format", Dialect::gptq},
-    {"zero_point", Dialect::awq},
-    {"weight_block_size", Dialect::fp8},
-    {"activation_scheme", Dialect::fp8},
-    {"recipe", Dialect::gguf},
+constexpr const DialectInfo* kDialects[] = {
+#define WASMQUANT_DIALECT(id, name) &id##_dialect,
+#include "tools/tools.def"
 };
 
-// Quark's and the Brevitas extension's configs differ in the keys of their specs and the names of their algorithms.
-bool is_of_brevitas(const json::Value& block) {
-  for (const char* list : {"pre_quant_opt_config", "algo_config"})
-    for (const json::Value& item : block[list].items())
-      if (is_brevitas_algorithm(item["name"].as_string())) return true;
-  for (const char* tensor : {"weight", "input_tensors", "output_tensors", "bias"})
-    for (const char* key : {"bit_width", "quant_type", "param_type"})
-      if (block["global_quant_config"][tensor].find(key) != nullptr) return true;
+bool has_own_key(const DialectInfo& dialect, const json::Value& block) {
+  for (const auto& [key, value] : block.members())
+    if (index_in(key, dialect.own_keys) >= 0) return true;
   return false;
 }
 
 }  // namespace
 
+const DialectInfo& info_of(Dialect dialect) noexcept { return *kDialects[static_cast<size_t>(dialect)]; }
+
+std::span<const std::string_view> written_dialects() noexcept {
+  const auto first = std::find_if(std::begin(kDialects), std::end(kDialects),
+                                  [](const DialectInfo* dialect) { return dialect->write == nullptr; });
+  return std::span(kDialectNames).first(static_cast<size_t>(first - kDialects));
+}
+
 std::string_view name_of(Dialect dialect) noexcept { return kDialectNames[static_cast<size_t>(dialect)]; }
 
 std::optional<Dialect> dialect_named(std::string_view name) noexcept {
-  const auto found = std::find(kDialectNames.begin(), kDialectNames.end(), name);
-  if (found == kDialectNames.end()) return std::nullopt;
-  return static_cast<Dialect>(found - kDialectNames.begin());
+  const auto found = std::find(std::begin(kDialectNames), std::end(kDialectNames), name);
+  if (found == std::end(kDialectNames)) return std::nullopt;
+  return static_cast<Dialect>(found - std::begin(kDialectNames));
 }
 
 std::optional<Dialect> detect_dialect(const json::Value& block, const std::string& where, DiagnosticList& out) {
@@ -61,24 +47,12 @@ std::optional<Dialect> detect_dialect(const json::Value& block, const std::strin
     if (!dialect) unknown_word(name->as_string(), pointer_to(where, key), kDialectNames, out);
     return dialect;
   }
-  for (const auto& [key, dialect] : kOwnKeys)
-    if (block.find(key) != nullptr) return dialect;
-  return is_of_brevitas(block) ? Dialect::brevitas : Dialect::quark;
-}
-
-Config parse_dialect(Dialect dialect, const json::Value& block, const std::string& where, DiagnosticList& out) {
-  switch (dialect) {
-    case Dialect::aihwkit:
-      return parse_aihwkit(block, where, out);
-    case Dialect::brevitas:
-      return parse_brevitas(block, where, out);
-    case Dialect::compressed_tensors:
-      return parse_compressed_tensors(block, where, out);
-    case Dialect::gguf:
-      return parse_gguf(block, where, out);
-    default:
-      return parse_gptq_awq(dialect, block, where, out);
-  }
+  constexpr size_t kCount = std::size(kDialects);
+  for (size_t i = 0; i < kCount; ++i)
+    if (has_own_key(*kDialects[i], block)) return static_cast<Dialect>(i);
+  for (size_t i = 0; i < kCount; ++i)
+    if (kDialects[i]->recognises != nullptr && kDialects[i]->recognises(block)) return static_cast<Dialect>(i);
+  return Dialect();
 }
 
 std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::string& where, DiagnosticList& out) {

@@ -1,9 +1,9 @@
-// The config dialects other than Quark's. Each has a parser from its JSON to a Config, and a writer back. A parser
+// The config dialects. Each has a parser from its JSON to a Config, and a writer back. A parser
 // fills in defaults, keeps the original in Config::source, and translates it to the common structs: entries, specs, and
 // numeric rules (tools/aihwkit/aihwkit_grid.h, tools/brevitas/brevitas_grid.h).
 #pragma once
-#include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,44 +11,68 @@
 #include "config/spec/spec.h"
 #include "core/diagnostic.h"
 #include "core/json.h"
+#include "core/list.h"
 #include "core/result.h"
 
 namespace wasmquant::config {
 
-/// In the order of Dialect. The first kWrittenDialects are also written, the others only read.
-inline constexpr std::array<std::string_view, 8> kDialectNames = {"quark", "brevitas", "aihwkit", "compressed-tensors",
-                                                                  "gptq",  "awq",      "fp8",     "gguf"};
-inline constexpr size_t kWrittenDialects = 6;
+/// An algorithm in the words of tables/algorithms.def.
+struct TranslatedAlgorithm {
+  json::Value value;        // {"name": ..., options}
+  bool is_implied = false;  // part of another one: finding nothing to change is not an error
+};
+
+/// The keys of an algorithm that a dialect has under a name of its own.
+struct AlgorithmKeys {
+  std::string_view name;
+  bool before;  // of pre_quant_opt_config, else of algo_config
+  Keys keys;
+};
+
+class DialectConversion;
+
+/// A dialect: what the room of its tool says of its configs.
+struct DialectInfo {
+  const Keys& (*keys)() noexcept;  // of a config and of everything inside it
+  /// `where`: pointer of the config in its text.
+  Config (*read)(const json::Value& block, const std::string& where, DiagnosticList& out);
+  json::Value (*write)(DialectConversion& conversion) = nullptr;  // null: only read
+  const char* own_keys = "";                                      // top-level keys that no other dialect has: "a|b"
+  bool (*recognises)(const json::Value& block) = nullptr;         // by more than such keys
+  // Algorithms under names of its own, and what they are in those of tables/algorithms.def.
+  std::span<const AlgorithmKeys> (*algorithms)() noexcept = nullptr;
+  void (*translate)(const json::Value& algorithm, List<TranslatedAlgorithm>& out) = nullptr;
+  std::span<const Keys> (*parameters)() noexcept = nullptr;  // of range_estimator_params, by estimator
+  bool has_named_algorithms = false;                         // those of tables/algorithms.def
+  bool has_spec_words = false;     // keys of specs have this library's words (config/spec/vocabulary.h)
+  bool maps_entries = false;       // entries are in global_quant_config, layer_type_quant_config, layer_quant_config
+  bool leaves_head = false;        // a block that quantizes every layer but the head, without saying so
+  bool has_groups = true;          // elements of a row may share scales in groups
+  bool has_scale_formats = false;  // blocks may have scales of 8 bits
+  bool quantizes_norms = false;
+  bool has_transposed_axes = false;  // of transposed convolutions, channels are on axis 1; those of three axes are left
+};
+
+#define WASMQUANT_DIALECT(id, name) extern const DialectInfo id##_dialect;
+#include "tools/tools.def"
+
+/// In the order of Dialect.
+inline constexpr std::string_view kDialectNames[] = {
+#define WASMQUANT_DIALECT(id, name) name,
+#include "tools/tools.def"
+};
+/// What is known of a dialect.
+const DialectInfo& info_of(Dialect dialect) noexcept;
+/// The names of those that can be written: the first of kDialectNames.
+std::span<const std::string_view> written_dialects() noexcept;
 /// "quark", "brevitas", ...: as `dialect` and `quant_method` spell it.
 std::string_view name_of(Dialect dialect) noexcept;
 /// The reverse of name_of.
 std::optional<Dialect> dialect_named(std::string_view name) noexcept;
 
-/// The dialect of a config: named by `dialect` or `quant_method`, else recognised by its keys, else Quark's. Reports an
+/// The dialect of a config: named by `dialect` or `quant_method`, else recognised by its keys, else the first. Reports an
 /// unknown name and returns nullopt.
 std::optional<Dialect> detect_dialect(const json::Value& block, const std::string& where, DiagnosticList& out);
-
-/// `where`: pointer of the config in its text.
-Config parse_dialect(Dialect dialect, const json::Value& block, const std::string& where, DiagnosticList& out);
-
-/// The keys of a config and of everything inside it.
-const Keys& aihwkit_keys() noexcept;
-/// Of `range_estimator_params`, by estimator, in the order of kRangeEstimators; allminmax has none.
-std::span<const Keys> aihwkit_parameter_keys() noexcept;
-const Keys& brevitas_keys() noexcept;
-const Keys& compressed_tensors_keys() noexcept;
-/// Of gptq, awq or fp8.
-const Keys& uniform_keys(Dialect dialect) noexcept;
-/// Whether the Brevitas extension has an algorithm of this name; Quark's have others.
-bool is_brevitas_algorithm(std::string_view name) noexcept;
-/// IBM aihwkit's QuantizationMap (spec 1).
-Config parse_aihwkit(const json::Value& value, const std::string& where, DiagnosticList& out);
-/// The Config of Quark's Brevitas extension (spec 2).
-Config parse_brevitas(const json::Value& value, const std::string& where, DiagnosticList& out);
-/// The quantization_config of a compressed-tensors model.
-Config parse_compressed_tensors(const json::Value& value, const std::string& where, DiagnosticList& out);
-/// The quantization_config of a GPTQ, AWQ or fp8 model: one spec for all layers, and exceptions.
-Config parse_gptq_awq(Dialect dialect, const json::Value& value, const std::string& where, DiagnosticList& out);
 
 /// The signed or unsigned integer dtype with that many bits; if there is none, adds a diagnostic at `where`.
 std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::string& where, DiagnosticList& out);

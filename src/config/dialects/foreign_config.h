@@ -12,4 +12,14 @@ namespace wasmquant::config {
 /// of llm-compressor, ModelOpt and Brevitas. `where`: pointer of the block in its text.
 bool report_foreign(const json::Value& block, const std::string& where, DiagnosticList& out);
 
+/// What each tool recognises of its own, by the rows of tools/tools.def.
+#define WASMQUANT_FOREIGN(function) \
+  bool function(const json::Value& block, const std::string& where, DiagnosticList& out);
+#include "tools/tools.def"
+
+/// Hints of such errors.
+inline constexpr char kOpenTheCheckpoint[] =
+    "open the checkpoint as a model; for the config, give a preset's name or a config of Quark";
+inline constexpr char kGiveAConfig[] = "give a preset's name or a config of Quark";
+
 }  // namespace wasmquant::config

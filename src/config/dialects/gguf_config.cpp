@@ -46,8 +46,6 @@ void check_type(const json::Value& value, const std::string& where, DiagnosticLi
 
 }  // namespace
 
-const Keys& gguf_keys() noexcept { return kGguf; }
-
 Config parse_gguf(const json::Value& value, const std::string& where, DiagnosticList& out) {
   Config config;
   config.dialect = Dialect::gguf;
@@ -71,6 +69,13 @@ Config parse_gguf(const json::Value& value, const std::string& where, Diagnostic
   for (const json::Value& name : source["exclude"].items()) config.exclude.push_back(name.as_string());
   return config;
 }
+
+constinit const DialectInfo gguf_dialect{
+    .keys = []() noexcept -> const Keys& { return kGguf; },
+    .read = parse_gguf,
+    .own_keys = "recipe",
+    .has_named_algorithms = true,
+};
 
 GgufConfig gguf_config(const Config& config) {
   const json::Value& source = config.source;

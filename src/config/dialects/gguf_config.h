@@ -33,6 +33,5 @@ GgufConfig gguf_config(const Config& config);
 
 /// Checks and completes it; the result is in Config::source.
 Config parse_gguf(const json::Value& value, const std::string& where, DiagnosticList& out);
-const Keys& gguf_keys() noexcept;
 
 }  // namespace wasmquant::config

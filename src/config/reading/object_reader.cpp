@@ -88,7 +88,7 @@ std::string_view belongs_elsewhere(std::string_view key, const std::string& wher
   if (where.empty() && std::find(std::begin(kOfSpecs), std::end(kOfSpecs), key) != std::end(kOfSpecs))
     return "a spec belongs under \"global_quant_config\": {\"weight\": {…}}";
   if (key.starts_with("bnb_") || key.starts_with("load_in_"))
-    return "this is a key of bitsandbytes, which quantizes while it loads; int8, int4_wo_32 and nvfp4 are near";
+    return "this is a key of bitsandbytes, which quantizes while it loads; int8, int4_wo_32 and nvfp4 are similar";
   return {};
 }
 

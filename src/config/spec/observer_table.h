@@ -45,7 +45,7 @@ struct ObserverInfo {
     return method == ObserverMethod::min_max || method == ObserverMethod::block_max;
   }
   /// Whether AMD Quark has an observer of this name.
-  constexpr bool is_of_quark() const {
+  constexpr bool is_exported() const {
     return id <= ObserverId::PlaceholderObserver && id != ObserverId::PerTensorMSELastBinsObserver &&
            id != ObserverId::PerChannelLSQObserver && id != ObserverId::TQTKLJObserver;
   }

@@ -158,11 +158,14 @@ struct ExportInfo {
 };
 
 /// The origin of a config. fp8 is read only; gguf is separate: its numbers are not specs.
-enum class Dialect : uint8_t { quark, brevitas, aihwkit, compressed_tensors, gptq, awq, fp8, gguf };
+enum class Dialect : uint8_t {
+#define WASMQUANT_DIALECT(id, name) id,
+#include "tools/tools.def"
+};
 
 /// A whole config. Maps keep the order of the file.
 struct Config {
-  Dialect dialect = Dialect::quark;
+  Dialect dialect{};
   const char* weight_key = "weight";  // of one layer config, as the dialect spells it; a path
   LayerConfig global;
   List<std::pair<std::string, LayerConfig>> layer_type;  // class name
@@ -192,7 +195,7 @@ struct Config {
   json::Value source;  // the config as it was given, in its dialect (current key names), for writing it back
 
   /// Whether an exclude entry that names a module covers everything below it. Quark's code covers what matches, no more.
-  bool excludes_below() const noexcept { return dialect != Dialect::quark || resolution != Resolution::replace; }
+  bool excludes_below() const noexcept { return dialect != Dialect() || resolution != Resolution::replace; }
 
   Config();
   Config(const Config& other);

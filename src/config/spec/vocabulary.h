@@ -29,7 +29,7 @@ inline constexpr std::array<std::string_view, 2> kQuantModes = {"eager_mode", "f
 
 /// Every dtype of Quark. Two are not rows of numeric/dtypes.def: mx is its element dtype with e8m0 scales, and uint16
 /// has no quantized range in Quark.
-inline constexpr std::array<std::string_view, 21> kQuarkDtypes = {
+inline constexpr std::array<std::string_view, 21> kDtypeWords = {
     "int8",     "uint8",    "int16",    "uint16",   "int32",    "int4", "uint4", "int3", "int2", "bfloat16", "float16",
     "fp8_e4m3", "fp8_e5m2", "fp8_e5m3", "fp6_e3m2", "fp6_e2m3", "fp4",  "mx",    "mx6",  "mx9",  "bfp16"};
 

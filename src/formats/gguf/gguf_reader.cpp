@@ -78,7 +78,7 @@ class HeaderScan {
     uint64_t length = 0;
     if (!take_number(length)) return false;
     if (length > max_bytes)
-      return fail(ErrorCode::file_too_large, "a text of {} bytes, allowed are {} (byte {})", length, max_bytes, begin);
+      return fail(ErrorCode::file_too_large, "a text of {} bytes; the limit is {} (byte {})", length, max_bytes, begin);
     if (length > left())
       return fail(ErrorCode::file_truncated, "a text of {} bytes, but the file ends after {} (byte {})", length, left(),
                   begin);
@@ -113,7 +113,7 @@ class HeaderScan {
     where_ = at_byte(at_);
     if (!take_number(count)) return false;
     if (static_cast<int64_t>(count) < 0) return fail(ErrorCode::file_invalid, "a count is negative");
-    if (count > limit) return fail(ErrorCode::file_too_large, "a count of {}, allowed are {}", count, limit);
+    if (count > limit) return fail(ErrorCode::file_too_large, "a count of {}; the limit is {}", count, limit);
     if (count > left() / least_bytes)
       return fail(ErrorCode::file_truncated, "a count of {} does not fit the {} bytes that follow", count, left());
     return true;
@@ -168,7 +168,7 @@ class HeaderScan {
     if (element == ValueType::array) return fail(ErrorCode::file_invalid, "an array of arrays (byte {})", begin - 4);
     if (!take_number(count)) return false;
     if (count > kMaxArrayItems)
-      return fail(ErrorCode::file_too_large, "an array of {} items, allowed are {} (byte {})", count, kMaxArrayItems,
+      return fail(ErrorCode::file_too_large, "an array of {} items; the limit is {} (byte {})", count, kMaxArrayItems,
                   begin);
     const uint64_t least_bytes = element == ValueType::text ? 8 : fixed_bytes(element);
     if (count > left() / least_bytes)
@@ -193,7 +193,7 @@ class HeaderScan {
     uint32_t rank = 0;
     if (!take_number(rank)) return false;
     if (rank > kMaxDimensions)
-      return fail(ErrorCode::file_invalid, "{} dimensions, allowed are {} (byte {})", rank, kMaxDimensions, at_ - 4);
+      return fail(ErrorCode::file_invalid, "{} dimensions; the limit is {} (byte {})", rank, kMaxDimensions, at_ - 4);
     uint64_t dimensions[kMaxDimensions];
     for (uint32_t d = 0; d < rank; ++d) {
       if (!take_number(dimensions[d])) return false;

@@ -50,7 +50,7 @@ Result<List<uint32_t>> split_by_size(std::span<const NewTensor> tensors, uint32_
     held += needed;
   }
   if (first.size() > kMaxParts)
-    return error_at(ErrorCode::file_too_large, "", "{} parts, allowed are {}: choose a larger part size",
+    return error_at(ErrorCode::file_too_large, "", "{} parts; the limit is {}: choose a larger part size",
                     uint64_t{first.size()}, kMaxParts);
   return first;
 }

@@ -130,7 +130,7 @@ class DatReader {
   Status read_entry(Matrix& matrix) {
     TRY(name_bytes, number("the length of a name", 1));
     if (name_bytes == 0 || name_bytes > gguf::kMaxNameBytes)
-      return error_at(ErrorCode::file_invalid, text_of("byte {}", at_), "a name of {} bytes, allowed are 1 to {}",
+      return error_at(ErrorCode::file_invalid, text_of("byte {}", at_), "a name of {} bytes; it must have 1 to {}",
                       name_bytes, gguf::kMaxNameBytes);
     WeightImportance& entry = matrix.entries.emplace_back();
     entry.name = text(name_bytes);

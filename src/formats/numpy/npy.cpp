@@ -75,7 +75,7 @@ class HeaderParser {
         has_shape_ = true;
       } else {
         return invalid(
-            text_of("has the key '{}'; allowed are descr, fortran_order and shape, each once", shown_name(*key)));
+            text_of("has the key '{}'; it must have descr, fortran_order and shape, each once", shown_name(*key)));
       }
       if (!take(',') && peek() != '}') return wrong("a comma or }");
     }
@@ -162,7 +162,7 @@ Result<HeaderPlace> place_of_header(std::span<const uint8_t> prefix, uint64_t fi
   uint64_t length = 0;
   for (uint64_t i = kVersionEnd; i < begin; ++i) length |= uint64_t{prefix[i]} << (8 * (i - kVersionEnd));
   if (length > kMaxHeaderBytes)
-    return error_at(ErrorCode::file_too_large, "byte 8", "the header length is {}, allowed are {}", length,
+    return error_at(ErrorCode::file_too_large, "byte 8", "the header length is {}; the limit is {}", length,
                     kMaxHeaderBytes);
   if (length > file_bytes - begin)
     return error_at(ErrorCode::file_truncated, "byte 8", "the header length is {}, but only {} bytes follow", length,

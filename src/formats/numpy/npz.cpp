@@ -125,7 +125,7 @@ Status Reader::read_end(std::span<const uint8_t> bytes) {
   if (size > end || begin != end - size)
     return invalid("", text_of("the directory of {} bytes from byte {} does not end at byte {}", size, begin, end));
   if (size > kMaxDirectoryBytes)
-    return error_at(ErrorCode::file_too_large, "", "the directory has {} bytes, allowed are {}", size,
+    return error_at(ErrorCode::file_too_large, "", "the directory has {} bytes; the limit is {}", size,
                     kMaxDirectoryBytes);
   if (entries == 0 || entries > size / kCentralBytes)
     return invalid("", text_of("the directory of {} bytes says it has {} entries", size, entries));

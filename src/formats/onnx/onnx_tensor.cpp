@@ -259,7 +259,7 @@ Status read_text(const Skeleton& skeleton, const Field& field, std::string_view&
   TRY_VOID(expect(field, Wire::bytes));
   if (skeleton.is_cut_out(field.payload))
     return error_at(ErrorCode::file_invalid, text_of("byte {}", field.whole.begin),
-                    "a name of {} bytes, allowed are {}", field.payload.bytes(), kMaxTextBytes);
+                    "a name of {} bytes; the limit is {}", field.payload.bytes(), kMaxTextBytes);
   text = skeleton.text(field.payload);
   if (!json::is_utf8(text)) return invalid_at(field.whole.begin, "a name is not valid UTF-8");
   return {};

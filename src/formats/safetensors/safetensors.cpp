@@ -80,7 +80,7 @@ Result<Need> need(std::span<const uint8_t> prefix, uint64_t file_bytes) {
   if (prefix.size() < kLengthBytes) return Need{kLengthBytes};
   const uint64_t header_bytes = read_u64(prefix);
   if (header_bytes > kMaxHeaderBytes)
-    return error_at(ErrorCode::file_too_large, "byte 0", "the header length is {}, allowed are {}", header_bytes,
+    return error_at(ErrorCode::file_too_large, "byte 0", "the header length is {}; the limit is {}", header_bytes,
                     kMaxHeaderBytes);
   if (header_bytes > file_bytes - kLengthBytes)
     return error_at(ErrorCode::file_truncated, "byte 0", "the header length is {}, but only {} bytes follow",

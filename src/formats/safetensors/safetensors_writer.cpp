@@ -103,7 +103,7 @@ Status HeaderLayout::finish(const CallableRef<std::string(uint32_t tensor)>& nam
   tail_bytes_ = 1 + (8 - (header_bytes_ + 1) % 8) % 8;
   header_bytes_ += tail_bytes_;
   if (header_bytes_ - 8 > kMaxHeaderBytes)
-    return error_at(ErrorCode::file_invalid, "", "the header would have {} bytes, allowed are {}", header_bytes_ - 8,
+    return error_at(ErrorCode::file_invalid, "", "the header would have {} bytes; the limit is {}", header_bytes_ - 8,
                     kMaxHeaderBytes);
   return {};
 }

@@ -126,9 +126,9 @@ class TokenizerWriter {
       // Without merges each byte is a token, wherever the text is cut.
       if (pretokenizer.empty() && (json_.merges.count() != 0 || model["ignore_merges"].as_bool()))
         diagnostics_.warning("pretokenizer-unknown", "tokenizer.json: /pre_tokenizer",
-                             "llama.cpp has no name for the way this tokenizer cuts text into words; the file says "
-                             "\"default\", and some texts will get other tokens",
-                             "set tokenizer.ggml.pre if you know better");
+                             "llama.cpp has no name for the way this tokenizer splits text; the file says \"default\", "
+                             "so some texts will get other tokens",
+                             "set tokenizer.ggml.pre if you know the right name");
       metadata_.set(std::move(json_.merges).finish("tokenizer.ggml.merges"));
       return true;
     }

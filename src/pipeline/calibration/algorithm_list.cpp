@@ -1,59 +1,23 @@
-// The rows of algorithms, and the translation of Brevitas's classes.
+// The rows of algorithms that a config asks for.
 #include "pipeline/calibration/algorithm_list.h"
 
 #include <algorithm>
 
+#include "config/dialects/dialects.h"
 #include "config/reading/object_reader.h"
 #include "core/message.h"
 #include "model/linear_layers.h"
 
 namespace wasmquant {
-namespace {
-
-json::Value named(std::string_view name) {
-  json::Value out;
-  out.set("name", name);
-  return out;
-}
-
-// Translates a Brevitas class; classes without a counterpart add nothing, and the config's diagnostics report them.
-void add_brevitas(const json::Value& value, const std::string& where, List<RequestedAlgorithm>& out) {
-  const std::string& name = value["name"].as_string();
-  if (name == "Preprocess") {
-    if (value["merge_batch_norm"].as_bool()) out.push_back({named(kMergeBatchNorm), where, true});
-    if (value["equalize_iterations"].as_integer() == 0) return;
-    json::Value equalization = named("cle");
-    for (const char* key : {"equalize_iterations", "equalize_merge_bias"}) equalization.set(key, value[key]);
-    out.push_back({std::move(equalization), where, true});
-  } else if (name == "ActivationEqualization") {
-    json::Value smooth = named("activationequalization");
-    smooth.set("is_layerwise", false);
-    smooth.set("alpha", value["alpha"]);
-    out.push_back({std::move(smooth), where});
-  } else if (name == "GPTQ") {
-    json::Value gptq = named("gptq");
-    gptq.set("desc_act", value["act_order"]);
-    out.push_back({std::move(gptq), where});
-  } else if (name == "GPFQ" || name == "GPFA2Q") {
-    json::Value gpfq = named("gpfq");
-    gpfq.set("act_order", value["act_order"]);
-    out.push_back({std::move(gpfq), where});
-  } else if (name == "BiasCorrection") {
-    out.push_back({named("biascorrection"), where});
-  }
-}
-
-}  // namespace
-
 List<RequestedAlgorithm> requested_algorithms(const Config& config) {
   List<RequestedAlgorithm> out;
-  const bool is_brevitas = config.dialect == Dialect::brevitas;
-  if (config.dialect != Dialect::quark && config.dialect != Dialect::gguf && !is_brevitas) return out;
+  const config::DialectInfo& dialect = config::info_of(config.dialect);
+  if (!dialect.has_named_algorithms && dialect.translate == nullptr) return out;
   const auto add = [&](const json::Value& value, std::string where) {
-    if (is_brevitas)
-      add_brevitas(value, where, out);
-    else
-      out.push_back({value, std::move(where)});
+    if (dialect.translate == nullptr) return out.push_back({value, std::move(where)});
+    List<config::TranslatedAlgorithm> translated;
+    dialect.translate(value, translated);
+    for (config::TranslatedAlgorithm& one : translated) out.push_back({std::move(one.value), where, one.is_implied});
   };
   for (const char* key : {"pre_quant_opt_config", "algo_config"}) {
     const json::Value& value = config.source[key];

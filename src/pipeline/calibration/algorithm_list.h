@@ -1,9 +1,5 @@
-// The algorithms of pre_quant_opt_config and algo_config, in order, for every dialect. Class names of Quark's Brevitas
-// extension (spec aihwkit-brevitas 3) map to the same rows:
-//   Preprocess              merge_batch_norm and cle, by its own switches
-//   ActivationEqualization  activationequalization, folded into the layer before, because files cannot store the
-//                           multiplication that Brevitas inserts before a layer
-//   GPTQ, GPFQ, GPFA2Q, BiasCorrection   gptq, gpfq (which GPFA2Q falls back to since 0.12), biascorrection
+// The algorithms of pre_quant_opt_config and algo_config, in order, for every dialect. Classes of Quark's
+// Brevitas extension map to the same rows (tools/brevitas/brevitas_algorithms.cpp).
 #pragma once
 #include <optional>
 #include <string>

@@ -70,7 +70,8 @@ Status read_scaling_layers(const json::Value& list, const model::Architecture& a
                         architecture.family);
     if (layers.items().size() != model::consumers_of(*found).size())
       return error_at(ErrorCode::config_invalid, text_of("{}/layers", where),
-                      "must name every layer that reads the output of {}, else the others would change", producer);
+                      "must name every layer that reads the output of {}, because the others would change, too",
+                      producer);
     step.inputs |= 1u << static_cast<uint32_t>(*found);
   }
   return {};
@@ -205,14 +206,14 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     step.name = value["name"].as_string();
     step.where = std::move(item.where);
     if (!steps.empty() && place_of(step.method) <= place_of(steps.back().method))
-      return error_at(ErrorCode::config_invalid, step.where, "{q} cannot come here; the order is {}, each once at most",
+      return error_at(ErrorCode::config_invalid, step.where, "{q} is out of order; the order is {}, each at most once",
                       value["name"].as_string(), names_in_order());
     if (step.method == CalibrationMethod::rotation) TRY_VOID(read_rotation(value, architecture, step));
     if (step.method == CalibrationMethod::bias_correction && !architecture.qkv_bias && !architecture.output_bias &&
         !architecture.mlp_bias)
       return error_at(ErrorCode::config_invalid, step.where,
-                      "no linear layer in the blocks of this model has a bias, and runtimes add none to its family; "
-                      "leave biascorrection out");
+                      "no linear layer in the blocks of this model has a bias, and runtimes read none for its family; "
+                      "remove biascorrection");
     read_equalization(value, step);
     if (step.method == CalibrationMethod::auto_smooth_quant) read_search(value, config, step);
     TRY_VOID(read_strength(value, step));

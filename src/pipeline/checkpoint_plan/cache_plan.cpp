@@ -21,6 +21,18 @@ Stages common_outputs(const Config& config) {
   return common;
 }
 
+// The formats whose files hold scales of the cache, by name: of keys and values, or also of what computes them.
+std::string formats_with_cache(bool also_of_outputs) {
+  std::string names;
+  for (const CheckpointFormat* const format : checkpoint_formats()) {
+    const CacheStorage storage = format->cache_storage();
+    if (storage == CacheStorage::none || (storage == CacheStorage::outputs && !also_of_outputs)) continue;
+    if (!names.empty()) names += " and ";
+    names += format->name();
+  }
+  return names;
+}
+
 }  // namespace
 
 CachePlan::CachePlan(const ModelIndex& model, const Config& config, const CheckpointFormat& format,
@@ -48,19 +60,20 @@ Status CachePlan::check() const {
                     why);
   };
   if (format_.cache_storage() == CacheStorage::none)
-    return refuse(text_of("and {} has no place for its scales; compressed-tensors and quark do", format_.name()));
+    return refuse(text_of("and {} has no place for its scales; {} do", format_.name(), formats_with_cache(true)));
   if (is_of_outputs()) {
     if (config_.kv_cache.empty())
       return refuse(
-          "and files of quark hold scales of the outputs of k_proj and v_proj: name them in a "
-          "kv_cache_quant_config");
+          text_of("and files of {} hold scales of the outputs of k_proj and v_proj: name them in a "
+                  "kv_cache_quant_config",
+                  format_.name()));
     if (config_.source["kv_cache_post_rope"].as_bool())
       return error_at(
           ErrorCode::format_unsupported, text_of("{}/kv_cache_post_rope", config_.where),
-          "files of quark hold scales of the outputs of k_proj, which are keys before RoPE; set it to false, "
-          "or write compressed-tensors");
+          "files of {} hold scales of the outputs of k_proj, which are keys before RoPE; set it to false, or write {}",
+          format_.name(), formats_with_cache(false));
     if (requested_.empty() || !are_static(requested_))
-      return refuse("and files of quark hold one static spec for the outputs of all its layers");
+      return refuse(text_of("and files of {} hold one static spec for the outputs of all its layers", format_.name()));
   } else if (format_.cache_scheme(requested_).is_null()) {
     return refuse(
         text_of("and {} stores one static scale of fp8_e4m3 per tensor for keys, and one for values", format_.name()));
@@ -104,8 +117,8 @@ Status CachePlan::check_found() const {
     return error_at(
         ErrorCode::format_unsupported, where_,
         "asks for a quantized key-value cache, and {} keeps its weight: {} holds scales of outputs only next "
-        "to quantized weights. Give the layer a weight spec, or write compressed-tensors",
-        left_, format_.name());
+        "to quantized weights. Give the layer a weight spec, or write {}",
+        left_, format_.name(), formats_with_cache(false));
   if (found_ != 0) return {};
   return error_at(ErrorCode::format_unsupported, where_,
                   "asks for a quantized key-value cache, and no layer of this model that computes keys or values is "

@@ -436,12 +436,11 @@ class CheckpointPlanner final : public OutputPlanner {
     share_tensor_scales();
     report_joined_layers();
     if (regrouped_.count != 0)
-      note(
-          "group-fallback", regrouped_.first,
-          text_of("is the first of {} tensors in groups of {}, too: one group size for all layers is what every loader "
-                  "of {} reads, and this is the largest that fits the rows of each",
-                  regrouped_.count, common_group_, format_.name()),
-          "exclude the layers of other rows to keep larger groups");
+      note("group-fallback", regrouped_.first,
+           text_of("is the first of {} tensors that also get groups of {}: every loader of {} reads one group size for "
+                   "all layers, and this is the largest that fits all rows",
+                   regrouped_.count, common_group_, format_.name()),
+           "exclude the layers whose rows it does not fit to keep larger groups");
     if (biases_.count != 0)
       warn(
           "not-applied", biases_.first,
@@ -500,8 +499,8 @@ class CheckpointPlanner final : public OutputPlanner {
   void report_joined_layers() {
     if (omitted_with_others_.count == 0) return;
     note("fused-layers", omitted_with_others_.first,
-         text_of("is the first of {} tensors left because vLLM joins their layers with some that the format cannot "
-                 "hold",
+         text_of("is the first of {} tensors left as they are because vLLM joins their layers with others that the "
+                 "format cannot hold",
                  omitted_with_others_.count));
   }
 

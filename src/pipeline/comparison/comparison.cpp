@@ -34,8 +34,8 @@ Status set_common_tiles(ComparedPair& pair, const TileBytes& tile_bytes) {
   const bool is_transposed = by_left || right.change.is_transposed;
   const bool is_same = (l.rows == r.rows && l.columns == r.columns) || l.shape == r.shape;
   if (is_transposed ? l.rows != r.columns || l.columns != r.rows : !is_same)
-    return error_at(ErrorCode::shape_mismatch, "", "is [{}, {}] here and [{}, {}] there", l.rows, l.columns, r.rows,
-                    r.columns);
+    return error_at(ErrorCode::shape_mismatch, "", "is [{}, {}] in one model and [{}, {}] in the other", l.rows,
+                    l.columns, r.rows, r.columns);
   if (is_transposed && !is_plain(by_left ? l : r))
     return error_at(ErrorCode::format_unsupported, "",
                     "a quantized weight that is stored transposed cannot be compared");

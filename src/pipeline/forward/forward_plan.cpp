@@ -123,7 +123,7 @@ class Planner {
   }
 
   static Error wrong_shape(const ModelTensor& tensor, const std::vector<uint64_t>& wanted) {
-    return error_at(ErrorCode::shape_mismatch, tensor.stored.name, "holds {}; by config.json it would be {}",
+    return error_at(ErrorCode::shape_mismatch, tensor.stored.name, "holds {}; according to config.json it is {}",
                     describe(tensor.stored.dtype, tensor.stored.shape), describe(tensor.stored.dtype, wanted));
   }
 

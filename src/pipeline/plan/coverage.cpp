@@ -82,7 +82,7 @@ json::Value to_json(const Coverage& coverage) {
 }
 
 Diagnostic nothing_quantized_error(const Coverage& coverage, std::string_view hint) {
-  Diagnostic error{Severity::error, ErrorCode::nothing_quantized, "", "nothing of this model would be quantized",
+  Diagnostic error{Severity::error, ErrorCode::nothing_quantized, "", "no part of this model would be quantized",
                    std::string(hint)};
   if (hint.empty())
     error.hint = "plan shows why each tensor is left: name layers in the config, or use another preset or format";

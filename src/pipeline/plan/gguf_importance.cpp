@@ -50,7 +50,7 @@ Status GgufImportance::weigh(PlannedTensor& planned, std::string_view name, Ggml
       if (name.starts_with(kOfLayers))
         return error_at(
             ErrorCode::shape_mismatch, name,
-            "the importance matrix has {} columns for it, the tensor {}: the matrix belongs to another model",
+            "the importance matrix has {} columns for it, the tensor has {}: the matrix belongs to another model",
             uint64_t{entry->sums.size()}, needed);
       miss(name);  // embedding or head
     } else {

@@ -1,6 +1,6 @@
 // Scales of static inputs and outputs of ONNX layers, and importance: requested from calibration, or set if found.
 #pragma once
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "onnx_graph/onnx_rewrite.h"
 #include "pipeline/plan/plan.h"
 

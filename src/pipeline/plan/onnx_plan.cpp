@@ -316,7 +316,7 @@ class OnnxPlanner final : public OutputPlanner {
                    float_inputs_.count - 1));
     if (inputs_differ_ && dynamic_layers_ > float_inputs_.count)
       note("inputs-uint8", inputs,
-           "ONNX's DynamicQuantizeLinear brings inputs to uint8, one scale and zero point a tensor");
+           "ONNX's DynamicQuantizeLinear quantizes inputs to uint8, with one scale and zero point per tensor");
   }
 
   void report_norms() {

@@ -1,4 +1,4 @@
-// The output formats: one row per writable checkpoint format (checkpoint/formats.def) and one per whole-file format.
+// The output formats: one row per writable checkpoint format (tools/tools.def) and one per whole-file format.
 #pragma once
 #include <span>
 #include <string>

@@ -40,7 +40,7 @@ Diagnostic larger_output_warning(const ModelIndex& model, uint64_t bytes, std::s
           text_of("the result is {}.{} % larger than the model: {} become {}", tenths / 10, tenths % 10,
                   size_text(before), size_text(bytes)),
           smaller.preset.empty() ? text_of("keep the model as it is: no usual preset makes it smaller as {}", format)
-                                 : text_of("use {}, which makes {} of it", smaller.preset, size_text(smaller.bytes))};
+                                 : text_of("use {}, which gives {}", smaller.preset, size_text(smaller.bytes))};
 }
 
 }  // namespace wasmquant

@@ -39,7 +39,7 @@ Result<Plan> plan_as_asked(const ModelIndex& model, std::string_view config_text
   TRY_VOID(check_adapter(model));
   const OutputFormat* const asked = output_format_named(options.format);
   if (asked == nullptr && !options.format.empty())
-    return error_at(ErrorCode::argument_invalid, "format", "found {q}; allowed are {}", options.format,
+    return error_at(ErrorCode::argument_invalid, "format", "found {q}; choose one of {}", options.format,
                     output_format_names());
   const bool prefers_recipe = asked != nullptr ? asked->takes_recipes : source.has_ggml_names;
   TRY(parsed, config::parse_for_format(config_text, prefers_recipe, &diagnostics));
@@ -63,7 +63,7 @@ Result<Plan> plan_as_asked(const ModelIndex& model, std::string_view config_text
                     "only gguf can be split by size; {} keeps the source's files", format.name);
   if (options.experts == ExpertChoice::exclude && format.checkpoint == nullptr)
     return error_at(ErrorCode::format_unsupported, "excludeExperts",
-                    "{} files have no experts that could be left as one: exclude their layers by name", format.name);
+                    "this option does not apply to {} files: exclude the layers of their experts by name", format.name);
   if (!source.has_graph) TRY_VOID(refuse_norms(config));
   if (format.takes_recipes && !is_recipe)
     return error_at(

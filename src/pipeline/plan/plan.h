@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "checkpoint/onnx_layout.h"
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "core/list.h"
 #include "pipeline/calibration/activation_calibration.h"
 #include "pipeline/model_index/model_index.h"

@@ -9,7 +9,7 @@
 namespace wasmquant {
 
 #define WASMQUANT_SOURCE_FORMAT(method, make) MakeSourceFormat make;
-#include "pipeline/stored/source_formats.def"
+#include "tools/tools.def"
 
 namespace {
 
@@ -19,7 +19,7 @@ struct Row {
 };
 constexpr Row kFormats[] = {
 #define WASMQUANT_SOURCE_FORMAT(method, make) {method, make},
-#include "pipeline/stored/source_formats.def"
+#include "tools/tools.def"
 };
 
 constexpr std::string_view kPlain = "fake-quantized";

@@ -1,4 +1,4 @@
-// Recognizes how a quantized checkpoint stores its weights. The formats are in src/pipeline/stored.
+// Recognizes how a quantized checkpoint stores its weights. The formats are in src/tools.
 #pragma once
 #include <memory>
 #include <string_view>

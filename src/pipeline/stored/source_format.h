@@ -1,5 +1,5 @@
-// How one tool's checkpoints store weights: which tensors belong together, and their layout. A format is one file here,
-// its layouts in src/checkpoint, and its row in source_formats.def.
+// How one tool's checkpoints store weights: which tensors belong together, and their layout. A format is a file of its
+// tool (tools/NAME/stored), and its row in tools/tools.def.
 #pragma once
 #include <initializer_list>
 #include <memory>

@@ -143,7 +143,7 @@ Status TensorScales::take_state(std::span<const float> state, const std::string&
 
 Status TensorScales::give(std::span<const QParams> qparams, float second_scale, const std::string& name) {
   if (qparams.size() != layout_.granularity.scale_count())
-    return error_at(ErrorCode::state_invalid, name, "{} scales are given, the layout has {}", qparams.size(),
+    return error_at(ErrorCode::state_invalid, name, "found {} scales; the layout needs {}", qparams.size(),
                     layout_.granularity.scale_count());
   qparams_.assign(qparams.begin(), qparams.end());
   second_scale_ = second_scale;

@@ -250,13 +250,13 @@ class AihwkitParser {
       // A channel of a matrix has no second axis for the softmax.
       const bool golden = spec.observer_options.search == SearchMethod::sections;
       if (golden && !is_convolution_)
-        out_.error_in("value-invalid", where, "per_channel",
-                      "set per_channel to false, or use MSE; an entry for Conv2d or QuantConv2d may have it",
-                      "cross_entropy by golden_section has a range for each channel of a Conv2d only, here and in "
-                      "aihwkit");
+        out_.error_in(
+            "value-invalid", where, "per_channel",
+            "set per_channel to false, or use MSE; an entry for Conv2d or QuantConv2d may have it",
+            "cross_entropy with golden_section has a range for each channel only of a Conv2d, here and in aihwkit");
       else if (!golden)
         out_.warning_in("per-channel-ignored", where, "per_channel", "all channels get one range",
-                        "cross_entropy by grid has one loss for the whole tensor");
+                        "cross_entropy with grid has one loss for the whole tensor");
     }
     set_rows(spec, per_channel);
     spec.observer = kRowObservers[row][per_channel];
@@ -299,11 +299,17 @@ class AihwkitParser {
 
 }  // namespace
 
-const Keys& aihwkit_keys() noexcept { return kQuantizationMap; }
-std::span<const Keys> aihwkit_parameter_keys() noexcept { return kParameters; }
-
-Config parse_aihwkit(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  return AihwkitParser(value, where, out).parse();
-}
+constinit const DialectInfo aihwkit_dialect{
+    .keys = []() noexcept -> const Keys& { return kQuantizationMap; },
+    .read = [](const json::Value& value, const std::string& where,
+               DiagnosticList& out) { return AihwkitParser(value, where, out).parse(); },
+    .write = write_aihwkit,
+    .own_keys =
+        "module_qconfig_map|instance_qconfig_map|default_qconfig|input_activation_qconfig_map|excluded_modules|"
+        "append_default_conversions",
+    .parameters = []() noexcept -> std::span<const Keys> { return kParameters; },
+    .has_groups = false,
+    .quantizes_norms = true,
+};
 
 }  // namespace wasmquant::config

@@ -79,7 +79,7 @@ class AihwkitWriter {
     const QuantizationSpec& spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
     if (!dtype.is_integer) {
-      conversion_.report_loss(where, "aihwkit has integers only, not {}", dtype.name);
+      conversion_.report_loss(where, "aihwkit has only integers, not {}", dtype.name);
       return out;
     }
     if (spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_block)

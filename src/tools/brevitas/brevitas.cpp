@@ -72,7 +72,7 @@ constexpr Key kGpfa2qRows[] = {
 };
 constexpr Key kPlainRows[] = {{"name", kString}};
 
-constexpr BrevitasAlgorithm kAlgorithmTable[] = {
+constexpr AlgorithmKeys kAlgorithmTable[] = {
     {"Preprocess", true, kPreprocessRows}, {"ActivationEqualization", true, kEqualizationRows},
     {"GPTQ", false, kGptqOptionRows},      {"GPFQ", false, kGpfqRows},
     {"GPFA2Q", false, kGpfa2qRows},        {"CalibrateBatchNorm", false, kPlainRows},
@@ -146,7 +146,8 @@ class BrevitasParser {
     BrevitasChoice choice{use == Use::weight, scale == "pof2", value["param_type"].as_string() == "mse", version_};
 
     if (choice.pof2 ? is_float : scale != "float")
-      unsupported(where, "scale_type", text_of("{} scales do not go with {}", scale, value["quant_type"].as_string()),
+      unsupported(where, "scale_type",
+                  text_of("{} scales are not supported by {}", scale, value["quant_type"].as_string()),
                   is_float ? "float_quant has float scales" : "int_quant has float or pof2 scales");
     if (!spec.symmetric && is_float)
       unsupported(where, "symmetric", "float_quant is always symmetric", "leave the key out");
@@ -157,7 +158,7 @@ class BrevitasParser {
                   "set symmetric to true, or scale_type to float");
     bool per_channel = qscheme == "per_channel";
     if (qscheme == "per_group" || qscheme == "per_block" || (per_channel && use == Use::output)) {
-      unsupported(where, "qscheme", text_of("{} does not exist here", qscheme),
+      unsupported(where, "qscheme", text_of("Brevitas has no {} here", qscheme),
                   use == Use::weight ? "use per_tensor or per_channel" : "use per_tensor");
     } else if (per_channel && use == Use::input) {
       out_.warning_in("key-ignored", where, "qscheme", "leave the key out", "inputs are always per_tensor");
@@ -231,27 +232,27 @@ class BrevitasParser {
                         "{} of a bias: biases are per tensor, symmetric, with the scale of input times weight", name);
     }
     out_.error_in("not-implemented", where, nullptr, "remove the key: biases stay as they are",
-                  "no file that is written here has biases with the scale of input times weight");
+                  "no output format stores biases whose scale is that of the input times that of the weight");
   }
 
   // Completes the list in place and checks the requirements between its members.
   void algorithms(json::Value& list, const std::string& where, bool before) {
     if (before && raw_["pre_quant_opt_config"].is_null()) {
       list = json::Value();
-      out_.warning_in(
-          "default-preprocess", config_.where, nullptr, "set it to [], or write [{\"name\": \"Preprocess\"}]",
-          "pre_quant_opt_config is not given, which means [Preprocess]: upstream folds batch norms and equalizes "
-          "layers before anything is quantized; here that is done when it is written");
+      out_.warning_in("default-preprocess", config_.where, nullptr,
+                      "set it to [], or write [{\"name\": \"Preprocess\"}]",
+                      "pre_quant_opt_config is absent, which means [Preprocess] in Brevitas: it folds batch norms and "
+                      "equalizes layers before anything is quantized. Here that happens only if the key is written");
       return;
     }
     size_t searches = 0, preprocess = SIZE_MAX;
     for (size_t i = 0; i < list.items().size(); ++i) {
       json::Value& item = list.items()[i];
       const std::string place = text_of("{}/{}", where, i);
-      const BrevitasAlgorithm* found = nullptr;
+      const AlgorithmKeys* found = nullptr;
       List<std::string_view> known;
       const std::string name = item["name"].as_string();  // a copy: the item is replaced below
-      for (const BrevitasAlgorithm& row : kAlgorithmTable) {
+      for (const AlgorithmKeys& row : kAlgorithmTable) {
         if (row.name == name) found = &row;
         if (row.before == before) known.push_back(row.name);
       }
@@ -330,6 +331,19 @@ class BrevitasParser {
   bool has_inputs_ = false;
 };
 
+// Quark's and the extension's configs differ in the keys of their specs and the names of their algorithms.
+bool is_of_brevitas(const json::Value& block) {
+  for (const char* list : {"pre_quant_opt_config", "algo_config"})
+    for (const json::Value& item : block[list].items())
+      if (std::any_of(std::begin(kAlgorithmTable), std::end(kAlgorithmTable),
+                      [&](const AlgorithmKeys& row) { return row.name == item["name"].as_string(); }))
+        return true;
+  for (const char* tensor : {"weight", "input_tensors", "output_tensors", "bias"})
+    for (const char* key : {"bit_width", "quant_type", "param_type"})
+      if (block["global_quant_config"][tensor].find(key) != nullptr) return true;
+  return false;
+}
+
 }  // namespace
 
 void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) noexcept {
@@ -348,17 +362,17 @@ void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) 
         per_channel ? ObserverId::PerChannelThresholdMSEObserver : ObserverId::PerTensorThresholdMSEObserver;
 }
 
-const Keys& brevitas_keys() noexcept { return kConfig; }
-
-std::span<const BrevitasAlgorithm> brevitas_algorithms() noexcept { return kAlgorithmTable; }
-
-bool is_brevitas_algorithm(std::string_view name) noexcept {
-  return std::any_of(std::begin(kAlgorithmTable), std::end(kAlgorithmTable),
-                     [&](const BrevitasAlgorithm& row) { return row.name == name; });
-}
-
-Config parse_brevitas(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  return BrevitasParser(value, where, out).parse();
-}
+constinit const DialectInfo brevitas_dialect{
+    .keys = []() noexcept -> const Keys& { return kConfig; },
+    .read = [](const json::Value& value, const std::string& where,
+               DiagnosticList& out) { return BrevitasParser(value, where, out).parse(); },
+    .write = write_brevitas,
+    .own_keys = "brevitas_version|backend",
+    .recognises = is_of_brevitas,
+    .algorithms = []() noexcept -> std::span<const AlgorithmKeys> { return kAlgorithmTable; },
+    .translate = translate_brevitas,
+    .has_groups = false,
+    .has_transposed_axes = true,
+};
 
 }  // namespace wasmquant::config

@@ -3,6 +3,7 @@
 #include <span>
 #include <string_view>
 
+#include "config/dialects/dialects.h"
 #include "config/reading/object_reader.h"
 #include "config/spec/spec.h"
 #include "tools/brevitas/brevitas_grid.h"
@@ -26,12 +27,8 @@ struct BrevitasChoice {
 /// Grid, observer and scale type of a spec whose dtype, symmetry and qscheme are set.
 void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) noexcept;
 
-/// An algorithm of the extension.
-struct BrevitasAlgorithm {
-  std::string_view name;
-  bool before;  // of pre_quant_opt_config, else of algo_config
-  Keys keys;
-};
-std::span<const BrevitasAlgorithm> brevitas_algorithms() noexcept;
+json::Value write_brevitas(DialectConversion& conversion);
+/// Classes without a counterpart add nothing, and the config's diagnostics report them.
+void translate_brevitas(const json::Value& algorithm, List<TranslatedAlgorithm>& out);
 
 }  // namespace wasmquant::config

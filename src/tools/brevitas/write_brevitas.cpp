@@ -28,7 +28,7 @@ class BrevitasWriter {
       layer.set("output_tensors", tensor(from.output_tensors, global->where, false));
       layer.set("weight", tensor(from.weight, conversion_.weight_where(*global), true));
       if (!from.bias.empty())
-        conversion_.report_loss(global->where, "biases there have the scale of input times weight");
+        conversion_.report_loss(global->where, "biases in Brevitas have the scale of input times weight");
     }
     json::Array exclude;
     for (size_t i = 0; i < config.exclude.size(); ++i)
@@ -87,7 +87,7 @@ class BrevitasWriter {
       return nullptr;
     }
     if (!dtype.is_integer && format.specials != Specials::none)
-      conversion_.report_loss(where, "{} has no NaN there, and another largest value", dtype.name);
+      conversion_.report_loss(where, "in Brevitas {} has no NaN and a different largest value", dtype.name);
     QuantizationSpec here = spec;
     set_brevitas_numbers(here, choice);
     conversion_.compare_numbers(spec, here, where);

@@ -5,6 +5,7 @@
 #include "config/match/name_match.h"
 #include "config/reading/object_reader.h"
 #include "core/message.h"
+#include "tools/compressed_tensors/compressed_tensors_arguments.h"
 
 namespace wasmquant::config {
 namespace {
@@ -102,7 +103,7 @@ class CompressedTensorsParser {
     config_.cache = arguments(source["kv_cache_scheme"], pointer_to(where, "kv_cache_scheme"), false);
     for (const char* key : {"sparsity_config", "transform_config"})
       if (!source[key].members().empty())
-        warn_not_applied(out_, pointer_to(where, key), "weights are neither made sparse nor transformed");
+        warn_not_applied(out_, pointer_to(where, key), "weights are neither pruned nor transformed here");
     return std::move(config_);
   }
 
@@ -149,7 +150,7 @@ class CompressedTensorsParser {
       if (is_weight && observer == "mse" && spec.qscheme == QScheme::per_tensor)
         spec.observer = ObserverId::PerTensorMSEObserver;
       out_.warning_in("not-applied", where, "observer", "use minmax",
-                      "observer {q} is not compressed-tensors' own search here", observer);
+                      "the search of compressed-tensors' observer {q} is not available here", observer);
     }
     if (out_.errors() != errors_before) return {};
     return Stages{spec};
@@ -217,10 +218,13 @@ class CompressedTensorsParser {
 
 }  // namespace
 
-const Keys& compressed_tensors_keys() noexcept { return kBlock; }
-
-Config parse_compressed_tensors(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  return CompressedTensorsParser(out).parse(value, where);
-}
+constinit const DialectInfo compressed_tensors_dialect{
+    .keys = []() noexcept -> const Keys& { return kBlock; },
+    .read = [](const json::Value& value, const std::string& where,
+               DiagnosticList& out) { return CompressedTensorsParser(out).parse(value, where); },
+    .write = write_compressed_tensors,
+    .own_keys = "config_groups",
+    .has_scale_formats = true,
+};
 
 }  // namespace wasmquant::config

@@ -86,7 +86,7 @@ class GroupWriter {
       return nullptr;
     }
     if (spec.dtype == Dtype::fp4 && spec.qscheme == QScheme::per_group && spec.scale_format == ScaleFormat::float32) {
-      conversion_.report_loss(where, "compressed-tensors has groups of fp4 with e8m0 or e4m3 scales only");
+      conversion_.report_loss(where, "compressed-tensors has groups of fp4 only with e8m0 or e4m3 scales");
       return nullptr;
     }
     note_whole_rows(conversion_, spec, where);
@@ -96,16 +96,17 @@ class GroupWriter {
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
-    if (!is_min_max(spec)) conversion_.report_loss(where, "{} is not said there", info_of(spec.observer).name);
+    if (!is_min_max(spec))
+      conversion_.report_loss(where, "this format has no key for observers, such as {}", info_of(spec.observer).name);
     if (dtype.is_integer && dtype.is_signed && !spec.symmetric)
-      conversion_.losses().add(
-          {Severity::note, "option-lost", where,
-           text_of("integers with zero points have one spelling there: {} is read back as u{}, the same grid",
-                   dtype.name, dtype.name),
-           ""});
+      conversion_.losses().add({Severity::note, "option-lost", where,
+                                text_of("compressed-tensors has one spelling of integers with zero points: {} is read "
+                                        "back as u{}, the same grid",
+                                        dtype.name, dtype.name),
+                                ""});
     if (dtype.is_integer && spec.symmetric && !dtype.is_signed)
-      conversion_.report_loss(where, "{} is written with a zero point: symmetric integers are signed there",
-                              dtype.name);
+      conversion_.report_loss(
+          where, "{} is written with a zero point: symmetric integers are signed in compressed-tensors", dtype.name);
     return compressed_tensors_arguments(spec, is_activation);
   }
 

@@ -4,6 +4,7 @@
 #include "config/dialects/dialects.h"
 #include "config/reading/object_reader.h"
 #include "core/message.h"
+#include "tools/gptq_awq/gptq_awq.h"
 
 namespace wasmquant::config {
 namespace {
@@ -100,7 +101,7 @@ class HfParser {
   }
 
   Config parse(const json::Value& value) {
-    config_.source = complete(value, config_.where, uniform_keys(config_.dialect), out_);
+    config_.source = complete(value, config_.where, info_of(config_.dialect).keys(), out_);
     const json::Value& source = config_.source;
     if (config_.dialect == Dialect::fp8)
       read_fp8(source);
@@ -239,14 +240,32 @@ class HfParser {
   Config config_;
 };
 
-}  // namespace
-
-const Keys& uniform_keys(Dialect dialect) noexcept {
-  return dialect == Dialect::gptq ? kGptq : dialect == Dialect::awq ? kAwq : kFp8;
-}
-
-Config parse_gptq_awq(Dialect dialect, const json::Value& value, const std::string& where, DiagnosticList& out) {
+template <Dialect dialect>
+Config read(const json::Value& value, const std::string& where, DiagnosticList& out) {
   return HfParser(dialect, where, out).parse(value);
 }
+
+}  // namespace
+
+constinit const DialectInfo gptq_dialect{
+    .keys = []() noexcept -> const Keys& { return kGptq; },
+    .read = read<Dialect::gptq>,
+    .write = write_gptq,
+    .own_keys = "desc_act|checkpoint_format",
+    .leaves_head = true,
+};
+constinit const DialectInfo awq_dialect{
+    .keys = []() noexcept -> const Keys& { return kAwq; },
+    .read = read<Dialect::awq>,
+    .write = write_awq,
+    .own_keys = "zero_point",
+    .leaves_head = true,
+};
+constinit const DialectInfo fp8_dialect{
+    .keys = []() noexcept -> const Keys& { return kFp8; },
+    .read = read<Dialect::fp8>,
+    .own_keys = "weight_block_size|activation_scheme",
+    .leaves_head = true,
+};
 
 }  // namespace wasmquant::config

@@ -1,8 +1,8 @@
 // A config as the quantization_config of a GPTQ or AWQ model (formats B.2, B.3): one scheme, and exceptions.
-#include "config/dialects/convert.h"
 #include "config/match/name_match.h"
 #include "config/spec/uniform_blocks.h"
 #include "core/message.h"
+#include "tools/gptq_awq/gptq_awq.h"
 
 namespace wasmquant::config {
 namespace {
@@ -72,7 +72,7 @@ class GptqAwqWriter {
       conversion_.report_loss(where, "{} stores codes with zero points unsigned: {} becomes u{}", name_of(to_),
                               dtype.name, dtype.name);
     if (to_ == Dialect::awq && spec.symmetric)
-      conversion_.report_loss(where, "runtimes of AWQ expect zero points: an asymmetric uint4 is what they read");
+      conversion_.report_loss(where, "AWQ runtimes expect zero points: they read asymmetric uint4");
     note_whole_rows(conversion_, spec, where);
     QuantizationSpec compared = spec;
     if (spec.qscheme == QScheme::per_group) compared.ch_axis = 0;
@@ -80,7 +80,8 @@ class GptqAwqWriter {
     QuantizationSpec here = spec;
     here.grid = {};
     conversion_.compare_numbers(spec, here, where);
-    if (!is_min_max(spec)) conversion_.report_loss(where, "{} is not said there", info_of(spec.observer).name);
+    if (!is_min_max(spec))
+      conversion_.report_loss(where, "this format has no key for observers, such as {}", info_of(spec.observer).name);
     covers_more_ |= spec.scale_format != ScaleFormat::float32 || spec.grid.pads_groups;
     return uniform_scheme(spec);
   }
@@ -102,10 +103,9 @@ class GptqAwqWriter {
     for (size_t i = 0; i < items.size(); ++i) {
       const std::string& name = items[i]["name"].as_string();
       if (name == "gptq" || name == "GPTQ")
-        conversion_.losses().add({Severity::note, "option-lost", text_of("{}/algo_config/{}", config.where, i),
-                                  "a block of gptq says that a file was made by it: taken as a config, it rounds to "
-                                  "nearest",
-                                  ""});
+        conversion_.losses().add(
+            {Severity::note, "option-lost", text_of("{}/algo_config/{}", config.where, i),
+             "a gptq block says that GPTQ made the file: read as a config, it only rounds to nearest", ""});
       if (name == "gptq" || name == "GPTQ")
         order = name == "GPTQ"                   ? items[i]["act_order"]
                 : items[i]["desc_act"].is_null() ? json::Value(true)
@@ -146,6 +146,7 @@ class GptqAwqWriter {
 
 }  // namespace
 
-json::Value write_gptq_awq(DialectConversion& conversion, Dialect to) { return GptqAwqWriter(conversion, to).write(); }
+json::Value write_gptq(DialectConversion& conversion) { return GptqAwqWriter(conversion, Dialect::gptq).write(); }
+json::Value write_awq(DialectConversion& conversion) { return GptqAwqWriter(conversion, Dialect::awq).write(); }
 
 }  // namespace wasmquant::config

@@ -144,14 +144,13 @@ void read_carried(const ObjectReader& in, Resolution resolution, LayerMap& cache
 
   if (const json::Value* softmax = in.find("softmax_quant_spec"); softmax != nullptr && !softmax->is_null())
     refuse("softmax_quant_spec",
-           "attention probabilities are quantized by the program that runs the model, and no file that is written here "
-           "says so");
+           "attention probabilities are quantized by the runtime, and no output format can ask for that");
 
   if (const json::Value* scale = in.find("min_kv_scale"); scale != nullptr && !(scale->as_number() >= 0))
     in.error("value-invalid", "min_kv_scale", "expected a scale that is not negative");
   if (const json::Value* keep = in.find("keep_prequantized_layers"); keep != nullptr && !keep->as_bool())
     refuse("keep_prequantized_layers",
-           "false would quantize again layers that are quantized already; they are always kept as they are");
+           "false would quantize layers a second time; layers that are already quantized always stay as they are");
 }
 
 // The first of the two places that has names.
@@ -246,6 +245,14 @@ Config parse_quark(const json::Value& value, const std::string& where, Diagnosti
   config.source = with_current_names(value);
   return config;
 }
-const Keys& quark_keys() noexcept { return kConfig; }
+
+constinit const DialectInfo quark_dialect{
+    .keys = []() noexcept -> const Keys& { return kConfig; },
+    .read = parse_quark,
+    .write = write_quark,
+    .has_named_algorithms = true,
+    .has_spec_words = true,
+    .maps_entries = true,
+};
 
 }  // namespace wasmquant::config

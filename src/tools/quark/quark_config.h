@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/dialects/dialects.h"
 #include "config/reading/object_reader.h"
 #include "config/spec/spec.h"
 #include "core/diagnostic.h"
@@ -25,8 +26,7 @@ enum class TensorSlot : uint8_t { weight, bias, input, output };
 std::optional<QuantizationSpec> parse_spec(const json::Value& value, const std::string& where, TensorSlot use,
                                            DiagnosticList& out);
 
-/// The keys of a config and of everything inside it.
-const Keys& quark_keys() noexcept;
+json::Value write_quark(DialectConversion& conversion);
 /// The keys of a layer config.
 extern const Keys kLayerKeys;
 

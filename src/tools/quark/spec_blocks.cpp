@@ -62,11 +62,12 @@ void SpecParser::read_group_size(const json::Value* group) {
   if (!dtype.is_block()) return;
   if (dtype.pair_shift && (spec_.group_size < 2 || spec_.group_size % 2 != 0 || spec_.group_size > kMaxBlockLength))
     in_.error("value-invalid", "group_size",
-              text_of("{} has blocks of pairs: {} elements are not allowed", dtype.name, spec_.group_size),
+              text_of("blocks of {} hold pairs and cannot have {} elements", dtype.name, spec_.group_size),
               "an even number, commonly 16 or 32");
   if (!dtype.pair_shift && spec_.group_size != dtype.default_block)
     in_.error("value-invalid", "group_size",
-              text_of("{} has blocks of {} elements", dtype.name, dtype.default_block + 0u), "leave the key out");
+              text_of("blocks of {} always have {} elements", dtype.name, dtype.default_block + 0u),
+              "leave the key out");
 }
 
 void SpecParser::read_block_size() {
@@ -119,7 +120,7 @@ void SpecParser::read_scale_format() {
   if (format == ScaleFormat::float32 || spec_.scale_type == ScaleType::float_) return;
   const bool same = (format == ScaleFormat::e8m0 && spec_.scale_type == ScaleType::float8_e8m0fnu) ||
                     (format == ScaleFormat::e5m3 && spec_.scale_type == ScaleType::float8_e5m3);
-  if (!same) ignored("scale_type", text_of("scale_format {} says how scales are stored", name));
+  if (!same) ignored("scale_type", text_of("scale_format {} already says how scales are stored", name));
   spec_.scale_type = ScaleType::float_;
 }
 

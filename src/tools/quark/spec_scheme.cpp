@@ -59,8 +59,9 @@ bool SpecParser::read_dtype() {
     spec_.dtype = *dtype;
     return true;
   }
-  const std::string hint = name == "nf4" ? std::string("NF4 is read and not written; fp4, mxfp4 and int4 are near")
-                                         : did_you_mean(name, kQuarkDtypes);
+  const std::string hint = name == "nf4"
+                               ? std::string("NF4 can be read but not written; fp4, mxfp4 and int4 are similar")
+                               : did_you_mean(name, kDtypeWords);
   in_.error("value-unknown", "dtype", text_of("there is no dtype {q}", value->as_string()),
             text_of("{}{}", hint.empty() ? "supported: " : "", hint.empty() ? supported_dtypes() : hint));
   return false;

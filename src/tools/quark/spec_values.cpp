@@ -79,7 +79,7 @@ void SpecParser::read_scale_sign() {
               "use a min-max, MSE or HQQ observer");
   else if (grid.narrow || grid.sign_by_data || grid.divisor != ScaleDivisor::half_range ||
            grid.threshold_rounding != ThresholdRounding::none)
-    in_.error("value-invalid", "scale_sign", "signed scales have a divisor of their own, the lowest code",
+    in_.error("value-invalid", "scale_sign", "signed scales have their own divisor, the lowest code",
               "leave narrow, sign_by_data, divisor and threshold_rounding out of grid");
 }
 
@@ -105,7 +105,7 @@ void SpecParser::read_scale_refit() {
               "use qscheme per_channel or per_group");
   else if (method != ObserverMethod::min_max && method != ObserverMethod::per_scale_mse)
     in_.error("value-invalid", "scale_refit",
-              text_of("the scales of {} are not those of the least squared error", info_of(spec_.observer).name),
+              text_of("the scales of {} do not minimize the squared error", info_of(spec_.observer).name),
               "use a min-max or MSE observer of one channel or group");
   else if (spec_.round_method != RoundMethod::half_even || spec_.grid.divides)
     in_.error("value-invalid", "scale_refit", "scales are refit for codes round_half_even(x * (1 / scale))",
@@ -120,7 +120,7 @@ void SpecParser::read_numbers() {
   const json::Value* refit = in_.find("scale_refit");
   if (spec_.observer_options.weighted && method != ObserverMethod::per_scale_mse &&
       method != ObserverMethod::half_quadratic && !(refit != nullptr && refit->as_bool()))
-    in_.error("value-invalid", "observer_options", text_of("{} weighs no errors", info_of(spec_.observer).name),
+    in_.error("value-invalid", "observer_options", text_of("{} does not weight errors", info_of(spec_.observer).name),
               "use PerGroupMSEObserver, PerChannelMSEObserver, HQQObserver or PerChannelHQQObserver");
 }
 
@@ -174,7 +174,7 @@ void SpecParser::read_without_effect() {
       in_.error("type-invalid", "block_size", "expected two integers");
   }
   if (const json::Value* element = in_.find("mx_element_dtype"); element != nullptr && !is_mx_) {
-    if (in_.word("mx_element_dtype", kQuarkDtypes) >= 0 && holds_)
+    if (in_.word("mx_element_dtype", kDtypeWords) >= 0 && holds_)
       ignored("mx_element_dtype", text_of("mx_element_dtype ({}) only applies to dtype mx", element->as_string()));
   }
   read_training();

@@ -4,6 +4,7 @@
 #include "config/match/name_match.h"
 #include "config/spec/vocabulary.h"
 #include "core/message.h"
+#include "tools/quark/quark_config.h"
 
 namespace wasmquant::config {
 namespace {
@@ -143,7 +144,7 @@ class QuarkWriter {
       const bool gptq = from == Dialect::gptq;
       json::Value& value = step(gptq ? "gptq" : "awq");
       conversion_.losses().add({Severity::note, "option-lost", conversion_.config().where,
-                                text_of("the block says that a file was made by {}, and is rounded to nearest itself: "
+                                text_of("the block says that {} made a file, and is itself only rounded to nearest; "
                                         "the converted config asks for the algorithm, which needs calibration",
                                         name_of(from)),
                                 ""});

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "diagnostics.h"
 #include "tools/brevitas/brevitas_grid.h"
 

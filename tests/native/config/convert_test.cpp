@@ -8,14 +8,14 @@
 
 #include "config/dialects/write.h"
 #include "config/presets.h"
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "diagnostics.h"
 
 using namespace wasmquant;
 
 namespace {
 
-config::Converted convert(const std::string& text, const std::string& to) {
+config::ConvertedConfig convert(const std::string& text, const std::string& to) {
   auto converted = config::convert_text(text, to);
   CAPTURE(text);
   REQUIRE(static_cast<bool>(converted));
@@ -30,14 +30,14 @@ Config convert_config_of(const json::Value& value) {
 }
 
 // Places of what is lost, notes left out.
-std::string places(const config::Converted& converted) {
+std::string places(const config::ConvertedConfig& converted) {
   std::string text;
   for (const Diagnostic& d : converted.losses)
     if (d.severity == Severity::warning) text += (text.empty() ? "" : " ") + d.where;
   return text;
 }
 
-std::string message_at(const config::Converted& converted, const std::string& where) {
+std::string message_at(const config::ConvertedConfig& converted, const std::string& where) {
   for (const Diagnostic& d : converted.losses)
     if (d.where == where) return d.message;
   return {};
@@ -63,7 +63,7 @@ TEST_CASE("a config converted to its own dialect is itself with standard values,
     const auto first = config::parse_text(text);
     REQUIRE(static_cast<bool>(first));
     const std::string dialect(config::name_of(first->config.dialect));
-    const config::Converted once = convert(text, dialect);
+    const config::ConvertedConfig once = convert(text, dialect);
     CHECK(once.losses.empty());
     CHECK(convert_config_of(once.config) == first->config);
     CHECK(convert(json::write(once.config), dialect).config == once.config);
@@ -99,7 +99,7 @@ TEST_CASE("presets go to compressed-tensors and back with the same plan") {
       cannot += std::string(preset.name) + " ";
       continue;
     }
-    const config::Converted back = convert(json::write(there->config), "quark");
+    const config::ConvertedConfig back = convert(json::write(there->config), "quark");
     CHECK(back.losses.empty());
     const Config before = convert_config_of(*json::parse(preset.config_text())), after = convert_config_of(back.config);
     for (const char* tensor : {"model.layers.0.q_proj.weight", "lm_head.weight", "model.embed_tokens.weight"}) {
@@ -119,7 +119,7 @@ TEST_CASE("presets go to compressed-tensors and back with the same plan") {
 TEST_CASE("presets go to GPTQ and AWQ where these can say them") {
   const auto signed_scales = convert(std::string(config::preset_named("int4_wo_128")->config_text()), "gptq");
   CHECK(places(signed_scales) == "/global_quant_config/weight");
-  CHECK(signed_scales.losses.front().message == "gptq does not say that scales have a sign");
+  CHECK(signed_scales.losses.front().message == "gptq has no key for signed scales");
   CHECK(places(convert(std::string(config::preset_named("uint4_wo_128")->config_text()), "awq")) == "");
   CHECK(places(convert(std::string(config::preset_named("int4_wo_128")->config_text()), "awq")) ==
         "/global_quant_config/weight /global_quant_config/weight");
@@ -146,7 +146,7 @@ TEST_CASE("what is lost, place by place") {
         "/global_quant_config /layer_quant_config/head /layer_quant_config/head/weight /layer_quant_config/*.v "
         "/layer_quant_config/*.v/weight /algo_config/1 /shared_scale_groups");
 
-  const config::Converted numbers = convert(
+  const config::ConvertedConfig numbers = convert(
       R"({"dialect":"aihwkit","module_qconfig_map":{"Linear":{"module_qconfig":{"weight_quant":{"n_bits":8}}}}})",
       "quark");
   CHECK(message_at(numbers, "/module_qconfig_map/Linear/module_qconfig/weight_quant") ==
@@ -154,7 +154,7 @@ TEST_CASE("what is lost, place by place") {
         "smallest scale");
   CHECK(convert_config_of(numbers.config).layer_type[0].second.weight.front().grid == RoundingGrid());
 
-  const config::Converted plain = convert(
+  const config::ConvertedConfig plain = convert(
       R"({"dialect":"brevitas","global_quant_config":{"weight":{"quant_type":"float_quant","exponent_bit_width":3,
         "mantissa_bit_width":4,"bit_width":8}},"pre_quant_opt_config":[]})",
       "quark");
@@ -162,19 +162,19 @@ TEST_CASE("what is lost, place by place") {
 }
 
 TEST_CASE("algorithms that two dialects share") {
-  const config::Converted quark = convert(
+  const config::ConvertedConfig quark = convert(
       R"({"dialect":"brevitas","global_quant_config":{"weight":{}},"pre_quant_opt_config":[{"name":"Preprocess"},
         {"name":"ActivationEqualization","alpha":0.25}],"algo_config":[{"name":"GPTQ","act_order":true}]})",
       "quark");
   CHECK(json::write(quark.config["algo_config"]) ==
         R"([{"name":"smooth","alpha":0.25},{"name":"gptq","desc_act":true}])");
   CHECK(message_at(quark, "/pre_quant_opt_config/0") == "Quark has no counterpart of Preprocess");
-  const config::Converted back = convert(json::write(quark.config), "brevitas");
+  const config::ConvertedConfig back = convert(json::write(quark.config), "brevitas");
   CHECK(back.config["pre_quant_opt_config"].items().size() == 1);
   CHECK(json::write(back.config["algo_config"]) == R"([{"name":"GPTQ","act_order":true}])");
-  const config::Converted gptq = convert(json::write(quark.config), "quark");
+  const config::ConvertedConfig gptq = convert(json::write(quark.config), "quark");
   CHECK(gptq.losses.empty());
-  const config::Converted beyond = convert(
+  const config::ConvertedConfig beyond = convert(
       R"({"global_quant_config":{"weight":{"dtype":"int8"}},"pre_quant_opt_config":[{"name":"smooth","alpha":1.5}]})",
       "brevitas");
   CHECK(json::write(beyond.config["pre_quant_opt_config"]) == R"([{"name":"ActivationEqualization"}])");

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/config_text.h"
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "diagnostics.h"
 
 using namespace wasmquant;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "diagnostics.h"
 
 using namespace wasmquant;

@@ -1,5 +1,5 @@
 // Which spec a tensor gets, and the patterns that match nothing.
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 
 #include <doctest/doctest.h>
 

@@ -300,7 +300,7 @@ TEST_CASE("older operators: attributes become inputs, others are refused by name
             with(node_of("Softmax", {"in"}, {"x"}, "s").message(5, attribute_of("axis", -1)), 12).file)[1] ==
         "Softmax(in)>x");
   CHECK(with(node_of("Resize", {"in", "s"}, {"x"}, "r"), 10).error.find("Resize") != std::string::npos);
-  CHECK(with(squeeze, 8).error.find("export it again") != std::string::npos);
+  CHECK(with(squeeze, 8).error.find("Export the model again") != std::string::npos);
 }
 
 TEST_CASE("properties are added, in place of the model's own of the same key") {

@@ -167,7 +167,7 @@ TEST_CASE("views: a Gather shares the codes of the head that is tied to it") {
   CHECK(views_quantized(tied({40, 48}), views_int4()).diagnostics == ViewsTexts{"weight-kept-twice"});
 }
 
-TEST_CASE("views: other shapes and orders are none") {
+TEST_CASE("views: other shapes and orders do not count as views") {
   const auto permuted = [](std::vector<uint64_t> axes) {
     Message perm = Message().text(1, "perm");
     for (const uint64_t axis : axes) perm.number(8, axis);
@@ -216,19 +216,19 @@ TEST_CASE("views: other shapes and orders are none") {
   Message other = node_of("Lin", {"x", "w"}, {"y"});
   other.text(7, "local");
   CHECK(why(Message().message(1, other).message(5, raw_tensor("w", {4, 4}))) ==
-        "Lin of local reads it, whose constants are not quantized");
+        "Lin of local reads it, and constants of that operator are not quantized");
   CHECK(why(Message()
                 .message(1, node_of("Identity", {"w"}, {"t"}))
                 .message(1, node_of("Einsum", {"x", "t"}, {"y"}))
                 .message(5, raw_tensor("w", {4, 4}))) ==
-        "Einsum reads it in an equation that is no product with a matrix or a batch of matrices");
+        "Einsum reads it in an equation that is not a product with a matrix or a batch of matrices");
   Message equation = Message().text(1, "equation").text(4, "bi,ihk->bhk");
   CHECK(why(Message()
                 .message(1, node_of("Einsum", {"x", "w"}, {"y"}).message(5, equation))
                 .message(5, raw_tensor("w", {4, 4, 4}))) ==
-        "Einsum reads it in an equation that is no product with a matrix or a batch of matrices");
+        "Einsum reads it in an equation that is not a product with a matrix or a batch of matrices");
   CHECK(why(Message().message(1, node_of("Transpose", {"w"}, {"t"})).message(5, raw_tensor("w", {2, 3, 4})))
-            .starts_with("Transpose puts its elements into another order"));
+            .starts_with("Transpose reorders its elements"));
   CHECK(why(Message().message(1, node_of("Unsqueeze", {"w"}, {"t"})).message(5, raw_tensor("w", {2, 4})))
             .starts_with("Unsqueeze has no constant axes"));
   CHECK(why(Message().message(5, raw_tensor("w", {4, 4}))) == "no node reads it");

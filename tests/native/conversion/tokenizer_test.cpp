@@ -201,7 +201,7 @@ TEST_CASE("tokenizer: broken sentencepiece models are refused") {
   CHECK(read(good + field(9, std::string("whatever"))));  // fields of later versions
 }
 
-TEST_CASE("tokenizer: what is missing or unknown is said") {
+TEST_CASE("tokenizer: missing and unknown tokenizers are reported") {
   CHECK(write("")->codes == TokenizerTexts{"tokenizer-missing"});
   CHECK(write("")->text("ggml.model") == "no_vocab");
   CHECK(write(R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}})")->text("ggml.model") == "no_vocab");

@@ -166,7 +166,7 @@ TEST_CASE("json: limits hold exactly") {
   CHECK(json::parse("[1,2,3,4]", limits));
   json_check_refused({"[1,2,3,4,5]", "byte 10", "more than 5 values"}, limits);
   CHECK(json::parse("\"" + std::string(18, 'x') + "\"", limits));
-  json_check_refused({"\"" + std::string(19, 'x') + "\"", "byte 0", "has 21 bytes, allowed are 20"}, limits);
+  json_check_refused({"\"" + std::string(19, 'x') + "\"", "byte 0", "has 21 bytes; the limit is 20"}, limits);
 }
 
 TEST_CASE("json: deep text ends at the limit, not in the stack") {

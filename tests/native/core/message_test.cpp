@@ -52,8 +52,8 @@ TEST_CASE("braces that are no gap are text") {
 
 TEST_CASE("an error has its place and its sentence") {
   const Error error =
-      error_at(ErrorCode::file_invalid, std::string_view("weights"), "found {}, allowed are {}", 3, "2");
+      error_at(ErrorCode::file_invalid, std::string_view("weights"), "found {}; the limit is {}", 3, "2");
   CHECK(error.code == ErrorCode::file_invalid);
   CHECK(error.where == "weights");
-  CHECK(error.message == "found 3, allowed are 2");
+  CHECK(error.message == "found 3; the limit is 2");
 }

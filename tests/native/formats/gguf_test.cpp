@@ -97,8 +97,8 @@ TEST_CASE("gguf: the fixed part") {
   gguf_check_refused(GgufBytes().begin(0, 0, 0x03000000).out, kInvalid, "big-endian", "byte 4");
   gguf_check_refused(GgufBytes().begin(-1, 0).out, kInvalid, "is negative", "byte 8");
   gguf_check_refused(GgufBytes().begin(0, -1).out, kInvalid, "is negative", "byte 16");
-  gguf_check_refused(GgufBytes().begin(int64_t{1} << 40, 0).out, kTooLarge, "allowed are 10000000", "byte 8");
-  gguf_check_refused(GgufBytes().begin(0, 100'001).out, kTooLarge, "allowed are 100000", "byte 16");
+  gguf_check_refused(GgufBytes().begin(int64_t{1} << 40, 0).out, kTooLarge, "the limit is 10000000", "byte 8");
+  gguf_check_refused(GgufBytes().begin(0, 100'001).out, kTooLarge, "the limit is 100000", "byte 16");
   gguf_check_refused(GgufBytes().begin(1000, 0).out, kTruncated, "a count of 1000 does not fit", "byte 8");
   gguf_check_refused(GgufBytes().begin(0, 1000).out, kTruncated, "a count of 1000 does not fit", "byte 16");
 }
@@ -109,7 +109,7 @@ TEST_CASE("gguf: keys") {
                      "is empty", "byte 24");
   gguf_check_refused(padded(GgufBytes().begin(0, 1).text("\xC3(").number<uint32_t>(4)), kInvalid, "not valid UTF-8",
                      "byte 24");
-  gguf_check_refused(padded(GgufBytes().begin(0, 1).number<uint64_t>(70'000)), kTooLarge, "allowed are 65535",
+  gguf_check_refused(padded(GgufBytes().begin(0, 1).number<uint64_t>(70'000)), kTooLarge, "the limit is 65535",
                      "byte 24");
   gguf_check_refused(padded(GgufBytes().begin(0, 1).number<uint64_t>(60'000)), kTruncated, "a text of 60000 bytes",
                      "byte 24");
@@ -124,14 +124,14 @@ TEST_CASE("gguf: values") {
   gguf_check_refused(one_key(8, [](GgufBytes& f) { f.number<uint64_t>(1 << 20); }), kTruncated,
                      "a text of 1048576 bytes", "k");
   gguf_check_refused(one_key(8, [](GgufBytes& f) { f.number<uint64_t>(~uint64_t{0}); }), kTooLarge,
-                     "allowed are 10485760 (byte 37)", "k");
+                     "the limit is 10485760 (byte 37)", "k");
   const auto array = [](uint32_t type, uint64_t count) {
     return one_key(9, [=](GgufBytes& f) { f.number(type).number(count).data(64); });
   };
   gguf_check_refused(array(9, 1), kInvalid, "an array of arrays", "k");
   gguf_check_refused(array(99, 1), kInvalid, "value type 99", "k");
   gguf_check_refused(array(4, (1 << 20) + 1), kTooLarge, "1048577 items", "k");
-  gguf_check_refused(array(4, uint64_t{1} << 62), kTooLarge, "items, allowed are 1048576", "k");
+  gguf_check_refused(array(4, uint64_t{1} << 62), kTooLarge, "items; the limit is 1048576", "k");
   gguf_check_refused(array(4, 1000), kTruncated, "1000 items does not fit", "k");
   gguf_check_refused(array(8, 1000), kTruncated, "1000 items does not fit", "k");
   gguf_check_refused(array(10, 1 << 20), kTruncated, "1048576 items does not fit", "k");
@@ -151,12 +151,12 @@ TEST_CASE("gguf: names and shapes of tensors") {
   gguf_check_refused(one_tensor("", {4}, 0), kInvalid, "not empty", "byte 24");
   gguf_check_refused(one_tensor(std::string("a\0b", 3), {4}, 0), kInvalid, "without NUL", "byte 24");
   gguf_check_refused(one_tensor("\xFF", {4}, 0), kInvalid, "valid UTF-8", "byte 24");
-  gguf_check_refused(one_tensor(std::string(64, 'n'), {4}, 0), kTooLarge, "a text of 64 bytes, allowed are 63",
+  gguf_check_refused(one_tensor(std::string(64, 'n'), {4}, 0), kTooLarge, "a text of 64 bytes; the limit is 63",
                      "byte 24");
   CHECK(gguf_read(one_tensor(std::string(63, 'n'), {4}, 0)));
   gguf_check_refused(GgufBytes().begin(2, 0).tensor("w", {4}, 0, 0).tensor("w", {4}, 0, 32).data(64).out,
                      ErrorCode::tensor_duplicate, "appears twice", "w");
-  gguf_check_refused(one_tensor("w", {1, 1, 1, 1, 1}, 0), kInvalid, "5 dimensions, allowed are 4", "w");
+  gguf_check_refused(one_tensor("w", {1, 1, 1, 1, 1}, 0), kInvalid, "5 dimensions; the limit is 4", "w");
   gguf_check_refused(GgufBytes().begin(1, 0).text("w").number<uint32_t>(0xFFFFFFFF).data(64).out, kInvalid,
                      "4294967295 dimensions", "w");
   gguf_check_refused(one_tensor("w", {-1}, 0), kInvalid, "dimension 0 is not in 0 to 4294967296", "w");

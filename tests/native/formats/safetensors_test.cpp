@@ -215,7 +215,7 @@ TEST_CASE("safetensors: what the writer refuses") {
   check_error(write_header({{"v", StorageDtype::U8, {1ull << 52}}, {"w", StorageDtype::U8, {1ull << 52}}}, {}),
               ErrorCode::file_invalid, "w", "would exceed");
   check_error(write_header({w}, {{"a", std::string(100'000'000, 'x')}}), ErrorCode::file_invalid, "",
-              "allowed are 100000000");
+              "the limit is 100000000");
 }
 
 TEST_CASE("safetensors: half a million tensors are read without a tree, a duplicate among them is found") {

@@ -306,7 +306,7 @@ TEST_CASE("experts in the rows of one matrix are left with that reason, and are 
   REQUIRE(bool(plan));
   REQUIRE(!diagnostics.empty());
   CHECK(diagnostics[0].code == "low-coverage");
-  CHECK(diagnostics[0].message.find("experts in the rows of one matrix") != std::string::npos);
+  CHECK(diagnostics[0].message.find("these experts are rows of one matrix") != std::string::npos);
   const std::string refused = quantized_of(index, "int8", ExpertChoice::include);
   CHECK(refused.find("dbrx") != std::string::npos);
   CHECK(refused.find("Remove --include-experts") != std::string::npos);

@@ -120,7 +120,7 @@ TEST_CASE("hostile sources: shapes, widths and JSON that do not go together are 
        "a.weight_scale"},
       {"factors that are codes", and_also(kNvfp4, {"a.pre_quant_scale", F8, {32}}), nvidia, dtype_unsupported,
        "a.weight_scale"},
-      {"a branch of low rank", and_also(kNvfp4, {"a.svdquant_lora_a", F32, {4, 32}}), nvidia, dtype_unsupported,
+      {"a low-rank branch", and_also(kNvfp4, {"a.svdquant_lora_a", F32, {4, 32}}), nvidia, dtype_unsupported,
        "a.svdquant_lora_a"},
       {"int4 under two scales", with(kNvfp4, 1, F32, {4, 1}), nvidia, dtype_unsupported, "a.weight_scale"},
       {"ComfyUI's order of scales", and_also(kNvfp4, {"a.comfy_quant", U8, {2}, "{}"}), "", dtype_unsupported,

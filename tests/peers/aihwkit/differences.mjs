@@ -45,7 +45,7 @@ export const refusals = [
     text: 'aihwkit takes cross_entropy with per_channel and golden_section, and fails as soon as it meets a matrix',
     explains: ({ where, message }) =>
       where.endsWith('/per_channel') &&
-      message.startsWith('cross_entropy by golden_section has a range for each channel'),
+      message.startsWith('cross_entropy with golden_section has a range for each channel'),
   },
   {
     id: 'one bit',

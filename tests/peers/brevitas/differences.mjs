@@ -38,7 +38,7 @@ export const refusals = [
   },
   {
     id: 'biases',
-    text: 'Brevitas quantizes a bias with the scale of input times weight while the model runs; no file that is written here holds that',
+    text: 'Brevitas quantizes a bias with the scale of input times weight while the model runs; no output format stores that',
     explains: ({ code, where }) => code === 'not-implemented' && where === '/global_quant_config/bias',
   },
   {

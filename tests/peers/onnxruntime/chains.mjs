@@ -26,7 +26,8 @@ const refusals = [
     id: 'nothing quantized',
     text: 'the chain puts the elements of a weight into another order, so it stays, and no other weight can be quantized',
     explains: ({ code, message }) =>
-      code === 'nothing-quantized' || (code === 'format-unsupported' && message.includes('is for matrices only')),
+      code === 'nothing-quantized' ||
+      (code === 'format-unsupported' && message.includes('supports groups only for matrices')),
   },
 ];
 

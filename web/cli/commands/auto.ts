@@ -127,7 +127,7 @@ export function addAuto(program: Command, run: Run): void {
     .addOption(budget('--target-bytes <n>', 'bytes of the whole output'))
     .addOption(budget('--max-loss <n>', "sum of the layers' losses"))
     .option('-x, --exclude <glob>', 'do not quantize these layers (repeatable; default: lm_head)', parsePattern)
-    .option('-o, --output <file>', 'writes the config there')
+    .option('-o, --output <file>', 'file for the config')
     .option('--force', 'replace an existing config');
   addOutputOptions(addResourceOptions(addInclusionOptions(addFormatOption(addTokenOptions(command))))).action(
     (model: string, options: AutoOptions) => run(options, (context) => auto(context, model, options)),

@@ -68,7 +68,9 @@ export function errorColumns(colors: Colors): Column<Measured>[] {
 function outputLines({ outputs }: Report, { bold, dim }: Colors): string[] {
   if (!outputs) return [];
   const off = (error: number) => `off by ${percent(error)} (${verdictOf('output-error', error)})`;
-  const of = outputs.areGenerated ? 'made up by type and shape, which may say little of real ones' : 'of your feeds';
+  const of = outputs.areGenerated
+    ? 'made up from type and shape, which may say little about real ones'
+    : 'of your feeds';
   return [
     '',
     bold(`outputs ${off(outputs.error)}, on ${plural(outputs.feeds, 'input')} ${of}`),
@@ -146,7 +148,7 @@ export function addCompare(program: Command, run: Run): void {
     .argument('<quantized>', 'the same')
     .addOption(kStripPrefix)
     .option('-a, --all', 'every tensor, including those without an error')
-    .option('--outputs', 'ONNX: also the outputs of both, by the onnxruntime-node of this folder, on made-up inputs')
+    .option('--outputs', 'ONNX: also the outputs of both on made-up inputs, with the onnxruntime-node installed here')
     .option('--feeds <file>', 'the same on these inputs: .npz or safetensors arrays named like them');
   addOutputOptions(addReportOptions(addResourceOptions(command), 'an existing report')).action(
     (reference: string, quantized: string, options: CompareOptions) =>

@@ -108,7 +108,7 @@ async function inputsOf(
   if (model.format === 'onnx') {
     const isInstalled = (await findOnnxRuntime()) !== null;
     if (!isInstalled && options.feeds === undefined)
-      return { given: {}, opened: [], hint: 'npm install onnxruntime-node here measures the outputs instead' };
+      return { given: {}, opened: [], hint: 'to measure the outputs instead, run npm install onnxruntime-node here' };
     const given = await runtimeFor(quantizer, options.feeds, signal);
     return { given, opened: given.feeds ? [given.feeds] : [], hint: null };
   }
@@ -117,7 +117,7 @@ async function inputsOf(
     return { given: { tokens }, opened: [tokens], hint: null };
   }
   if (options.text === undefined)
-    return { given: {}, opened: [], hint: 'of a language model --text FILE measures bits per byte instead' };
+    return { given: {}, opened: [], hint: 'for a language model, --text FILE measures bits per byte instead' };
   const { length } = options;
   const tokens = { ...(await openText([model], options.text)), ...(length !== undefined && { length }) };
   return { given: { tokens }, opened: [], hint: null };
@@ -163,7 +163,7 @@ async function curve(context: Context, path: string, options: CurveCommand): Pro
 export function addCurve(program: Command, run: Run): void {
   const command = program
     .command('curve')
-    .description('size of the file against loss, for the schemes that a runtime reads: which one to take')
+    .description('file size against loss for the schemes that a runtime reads, to choose one')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .addOption(
@@ -182,7 +182,7 @@ export function addCurve(program: Command, run: Run): void {
     )
     .option('--tokens <file>', 'the same as token ids, in a safetensors file')
     .addOption(new Option('--length <n>', 'tokens per window of the text (default: 256)').argParser(parseCount))
-    .option('--windows <n>', 'windows to measure (default: 8, and up to 32 until the order is safe)', parseCount)
+    .option('--windows <n>', 'windows to measure (default: 8, and up to 32 until the ranking is certain)', parseCount)
     .option(
       '--feeds <file>',
       'ONNX: .npz or safetensors arrays named like the inputs (default: made up by type and shape)',

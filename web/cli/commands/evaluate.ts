@@ -152,7 +152,7 @@ export function addEvaluate(program: Command, run: Run): void {
     )
     .option(
       '--against <model>',
-      'the model it was made from: KLD, same top token and ln(PPL ratio) as llama-perplexity has them; of encoders cosine and ranks of embeddings',
+      'the model it was made from: KLD, same top token and ln(PPL ratio) as llama-perplexity computes them; of encoders cosine and ranks of embeddings',
     )
     .addOption(
       new Option(

@@ -33,7 +33,7 @@ export function addMergeIndex(program: Command, run: Run): void {
   const command = program
     .command('merge-index')
     .description('merge the parts that quantize --shards wrote into one model')
-    .argument('<folder>', 'the output of all parts');
+    .argument('<folder>', 'folder with the output of all parts');
   addReportOptions(command, 'small files of the folder, and the report');
   addOutputOptions(command).action((folder: string, options: ReportOptions) =>
     run(options, (context) => mergeIndex(context, folder, options)),

@@ -170,7 +170,7 @@ function Comparison({ left, right }: { left: FinishedRun; right: FinishedRun }) 
       <p class="fine">
         {kind
           ? `${capital(ruleOf(kind))}. ${same > 0 ? `${plural(same, 'layer')} of the same error ${same === 1 ? 'is' : 'are'} left out.` : ''}`
-          : `Run ${left.number} has the ${a.title} of its layers, run ${right.number} the ${b.title}: they are not set side by side.`}
+          : `Run ${left.number} has the ${a.title} of its layers, run ${right.number} the ${b.title}, so they cannot be compared.`}
       </p>
     </>
   );

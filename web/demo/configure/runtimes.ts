@@ -31,7 +31,7 @@ export const runtimes: readonly Runtime[] = [
   reading('onnxruntime', 'ONNX Runtime, transformers.js', 'onnx'),
   reading('quark', 'AMD Quark', 'quark'),
   reading('gptq', 'gptqmodel, AutoAWQ', 'gptq', 'awq'),
-  { ...reading('cost', 'Only to know the cost', 'fake-quantized'), note: () => 'same size' },
+  { ...reading('cost', 'Only to see the cost', 'fake-quantized'), note: () => 'same size' },
 ];
 
 export const runtimeOf = (id: RuntimeId): Runtime =>

@@ -131,7 +131,7 @@ export function openSample(): Promise<void> {
   const fetchFile = async (name: string) => {
     const response = await fetch(`./sample/${name}`).catch(() => {
       throw new Error(
-        'The sample (10 MB) is fetched when it is opened, and the network cannot be reached. Open a model of this machine; once opened, the sample works offline, too.',
+        'The sample (10 MB) has to be downloaded, and the network cannot be reached. Open a model from this computer; once downloaded, the sample works offline, too.',
       );
     });
     if (!response.ok) throw new Error(`The server answered ${response.status} for sample/${name}.`);

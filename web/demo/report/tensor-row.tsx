@@ -16,7 +16,7 @@ function RowError({ row, kind, measured }: { row: Row; kind: ErrorKind; measured
     return <span class="fine">{measured && row.action === 'copy' && !row.isFormer ? 'unchanged' : '–'}</span>;
   if (row.isFormer)
     return (
-      <span class="fine" title="Of the last run, which made something else of this tensor">
+      <span class="fine" title="From the last run, which quantized this tensor differently">
         was {percent(row.error)}
       </span>
     );

@@ -39,7 +39,7 @@ export function lossOf(done: FinishedRun): RunLoss | null {
         ? { detail: `outputs compared on ${outputs.inputs} of your inputs` }
         : {
             isOfMadeUp: true,
-            detail: `outputs compared on ${outputs.inputs} inputs made up by type and shape, which may say little of real ones: give yours under “Calibrate and measure”`,
+            detail: `outputs compared on ${outputs.inputs} inputs made up from type and shape, which may say little about real ones: give yours under “Calibrate and measure”`,
           }),
     };
   const point = pointOf(done.choice);

@@ -11,7 +11,7 @@ export function UseIt({ done }: { done: FinishedRun }) {
   const snippet = snippetOf(done);
   const texts: UseText[] = [
     ...useTexts(done),
-    { title: 'this run again: command line', text: commandLine(snippet) },
+    { title: 'run it again: command line', text: commandLine(snippet) },
     { title: 'JavaScript', text: javaScript(snippet) },
   ];
   const shown = texts[chosen.value] ?? texts[0];

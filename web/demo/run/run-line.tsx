@@ -133,7 +133,7 @@ function Ready({ label }: { label: string }) {
         <p class="fine" id="run-note">
           {missing ??
             (isCopy
-              ? 'Nothing is left to quantize: every tensor is stored like this already, a run only copies them.'
+              ? 'Nothing is left to quantize: every tensor is already stored like this, and a run only copies them.'
               : isText
                 ? `Calibrates with ${texts.calibrate.value.trim() === '' ? 'the built-in text, English prose' : 'your text'}: see “Calibrate and measure” below.`
                 : !canWriteFolder && 'Saved as a download, after the run.')}

@@ -96,8 +96,8 @@ export function TryView({ done, place }: { done: FinishedRun; place: Place }) {
       ) : (
         <p class="fine">
           {kind === 'picture'
-            ? 'It is brought to the size of the input. Choose the values that the model was trained with.'
-            : 'It becomes one channel at 16 kHz; states of the model begin with zeros.'}
+            ? 'It is resized to the size of the input. Choose the values that the model was trained with.'
+            : 'It is converted to one channel at 16 kHz; states of the model start at zero.'}
         </p>
       )}
       <JobProgress title="Trying it" />

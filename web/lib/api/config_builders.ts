@@ -127,14 +127,10 @@ export function bestConfig(config: object): Record<string, unknown> {
     throw failure(
       'argument-invalid',
       'config',
-      "is not in Quark's dialect, which the best is for. For GGUF give an importance matrix instead",
+      "is not in Quark's dialect, which best needs. For GGUF, give an importance matrix instead",
     );
   if (Array.isArray(rest.algo_config) ? rest.algo_config.length > 0 : isFields(rest.algo_config))
-    throw failure(
-      'argument-invalid',
-      'algo_config',
-      'names algorithms already; leave it out, or do not ask for the best',
-    );
+    throw failure('argument-invalid', 'algo_config', 'already names algorithms; remove them, or leave best out');
   return {
     ...rest,
     global_quant_config: bestLayer(all),
@@ -156,15 +152,15 @@ export function editedPreset(presets: readonly Preset[], name: string, edits: Pr
   const named = (wanted: string) => {
     const found = presets.find((preset) => preset.name === wanted.toLowerCase());
     if (found) return found.config;
-    throw failure('argument-invalid', wanted, 'is no preset; presets() lists all');
+    throw failure('argument-invalid', wanted, 'is not a preset; presets() lists all');
   };
   const config = named(name);
   const isRecipe = 'recipe' in config;
   if (isRecipe && edits.layerTypes)
-    throw failure('argument-invalid', 'layerTypes', 'are not for recipes of GGUF files; name layers instead');
+    throw failure('argument-invalid', 'layerTypes', 'do not work with GGUF recipes; name layers instead');
   const layerOfPreset = (wanted: string): unknown => {
     const { global_quant_config: global } = named(wanted) as QuarkConfig;
-    if (!global) throw failure('argument-invalid', wanted, 'is a recipe of GGUF files, not a spec for a layer');
+    if (!global) throw failure('argument-invalid', wanted, 'is a GGUF recipe, not a spec for a layer');
     return { weight: global.weight };
   };
   const chosen = (map: PresetEdits['layers'] = {}) =>

@@ -152,7 +152,7 @@ export async function observeInputs(
   const asked = parsed(requests);
   const output = asked.find(({ role, layer }) => role === 'output' && !/\.self_attn\.[kv]_proj$/.test(layer));
   if (output) {
-    const detail = `tokens show the inputs of layers, keys and values; give activations for the outputs of ${output.layer}`;
+    const detail = `tokens give the inputs of layers, keys and values; give activations for the outputs of ${output.layer}`;
     throw failure('argument-invalid', 'calibration', detail);
   }
   const needsHead = asked.some(({ layer }) => /(^|\.)lm_head$/.test(layer));

@@ -55,9 +55,9 @@ export function calibrationRemarks(tensors: readonly TensorReport[]): Diagnostic
   const asking = 'or set "on_worse": "nearest" in the algorithms';
   return [
     ...remark('warning', 'calibration-short', short, {
-      what: 'saw fewer tokens than they have input features, so that the algorithms fit what these few tokens happen to be',
+      what: 'saw fewer tokens than they have input features, so that the algorithms overfit these few tokens',
       detail: ({ tokens, features }) => `${tokens} tokens, ${features} features`,
-      hint: `give at least ${most} tokens, better ten times as many, ${asking}`,
+      hint: `give at least ${most} tokens, preferably ten times as many, ${asking}`,
     }),
     ...remark('warning', 'calibration-poor', poor, {
       what: 'saw inputs that vary in few directions, as repeated text has them',
@@ -65,7 +65,7 @@ export function calibrationRemarks(tensors: readonly TensorReport[]): Diagnostic
       hint: `give other text, more like what the model will read, ${asking}`,
     }),
     ...remark('warning', 'calibration-blind', blind, {
-      what: 'saw only zeros, so that their weights were rounded without knowing what matters',
+      what: 'saw only zeros, so that no importance was known when their weights were rounded',
       detail: ({ tokens }) => `${tokens} tokens`,
       hint: 'give other text, or exclude them',
     }),

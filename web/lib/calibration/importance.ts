@@ -31,7 +31,7 @@ export async function observeImportance(
   try {
     const requests = planned({}, (bound) => instance.run(() => bound.activationRequests()));
     if (requests === '') {
-      const detail = 'has no weight whose rows are whole blocks of 32, which importance is for';
+      const detail = 'has no weight whose rows are whole blocks of 32, which importance needs';
       throw failure('argument-invalid', 'model', detail);
     }
     const batch = tokens && (await forwardBatchOf(instance, model, tokens));

@@ -76,7 +76,7 @@ export class Instance {
   }
 
   #crashed(cause?: unknown): QuantizationError {
-    const detail = `stopped with "${this.#trap}", most often for lack of memory; create a new quantizer, with a smaller memoryBudgetBytes`;
+    const detail = `stopped with "${this.#trap}", usually for lack of memory; create a new quantizer, with a smaller memoryBudgetBytes`;
     return failure('engine-crashed', 'wasmquant.wasm', detail, cause);
   }
 

@@ -25,7 +25,7 @@ function checkPart(part: ObservedPart, elements: number): ObservedPart {
   const { batch, shape, offset = 0 } = part;
   for (const [name, number] of Object.entries({ batch, offset }))
     if (!Number.isSafeInteger(number) || number < 0)
-      throw failure('argument-invalid', `part.${name}`, `is ${number}; a whole number from 0 is needed`);
+      throw failure('argument-invalid', `part.${name}`, `is ${number}; it must be a whole number, 0 or more`);
   if (shape !== undefined) checkSizes(shape);
   const whole = shape ? elementsOf(shape) : elements;
   if (offset + elements > whole)

@@ -57,7 +57,7 @@ export function hubPlaceOf(source: string | URL, { endpoint = usualEndpoint }: H
   if (text.startsWith('hf:')) {
     const place = placeOfId(text.slice(3));
     if (place) return place;
-    throw failure('source-invalid', text, 'is no id of the hub; the form is hf:org/model@revision/file');
+    throw failure('source-invalid', text, 'is not an id of the hub; the form is hf:org/model@revision/file');
   }
   if (!/^https?:/i.test(text)) return placeOfId(text);
   const url = new URL(text);

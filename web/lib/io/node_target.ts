@@ -180,7 +180,7 @@ class PathTarget implements OutputTarget {
         if (journal === null || this.#partial !== null) continue;
         const other = differenceOf(journal, now);
         if (other !== null) {
-          const detail = `${path} is of an interrupted run with ${other}; run without resume to start again`;
+          const detail = `${path} belongs to an interrupted run with ${other}; run without resume to start again`;
           throw failure('target-invalid', this.#final, detail);
         }
         const claimed = await claimPartial(path, this.#place, name);
@@ -292,7 +292,12 @@ class PathTarget implements OutputTarget {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (this.#kind === 'new-folder' && (code === 'ENOTEMPTY' || code === 'EEXIST'))
-        throw failure('target-exists', this.#final, 'was made by another run meanwhile; choose another name', error);
+        throw failure(
+          'target-exists',
+          this.#final,
+          'was created by another run in the meantime; choose another name',
+          error,
+        );
       throw writeFailure(this.#final, error);
     }
   }

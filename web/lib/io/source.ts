@@ -14,7 +14,7 @@ function openBytes(bytes: Uint8Array, name: string): FileSource {
 
 function openCustom(source: ByteSource, name: string): FileSource {
   if (source.name !== undefined && (typeof source.name !== 'string' || source.name === ''))
-    throw failure('argument-invalid', 'source.name', 'is no text; give the file name, or leave it out');
+    throw failure('argument-invalid', 'source.name', 'is not text; give the file name, or leave it out');
   if (!Number.isSafeInteger(source.size) || source.size < 0) {
     throw failure(
       'source-invalid',

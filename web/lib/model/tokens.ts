@@ -117,7 +117,7 @@ function checkedInput(input: TokenInput): TokenInput {
 function checkWhole(data: unknown): void {
   if (!(data instanceof Float32Array) && !(data instanceof Float64Array)) return;
   throw argumentInvalid(
-    `${data.constructor.name} given; token ids are an Int32Array, a BigInt64Array or a list of integers`,
+    `found ${data.constructor.name}; token ids are an Int32Array, a BigInt64Array or a list of integers`,
   );
 }
 

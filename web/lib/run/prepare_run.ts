@@ -18,8 +18,7 @@ const calibratedNote: Diagnostic = {
   severity: 'note',
   code: 'not-resumable',
   where: '',
-  message:
-    'calibrated configs go through the whole model, block after block: no file is kept when this run is interrupted',
+  message: 'calibrated configs go through the whole model, block by block: no file is kept if this run is interrupted',
 };
 
 /** Checks what a single-file target cannot store. Errors: target-invalid. */

@@ -41,7 +41,8 @@ async function filesOf({ files }: PackedPlan, output: OpenedModel): Promise<File
   for (const { name, bytes, literals } of files) {
     const source = files.length === 1 ? output.weights[0] : output.weights.find((file) => file.name === name);
     if (!source || output.weights.length !== files.length) throw mismatchOf(name, 'is not in the output');
-    if (source.size !== bytes) throw mismatchOf(source.name, `has ${source.size} bytes, the config makes ${bytes}`);
+    if (source.size !== bytes)
+      throw mismatchOf(source.name, `has ${source.size} bytes, but this config gives ${bytes}`);
     for (const { offset, bytes: known } of literals) {
       const stored = await source.read(offset, known.byteLength);
       if (known.some((byte, i) => byte !== stored[i])) throw mismatchOf(source.name, 'has another header');

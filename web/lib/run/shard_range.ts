@@ -99,12 +99,12 @@ function planDigest({ plan, files, shardMap }: PackedPlan, library: string): Pro
 /** Errors: argument-invalid, format-unsupported. */
 function checkShardable({ run: { plan }, calibration }: PlannedRun): void {
   if (formats.outputs[plan.format].isWholeFile) {
-    const detail = `${plan.format} output is one whole, whose header places every tensor; quantize it in one run, or write a format of safetensors shards`;
+    const detail = `${plan.format} output is one file whose header lists every tensor; quantize it in one run, or write a format of safetensors shards`;
     throw failure('format-unsupported', 'shards', detail);
   }
   if (calibration) {
     const detail =
-      'algorithms of this config go through the whole model, block by block, so a part would need as long as the whole; quantize it in one run, or remove them';
+      'algorithms of this config go through the whole model, block by block, so a part would take as long as the whole; quantize it in one run, or remove them';
     throw failure('argument-invalid', 'shards', detail);
   }
 }

@@ -24,7 +24,7 @@ bool is_int8(const ModelIndex& model, std::string_view layer) {
 Result<json::Value> read_state(const ModelIndex& model, const ModelTensor& state) {
   const std::optional<std::string_view> text = model.inline_bytes(state.stored.name);
   if (!text)
-    return error_at(ErrorCode::file_invalid, state.stored.name, "was not read: {} bytes are not its JSON",
+    return error_at(ErrorCode::file_invalid, state.stored.name, "cannot be read: its {} bytes are not JSON",
                     state.stored.end - state.stored.begin);
   auto parsed = json::parse(*text);
   if (!parsed) return error_at(ErrorCode::file_invalid, state.stored.name, "is not JSON: {}", parsed.error().message);
@@ -71,7 +71,7 @@ class BitsAndBytesSource final : public SourceFormat {
       const std::optional<std::string_view> byte = model.inline_bytes(format->stored.name);
       if (!byte || *byte != std::string_view("\0", 1))
         return error_at(ErrorCode::dtype_unsupported, format->stored.name,
-                        "does not say 0, rows as they are; weights in the order of a GPU's kernels are not decoded");
+                        "is not 0, which means plain rows; weights in the order of a GPU's kernels are not decoded");
     }
     QuantizationSpec spec;
     spec.dtype = Dtype::int8;

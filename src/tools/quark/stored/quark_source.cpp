@@ -2,7 +2,7 @@
 // weights are values, stored with the scales that they were rounded by.
 #include "config/config_text.h"
 #include "config/match/name_match.h"
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "pipeline/stored/scale_scheme.h"
 #include "pipeline/stored/source_format.h"
 
@@ -66,7 +66,7 @@ class QuarkSource final : public SourceFormat {
     if (weight.shape.empty())
       return error_at(ErrorCode::shape_mismatch, text_of("{}.weight", weight.layer),
                       "the last word of each row may be filled in part, and the tensors and config.json of this model "
-                      "name more than one length that fits; decode it by AMD Quark");
+                      "name more than one length that fits; decode it with AMD Quark");
     const ModelTensor* plain = tensor_of(model, weight.layer, "weight");
     const ModelTensor* scale = tensor_of(model, weight.layer, "weight_scale");
     const bool may_be_blocks = plain != nullptr && plain->stored.dtype == StorageDtype::U8;

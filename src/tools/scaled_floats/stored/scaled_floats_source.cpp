@@ -55,7 +55,7 @@ class ScaledFloatsSource final : public SourceFormat {
     WeightDescription stored = weight;
     stored.shape = shape_of(t);
     if (stored.shape != weight.shape)
-      return error_at(ErrorCode::shape_mismatch, t.codes->stored.name, "holds {}; {} is expected",
+      return error_at(ErrorCode::shape_mismatch, t.codes->stored.name, "holds {}; it must be {}",
                       describe(t.codes->stored.dtype, t.codes->stored.shape), describe(weight.source, weight.shape));
     const auto spec = spec_of(t, stored.shape);
     if (!spec || !go_together(*spec, t)) return misfit(t);
@@ -153,13 +153,13 @@ class ScaledFloatsSource final : public SourceFormat {
   Status check_sibling_tensors(const ModelIndex& model, const WeightDescription& weight, const ScaledTensors& t) const {
     if (const ModelTensor* branch = tensor_of(model, weight.layer, "svdquant_lora_a"))
       return error_at(ErrorCode::dtype_unsupported, branch->stored.name,
-                      "is a branch of low rank that the layer adds (NVFP4_SVD), which is not decoded");
+                      "is a low-rank branch that the layer adds (NVFP4_SVD), which is not decoded");
     const bool is_comfy =
         tensor_of(model, weight.layer, "comfy_quant") != nullptr || has_comfy_metadata(model, t.codes->file);
     if (is_comfy && (t.scale->stored.end - t.scale->stored.begin) * 8 > info_of(t.scale->stored.dtype).bits)
       return error_at(ErrorCode::dtype_unsupported, t.scale->stored.name,
-                      "is {} of a ComfyUI model, whose block scales are in another order; of ComfyUI's formats "
-                      "those with one scale for the tensor are decoded",
+                      "is {} of a ComfyUI model, whose block scales are in another order; only those of ComfyUI's "
+                      "formats with one scale per tensor are decoded",
                       describe(t.scale->stored.dtype, t.scale->stored.shape));
     return {};
   }
@@ -176,7 +176,7 @@ class ScaledFloatsSource final : public SourceFormat {
       second = text_of(", under {} of {q},", describe(t.second->stored.dtype, t.second->stored.shape),
                        t.second->stored.name);
     return error_at(ErrorCode::dtype_unsupported, t.scale->stored.name,
-                    "{}{} is not a supported scale for {} of {q}; supported are float32, float16, bfloat16 and F8_E8M0 "
+                    "{}{} is not a supported scale for {} of {q}; it decodes float32, float16, bfloat16 and F8_E8M0 "
                     "scales per tensor, row, group and block, and for NVFP4 F8_E4M3 scales in groups of 16 with one "
                     "float32 scale per tensor",
                     describe(t.scale->stored.dtype, t.scale->stored.shape), second,

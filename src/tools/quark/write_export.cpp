@@ -6,7 +6,7 @@
 
 #include "config/dialects/write.h"
 #include "config/match/name_match.h"
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "config/spec/vocabulary.h"
 #include "core/list.h"
 
@@ -29,7 +29,7 @@ void keep_applied(LayerConfig& layer, bool keeps_static) {
 // The named observer if Quark can make it from a block, else the first of the qscheme. Its TQTObserver asserts a qat_spec,
 // which Quark's JSON does not have.
 ObserverId quark_observer_of(const QuantizationSpec& spec) {
-  if (info_of(spec.observer).is_of_quark() && spec.observer != ObserverId::TQTObserver) return spec.observer;
+  if (info_of(spec.observer).is_exported() && spec.observer != ObserverId::TQTObserver) return spec.observer;
   for (const ObserverInfo& row : kObservers)
     if (row.qscheme == spec.qscheme && row.serves(info_of(spec.dtype))) return row.id;
   return spec.observer;

@@ -1,7 +1,8 @@
 // Which patterns of a config matched, and suggestions for the others.
+#include "config/dialects/dialects.h"
 #include "config/match/edit_distance.h"
 #include "config/reading/object_reader.h"
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 #include "core/list.h"
 #include "core/message.h"
 
@@ -98,8 +99,7 @@ List<Diagnostic> Resolver::unused_patterns() const {
     for (next = i; next < config_.exclude.size() && exclude_pointer(next) == exclude_pointer(i); ++next)
       is_used = is_used || usage_.exclude[next];
     // An exclusion of a preset, or of a block by default, that some models lack is not a mistake.
-    const bool is_implied = config_.default_exclusions || config_.dialect == Dialect::gptq ||
-                            config_.dialect == Dialect::awq || config_.dialect == Dialect::fp8;
+    const bool is_implied = config_.default_exclusions || config::info_of(config_.dialect).leaves_head;
     if (!is_used && !(is_implied && config_.exclude[i] == "lm_head"))
       report(exclude_pointer(i), config_.exclude[i], kNoLayer);
   }

@@ -1,6 +1,7 @@
 // The candidates for a tensor in order of precedence, the merge of their fields, and the reason in words.
-#include "config/resolve.h"
+#include "config/resolve/resolve.h"
 
+#include "config/dialects/dialects.h"
 #include "config/match/layer_type.h"
 #include "config/reading/object_reader.h"
 #include "core/message.h"
@@ -161,7 +162,7 @@ int64_t Resolver::find_exclude(std::string_view layer, Usage* usage) const {
 std::string_view Resolver::type_of(std::string_view layer, std::string_view inferred) const {
   for (const Glob& glob : type_globs_)
     if (glob.pattern.matches(layer)) return config_.layer_types[glob.entry].second;
-  if (config_.dialect == Dialect::aihwkit && (inferred == "Norm" || inferred.empty()))
+  if (config::info_of(config_.dialect).quantizes_norms && (inferred == "Norm" || inferred.empty()))
     if (const int64_t entry = entry_named(layer); entry >= 0)
       if (const std::string& own = config_.layer[static_cast<size_t>(entry)].second.of_class; own == "LayerNorm")
         return own;
@@ -225,10 +226,9 @@ List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::stri
     add(Rule::layer_type, config, type);
     break;
   }
-  const bool has_global = config_.dialect == Dialect::quark || !(config_.global == LayerConfig());
-  // Brevitas has no quantized module of these.
-  const bool is_passed_over =
-      config_.dialect == Dialect::brevitas && (layer_type == "Conv3d" || layer_type == "ConvTranspose3d");
+  const bool has_global = config::info_of(config_.dialect).maps_entries || !(config_.global == LayerConfig());
+  const bool is_passed_over = config::info_of(config_.dialect).has_transposed_axes &&
+                              (layer_type == "Conv3d" || layer_type == "ConvTranspose3d");
   if (has_global && !needs_naming(layer_type) && !is_passed_over) add(Rule::global, config_.global, "");
   return found;
 }
@@ -252,7 +252,7 @@ LayerConfig Resolver::layer_config(std::string_view layer, std::string_view laye
 }
 
 std::string Resolver::pointer(const Candidate& candidate) const {
-  if (!candidate.where.empty() || config_.dialect != Dialect::quark) return std::string(candidate.where);
+  if (!candidate.where.empty() || !config::info_of(config_.dialect).maps_entries) return std::string(candidate.where);
   if (candidate.rule == Rule::global) return text_of("{}/global_quant_config", config_.where);
   return pointer_to(text_of("{}{}", config_.where,
                             candidate.rule == Rule::layer_type ? "/layer_type_quant_config" : "/layer_quant_config"),
@@ -286,11 +286,12 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::string_view own_ty
     if (role == TensorRole::bias) return kept(Rule::not_a_weight, {}, "biases stay as they are");
     return kept(Rule::not_a_weight, {},
                 families::are_experts_in_rows(tensor_name, shape.size())
-                    ? "experts in the rows of one matrix, from which no runtime reads single quantized ones"
+                    ? "these experts are rows of one matrix, and no runtime reads single quantized experts from it"
                     : "only tensors called *.weight are quantized");
   }
   const std::string_view type = type_of(layer, own_type);
-  const bool quantizable = is_quantizable_type(type) || (type == "LayerNorm" && config_.dialect == Dialect::aihwkit);
+  const bool quantizable =
+      is_quantizable_type(type) || (type == "LayerNorm" && config::info_of(config_.dialect).quantizes_norms);
   count(layer, type, quantizable && quantizable_storage);
   if (!quantizable) return kept(Rule::not_quantizable, {}, not_quantizable_text(type, shape));
   if (!quantizable_storage)
@@ -368,8 +369,7 @@ Resolved Resolver::decide(std::string_view layer, std::string_view type) const {
           kept(deciding.rule, text_of("{}/{}", pointer(deciding), config_.weight_key),
                text_of("{}{}{}", passed_over, name, passed_over.empty() ? why(deciding.rule) : " decides"));
       resolved.weight = deciding.config->weight;
-      // Transposed convolutions have their output channels on axis 1.
-      if (config_.dialect == Dialect::brevitas && type.starts_with("ConvTranspose"))
+      if (config::info_of(config_.dialect).has_transposed_axes && type.starts_with("ConvTranspose"))
         for (QuantizationSpec& spec : resolved.weight)
           if (spec.qscheme == QScheme::per_channel) spec.ch_axis = 1;
       return resolved;
@@ -377,11 +377,11 @@ Resolved Resolver::decide(std::string_view layer, std::string_view type) const {
     if (config_.resolution == Resolution::replace)
       return kept(deciding.rule, pointer(deciding),
                   text_of("{} decides, and it has no weight spec{}", name,
-                          config_.dialect == Dialect::quark ? " (resolution is \"replace\")" : ""));
+                          config::info_of(config_.dialect).maps_entries ? " (resolution is \"replace\")" : ""));
     if (deciding.rule != Rule::global) passed_over += text_of("{} has no weight spec, so ", name);
   }
   return kept(Rule::no_config, {},
-              needs_naming(type) && config_.dialect == Dialect::quark
+              needs_naming(type) && config::info_of(config_.dialect).maps_entries
                   ? text_of("global_quant_config is not for {}: name the layer in layer_quant_config, "
                             "or {} in layer_type_quant_config, to quantize it",
                             type == "Embedding" ? "embeddings" : type, type)
