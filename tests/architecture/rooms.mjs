@@ -113,7 +113,7 @@ export const cppRooms = {
   'kernels/blocks': ['kernels', 'kernels/reference'],
   'kernels/ggml': ['numeric', 'kernels'],
   'kernels/loops': ['kernels', 'kernels/reference'],
-  model: ['core', 'numeric', 'kernels'],
+  model: ['core', 'numeric', 'kernels', 'families'],
   onnx_graph: ['core', 'numeric', 'config/spec', 'checkpoint', 'formats/onnx'],
   'pipeline/task': [
     'core',
@@ -223,6 +223,7 @@ export const cppRooms = {
   ],
   'pipeline/forward': [
     'core',
+    'families',
     'gguf_conversion',
     'model',
     'pipeline/task',
