@@ -108,7 +108,11 @@ function lossTable(model, schemes, results) {
     megabytes(row.bytes),
     ...loss[model].map(([, of]) => of(row)),
   ]);
-  return [...table(headers, lines), '', 'How this was measured: [Accuracy of real models](../accuracy.md).'];
+  return [
+    ...table(headers, lines),
+    '',
+    'How this was measured: [Accuracy of real models](../accuracy.md). `npm run accuracy` measures it again.',
+  ];
 }
 
 /** A page of web/docs/run with its tables: what is between `<!-- accuracy: MODEL SCHEME... -->` and `<!-- end -->`. */

@@ -134,7 +134,7 @@ test('the editor completes by schema and marks problems where they are', async (
   await close();
 });
 
-test('a config is converted, and what was lost is said', async () => {
+test('a config is converted, and losses are listed', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await show(page, 'Tensors');
@@ -187,7 +187,7 @@ test('marked rows get another scheme, are excluded, and become like the rest aga
   await close();
 });
 
-test('a pattern that a preset brings along is not mentioned where nothing matches it, an own one is a warning', async () => {
+test('a pattern of a preset that matches nothing is not mentioned; a pattern of your own is a warning', async () => {
   const path = join(browser.folder, 'headless.safetensors');
   await writeSafetensors(path, [{ name: 'proj.weight', shape: [64, 128], data: someWeights(64 * 128) }]);
   const { page, complaints, close } = await browser.open();
@@ -204,7 +204,7 @@ test('a pattern that a preset brings along is not mentioned where nothing matche
   await close();
 });
 
-test('a result that is larger than the model is said before the run, with the scheme to take instead', async () => {
+test('a result larger than the model is announced before the run, with a scheme to use instead', async () => {
   const path = join(browser.folder, 'small.gguf');
   const quantizer = await createQuantizer({ threads: 0 });
   const model = await quantizer.open(sampleFolder);

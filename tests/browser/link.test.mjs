@@ -15,7 +15,7 @@ async function follow(page, hash) {
   await ready(page);
 }
 
-test('a link of the page gives what was chosen, with a config of one’s own', async () => {
+test('a link restores the choices, with your own config', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page, 'int8');
   await show(page, 'Tensors');
@@ -37,7 +37,7 @@ test('a link of the page gives what was chosen, with a config of one’s own', a
   await close();
 });
 
-test('an address in a link is filled in and not fetched, and what it chose is taken when a model is opened', async () => {
+test('an address in a link is filled in but not fetched, and its choices apply when a model is opened', async () => {
   const { page, complaints, close } = await browser.open();
   const asked = 'https://models.example/model.safetensors';
   await follow(page, `#model=${encodeURIComponent(asked)}&preset=int8&format=quark`);
@@ -50,7 +50,7 @@ test('an address in a link is filled in and not fetched, and what it chose is ta
   await close();
 });
 
-test('a link that asks for nothing known is the plain page', async () => {
+test('a link with unknown choices opens the plain page', async () => {
   const { page, complaints, close } = await browser.open();
   for (const hash of [
     '#',

@@ -44,7 +44,7 @@ test('an address is opened by ranges, and quantized', async () => {
   await close();
 });
 
-test('a model of another place, whose missing files give no answer that a page may read', async () => {
+test('a model on another origin, whose missing files give no response that a page may read', async () => {
   const path = join(browser.folder, 'far.safetensors');
   await writeSafetensors(path, [{ name: 'proj.weight', shape: [64, 64], data: someWeights(64 * 64) }]);
   const { page, close } = await browser.open();
@@ -110,7 +110,7 @@ test('tensors as a tree, searched', async () => {
   await close();
 });
 
-test('files that are no weights are explained', async () => {
+test('files that are not weights are explained', async () => {
   const { page, complaints, close } = await browser.open();
   const file = (name, content) => {
     const path = join(browser.folder, name);

@@ -134,7 +134,7 @@ test('a weight that is not a number stops the run, names the tensor and leaves n
   await close();
 });
 
-test('names out of files are shown as text', async () => {
+test('names from files are shown as text', async () => {
   const name = '<img src=x onerror="document.title=1">.weight';
   const path = join(browser.folder, '<b>model.safetensors');
   await writeSafetensors(path, [{ name, shape: [64, 64], data: someWeights(64 * 64) }]);
@@ -150,7 +150,7 @@ test('names out of files are shown as text', async () => {
   await close();
 });
 
-test('an edited config takes effect, its rules are counted, and its mistakes are shown with what mends them', async () => {
+test('an edited config takes effect, its rules are counted, and its mistakes are shown with how to fix them', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await show(page, 'Tensors');

@@ -117,7 +117,7 @@ test('JavaScript stays within 60 kB gzip at first and 220 kB without the editor 
   assert.ok(Math.min(...times) < 1000, `${times} ms`);
 });
 
-test('once it was there, the page works without a network', async () => {
+test('after the first visit, the page works without a network', async () => {
   const { page, close } = await browser.open();
   await page.evaluate(() => navigator.serviceWorker.ready);
   await openSample(page);

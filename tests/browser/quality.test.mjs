@@ -147,7 +147,7 @@ test('a budget becomes a config and the table that led to it', async () => {
   await close();
 });
 
-test('the built-in text is said to be used by every algorithm that needs one, and by no other', async () => {
+test('the page offers the built-in text for every algorithm that needs one, and for no other', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await openConfig(page);

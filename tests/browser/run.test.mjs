@@ -222,7 +222,7 @@ test('a file without config.json runs, and another preset shows its plan again',
   await close();
 });
 
-test('cancel in the middle leaves the page ready and no files behind', async () => {
+test('cancelling midway leaves the page ready and no files behind', async () => {
   const path = join(browser.folder, 'large.safetensors');
   const data = someWeights(4 * MiB);
   const tensors = Array.from({ length: 16 }, (_, layer) => {

@@ -3,7 +3,7 @@
 // run as they are, JSON that looks like a config is checked. Guides must have titles, and links to files must lead somewhere. A
 // line per file; exit code 1 when something fails.
 //   --only TEXT: pages and examples whose name has it
-//   --runtimes [--only TEXT]: instead, the pages of web/docs/run with the Python that they show (peer_guides.mjs)
+//   --runtimes [--only TEXT]: instead, the pages of web/docs/run with Python and llama.cpp's tools (peer_guides.mjs)
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,6 +15,7 @@ import { listProblems } from './core_lists.mjs';
 import { runExamples } from './examples.mjs';
 import { followGuide } from './extension.mjs';
 import { fencesOf } from './fences.mjs';
+import { figureProblems } from './figures.mjs';
 import { after, given } from './given.mjs';
 import { linkProblems } from './links.mjs';
 import { runPeerGuides } from './peer_guides.mjs';
@@ -42,6 +43,7 @@ function* problemsOf(page, markdown) {
     yield 'does not begin with its title';
   yield* linkProblems(page, markdown);
   yield* listProblems(page, markdown);
+  yield* figureProblems(markdown);
 }
 
 /** `await using` is newer than Node 20: the bundler says it in older words. */

@@ -1,12 +1,15 @@
-// The pages of web/docs/run with the Python that they show: each page in a folder of its own, its lines that call wasmquant and its
-// blocks of Python in their order, in the environment that test:peers makes for the runtime (.peers-python).
+// The pages of web/docs/run with what they show: each page in a folder of its own, its lines that call wasmquant, its blocks of
+// Python in the environment that test:peers makes for the runtime (.peers-python), its lines that call llama.cpp's tools with
+// Debian's (.peers), in their order. Sizes of real models are compared with plans (sizes.mjs).
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PeerEnvironment } from '../peers/environments.mjs';
 import { root } from '../setup/command.mjs';
 import { fencesOf } from './fences.mjs';
+import { runLlamaTool, serveModelfile } from './llama_tools.mjs';
 import { copyOf, reader, runShell } from './reader.mjs';
+import { wrongSizes } from './sizes.mjs';
 
 const folder = 'web/docs/run';
 
@@ -28,12 +31,14 @@ function runPython(peer, code, cwd) {
   return stdout.trim().split('\n').at(-1);
 }
 
-function runPage(app, name) {
+async function runPage(app, name) {
   const fences = fencesOf(readFileSync(join(root, folder, name), 'utf8'));
   let ran = 0;
-  for (const { language, code, peer, unrun, refused } of fences) {
+  for (const { language, code, peer, tool, unrun, refused } of fences) {
     if (unrun || refused) continue;
     if (language === 'sh') ran += runShell(app, code);
+    if (tool === 'llamacpp') for (const line of code.split('\n')) ran += await runLlamaTool(app, line);
+    if (tool === 'modelfile') ran += await serveModelfile(app, code);
     if (!peer) continue;
     process.stdout.write(`    ${runPython(peer, code, app)}\n`);
     ran += 1;
@@ -41,16 +46,20 @@ function runPage(app, name) {
   return ran;
 }
 
-/** Runs every page that shows Python and whose name has `only`; returns the exit code. */
-export function runPeerGuides(packed, only) {
+/** Runs every page that shows Python or llama.cpp's tools and whose name has `only`; resolves to the exit code. */
+export async function runPeerGuides(packed, only) {
   let failed = 0;
   try {
+    for (const page of await wrongSizes()) {
+      failed += 1;
+      process.stdout.write(`${page} FAILED  it has other sizes than plans: node tests/docs/sizes.mjs --write\n`);
+    }
     const app = reader(packed);
     for (const name of readdirSync(join(root, folder)).sort()) {
-      if (!name.includes(only) || !readFileSync(join(root, folder, name), 'utf8').includes('<!-- peer: ')) continue;
+      if (!name.includes(only) || !/<!-- (peer|tool): /.test(readFileSync(join(root, folder, name), 'utf8'))) continue;
       try {
         process.stdout.write(`${folder}/${name}\n`);
-        process.stdout.write(`    ${runPage(copyOf(app, packed), name)} ran\n`);
+        process.stdout.write(`    ${await runPage(copyOf(app, packed), name)} ran\n`);
       } catch (error) {
         failed += 1;
         process.stdout.write(`${folder}/${name} FAILED  ${error.message}\n`);

@@ -71,7 +71,7 @@ test('bad data is refused by the name of its layer, and nothing is written', asy
   assert.equal(quantizer.liveObjects, 1);
 });
 
-test('streams and generators are closed when a run fails or is aborted; half floats are taken', async (t) => {
+test('streams and generators are closed when a run fails or is aborted; half floats are accepted', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, smallModel(t));
   const config = configOf({ input_tensors: tensorOf('int8') });

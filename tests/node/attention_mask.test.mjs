@@ -178,7 +178,7 @@ test('the command line uses the mask of a file, in every integer dtype, and says
   assert.match(stdout, /44 predictions in 3 sequences of up to 30 tokens/);
 });
 
-test('masks that are none are refused, with the place', async (t) => {
+test('values that are not a mask are refused, with their place', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, folderOf('llama'));
   const data = new Int32Array(12).fill(3);

@@ -108,7 +108,7 @@ test('algorithms that also see the float model are planned with twice the activa
   }
 });
 
-test('smoothquant mends 8 bit activations', async (t) => {
+test('smoothquant repairs 8-bit activations', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);

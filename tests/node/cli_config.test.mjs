@@ -47,7 +47,7 @@ test('the list of presets is a table', async () => {
   assert.match(stdout, /^int8 +\S/m);
 });
 
-test('text that is no JSON object', async () => {
+test('text that is not a JSON object', async () => {
   for (const input of ['', 'int8', '[1]']) {
     const { code, stderr } = await cli(['config', 'check', '-'], { input });
     assert.equal(code, 1);

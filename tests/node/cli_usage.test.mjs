@@ -86,7 +86,7 @@ test('wrong usage with --json is one document on stdout', async () => {
   }
 });
 
-test('a model that is not there', async () => {
+test('a missing model', async () => {
   const { code, stdout, stderr } = await cli(['inspect', 'no-such-model']);
   assert.equal(code, 1);
   assert.equal(stdout, '');

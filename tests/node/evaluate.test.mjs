@@ -178,7 +178,7 @@ test('weights that overflow are an error, not a result', async (t) => {
   });
 });
 
-test('a signal ends an evaluation, and the quantizer goes on', async (t) => {
+test('a signal ends an evaluation, and the quantizer keeps working', async (t) => {
   for (const threads of [0, 2]) {
     const quantizer = await quantizerFor(t, { threads });
     const model = await modelFor(t, quantizer, tinyLlama);

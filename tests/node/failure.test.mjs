@@ -228,7 +228,7 @@ test('a weight that is not finite: tensor and index are named, nothing is left',
   }
 });
 
-test('a file that is cut while it is read', async (t) => {
+test('a file that is truncated while it is read', async (t) => {
   for (const threads of [0, 2]) {
     const folder = scratchFolder(t);
     const quantizer = await quantizerFor(t, { threads });

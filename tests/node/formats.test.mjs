@@ -106,7 +106,7 @@ test('NVFP4 has a second scale', async (t) => {
   assert.deepEqual(scale, Float32Array.from([448, 1]));
 });
 
-test('mx9: exponents, a shift for each pair, and what is missing is said', async (t) => {
+test('mx9: exponents, a shift for each pair, and missing parts are named', async (t) => {
   const quantizer = await quantizerFor(t);
   const data = Float32Array.from({ length: 16 }, (_, i) => (i < 2 ? 1.5 : 0.25));
   const quantized = quantizer.quantize({ data, shape: [16] }, { dtype: 'mx9' });
@@ -133,7 +133,7 @@ test('fields that a dtype does not use are ignored with a warning, as in Quark',
   }
 });
 
-test('specs that cannot be are diagnostics', async (t) => {
+test('impossible specs are diagnostics', async (t) => {
   const quantizer = await quantizerFor(t);
   const tensor = { data: values(64), shape: [2, 32] };
   for (const [spec, where] of [

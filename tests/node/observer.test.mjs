@@ -87,7 +87,7 @@ test('observers of another quantizer, and foreign objects, are refused', async (
   foreign[Symbol.dispose]();
 });
 
-test('a spec that is none is an error when the observer is used', async (t) => {
+test('an invalid spec is an error when the observer is used', async (t) => {
   const quantizer = await quantizerFor(t);
   assert.throws(
     () => {

@@ -152,7 +152,7 @@ test('weights that are inputs of the graph become constants on request', async (
   assert.equal(document.totals.coverage.quantizedParameters, width * width);
 });
 
-test('a tied embedding: one table for both, or the sizes that are told include the second', async (t) => {
+test('a tied embedding: one table for both, or the reported sizes include the second', async (t) => {
   const quantizer = await quantizerFor(t);
   const tied = (columns) =>
     model(
@@ -250,7 +250,7 @@ test('activations of an unknown layer: each layer is named once', async (t) => {
   );
 });
 
-test('GGUF: the run tells of types that rows do not fit', async (t) => {
+test('GGUF: the run reports types that rows do not fit', async (t) => {
   const folder = scratchFolder(t);
   const tinyLlama = join(import.meta.dirname, '../files/tiny-llama');
   const { code, document } = await cliJson(['quantize', tinyLlama, '-o', join(folder, 'q.gguf'), '-p', 'q4_k_m']);

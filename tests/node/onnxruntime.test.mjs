@@ -122,7 +122,7 @@ test('float16 comes as its bits, other types are refused', async () => {
   assert.equal(whole.seen.released, 1, 'the session is released after an error, too');
 });
 
-test('feeds that are over are not read again; a function makes them anew', async () => {
+test('exhausted feeds are not read again; a function creates them again', async () => {
   const { bytes } = twoLayers();
   const { runtime } = standIn();
   const wanted = [{ layer: 'down', role: 'input' }];
@@ -136,7 +136,7 @@ test('feeds that are over are not read again; a function makes them anew', async
   for (let pass = 0; pass < 2; ++pass) assert.equal((await collected(anew.only(wanted))).length, 1);
 });
 
-test('external data go along', async (t) => {
+test('external data is passed along', async (t) => {
   const folder = scratchFolder(t);
   const { bytes, data } = twoLayers({ location: 'weights.bin' });
   writeFileSync(join(folder, 'model.onnx'), bytes);

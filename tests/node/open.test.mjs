@@ -166,7 +166,7 @@ test('a format that is asked for is the one that is found', async (t) => {
     await assert.rejects(quantizer.open(single, { format }), { code: 'format-unknown', message: /safetensors/ });
 });
 
-test('things that are no source are refused', async (t) => {
+test('values that are not a source are refused', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const source of [null, undefined, 7, {}, { size: -1, read() {} }, { size: 1.5, read() {} }]) {
     await assert.rejects(quantizer.open(source), { name: 'QuantizationError', code: 'source-invalid' });
@@ -191,7 +191,7 @@ test('a source that gives too little is truncated, one that fails keeps its caus
   });
 });
 
-test('config.json that is no object is named', async (t) => {
+test('a config.json that is not an object is named', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   copyFileSync(single, join(folder, 'model.safetensors'));
@@ -363,7 +363,7 @@ test('a sibling file of 3 GiB is an error that names it, and ends nothing', asyn
   });
 });
 
-test('a pipe is no file, wherever it stands', async (t) => {
+test('a pipe is not accepted as a file anywhere', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   const pipe = (name) => execFileSync('mkfifo', [join(folder, name)]);

@@ -108,7 +108,7 @@ test('abort ends the worker of a running job and forgets a waiting one', async (
   await pool.close(new Error('closed'));
 });
 
-test('idle workers are ended after ten seconds, and started anew for the next run', async (t) => {
+test('idle workers are stopped after ten seconds, and started again for the next run', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const log = [];
   const pool = new Pool(() => scriptedPort(async ({ label }) => label, log), null, 2);

@@ -59,7 +59,7 @@ test('a spec in words leaves out what is usual', async (t) => {
   assert.equal(actionText({ action: 'quantize', spec: group, stages }), 'fp8_e4m3 per tensor, then int4 groups of 32');
 });
 
-test('edits of a config go before what it says, and leave the config itself alone', async (t) => {
+test('edits of a config take precedence over it, and leave the config itself alone', async (t) => {
   const { configOf, withExclusions, withLayers } = await moduleOf(t, 'present/config_edits.ts');
   const quark = Object.freeze({
     exclude: Object.freeze(['lm_head']),

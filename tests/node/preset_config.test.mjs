@@ -46,7 +46,7 @@ test('recipes take types of llama.cpp for layers', async (t) => {
   assert.match(refused.stderr, /--layer-type does not work with GGUF recipes/);
 });
 
-test('what cannot be is said', async (t) => {
+test('impossible options are refused by name', async (t) => {
   const quantizer = await quantizerFor(t);
   assert.throws(() => quantizer.presetConfig('int5'), { code: 'argument-invalid', where: 'int5' });
   assert.throws(() => quantizer.presetConfig('int8', { layers: { a: 'int5' } }), { where: 'int5' });

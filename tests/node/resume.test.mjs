@@ -131,7 +131,7 @@ test('a finished file that is not as it was is made again', async (t) => {
   assert.deepEqual(contents(out), contents(join(folder, 'whole')));
 });
 
-test('a journal that is no journal counts as none, and names in it lead nowhere else', async (t) => {
+test('a broken journal counts as missing, and names in it cannot lead elsewhere', async (t) => {
   const { folder, run } = await setUp(t);
   await run(join(folder, 'whole'), { resume: false });
   const sha256 = createHash('sha256').update('mine\n').digest('hex');
@@ -154,7 +154,7 @@ test('a journal that is no journal counts as none, and names in it lead nowhere 
   }
 });
 
-test('what cannot be resumed says so', async (t) => {
+test('runs that cannot be resumed say so', async (t) => {
   const { folder, run } = await setUp(t);
   const streams = { write: async () => new WritableStream() };
   await assert.rejects(run(streams), { code: 'argument-invalid' });
@@ -171,7 +171,7 @@ test('what cannot be resumed says so', async (t) => {
   assert.deepEqual(partials(folder), []);
 });
 
-test('a run that ended while it moved its files into a folder goes on', async (t) => {
+test('a run that ended while moving its files into a folder continues', async (t) => {
   const { folder, run } = await setUp(t);
   await run(join(folder, 'whole'), { resume: false });
   const out = join(folder, 'out');

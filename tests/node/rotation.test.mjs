@@ -23,7 +23,7 @@ const configOf = (options = {}, rest = {}) => ({
   ...rest,
 });
 
-test('a rotated float model computes what it did, needs no tokens, and tells what it rewrote', async (t) => {
+test('a rotated float model computes what it did, needs no tokens, and names what it rewrote', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 1 });
   const source = await modelFor(t, quantizer, tinyLlama);

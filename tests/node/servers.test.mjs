@@ -123,7 +123,7 @@ test('short parts, weak tags and a hidden size are no change', async (t) => {
   assert.ok((await run(url)).equals(await run(file)));
 });
 
-test('a body without end is given up', async (t) => {
+test('an endless body is abandoned', async (t) => {
   const piece = Buffer.alloc(1 << 20);
   const url = await serve(t, fileBytes(t, 5), () => ({
     status: 200,

@@ -132,7 +132,7 @@ test('through the library: reports of parts, workers and memory that differ', as
   assert.deepEqual(contents(out), contents(join(folder, 'whole')));
 });
 
-test('parts that are missing, twice there, or of another plan', async (t) => {
+test('missing parts, duplicate parts and parts of another plan are refused', async (t) => {
   const out = join(scratch(t), 'out');
   assert.equal((await part(out, 3, 4)).code, 0);
   const failsWith = async (code, message) => {
@@ -158,7 +158,7 @@ test('parts that are missing, twice there, or of another plan', async (t) => {
   assert.equal(late.document.error.code, 'target-exists', 'a whole model is not taken apart');
 });
 
-test('shards that are gone, short, of another header, or too many', async (t) => {
+test('missing, truncated, changed and extra shards are refused', async (t) => {
   const out = await twoParts(t);
   const quantizer = await quantizerFor(t);
   const shard = join(out, shardNames[1]);
@@ -187,7 +187,7 @@ test('shards that are gone, short, of another header, or too many', async (t) =>
   await assert.rejects(quantizer.mergeShards(out), { code: 'file-invalid', message: /outside its folder/ });
 });
 
-test('a merge that was cut short goes on, and leftovers of killed attempts go', async (t) => {
+test('an interrupted merge continues, and leftovers of killed attempts are removed', async (t) => {
   const out = await twoParts(t);
   const whole = join(out, '../whole');
   assert.equal((await quantize(whole, '-p', 'int4_wo_32')).code, 0);

@@ -270,7 +270,7 @@ TEST_CASE("clipping loses less where one weight of a group stands far out, and o
   }
 }
 
-TEST_CASE("what AWQ cannot do") {
+TEST_CASE("AWQ refuses what it cannot do") {
   const OutputError inputs(std::vector<float>(8, 1.0f), 4);
   std::vector<float> scales(4), weight(12, 1.0f);
   const AwqLayer ragged{std::span(weight).first(7), kGroups};

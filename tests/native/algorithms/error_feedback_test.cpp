@@ -100,7 +100,7 @@ TEST_CASE("a Hessian that damping does not make positive definite gets more, up 
   CHECK(hopeless.error().code == ErrorCode::argument_invalid);
 }
 
-TEST_CASE("Hessians that cannot be") {
+TEST_CASE("impossible Hessians are refused") {
   const Result<ErrorFeedback> ragged = error_feedback_of({1, 0, 0}, 2, 0.01, false);
   REQUIRE_FALSE(ragged);
   CHECK(ragged.error().code == ErrorCode::shape_mismatch);

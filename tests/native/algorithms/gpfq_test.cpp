@@ -110,7 +110,7 @@ TEST_CASE("GPFA2Q keeps the sum of codes within the accumulator") {
   }
 }
 
-TEST_CASE("GPFQ: columns without input become zero, and what cannot be is an error") {
+TEST_CASE("GPFQ: columns without input become zero, and impossible input is an error") {
   const std::vector<float> x = {1, 0, 2, 0}, weight = {0.5f, 0.75f};
   const GpfqQuantized q = run(inputs_of(x, 2), weight, 1);
   CHECK(q.values[1] == 0.0f);

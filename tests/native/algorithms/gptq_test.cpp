@@ -320,7 +320,7 @@ TEST_CASE("one column, one row, no row, only dead columns") {
   CHECK(dead.qparams[0].scale == kScaleEpsilon);
 }
 
-TEST_CASE("what GPTQ cannot do") {
+TEST_CASE("GPTQ refuses what it cannot do") {
   const size_t rows = 3, columns = 8;
   RandomValues random(8);
   const ErrorFeedback feedback = feedback_of(random.inputs(20, columns), columns, true);

@@ -111,7 +111,7 @@ TEST_CASE("the last quarter of the tokens of each call is held out, and counts i
   CHECK(whole.finish_held_out().empty());
 }
 
-TEST_CASE("inputs that are not rows, not finite or not there") {
+TEST_CASE("inputs that are not whole rows, not finite or missing are refused") {
   const float x[] = {1, 2, 3, std::numeric_limits<float>::infinity()};
   HessianAccumulator accumulator(2);
   const Status ragged = accumulator.add(std::span(x).first(3), 1), infinite = accumulator.add(x, 1);

@@ -59,7 +59,7 @@ TEST_CASE("ranges accumulate over rows, tiles and layers") {
   CHECK(max[1] == 5);
 }
 
-TEST_CASE("sizes and values that cannot be are errors, and change nothing") {
+TEST_CASE("impossible sizes and values are errors, and change nothing") {
   float max[] = {1, 1};
   const float three[] = {9, 9, 9}, bad[] = {9, 9, 9, std::numeric_limits<float>::quiet_NaN()};
   const Status ragged = accumulate_column_absmax(three, max), not_finite = accumulate_column_absmax(bad, max);

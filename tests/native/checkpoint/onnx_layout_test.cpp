@@ -265,7 +265,7 @@ TEST_CASE("integer operators and embeddings") {
   pack(*gather, values(640), 3);
 }
 
-TEST_CASE("what a form cannot hold") {
+TEST_CASE("a form refuses what it cannot hold") {
   const OnnxWeight matrix{"w", {64, 64}, StorageDtype::F32, StorageDtype::F32, true},
       conv{"w", {8, 3, 3, 3}, StorageDtype::F32, StorageDtype::F32, false};
   const auto problem = [](OnnxForm form, const OnnxWeight& weight, const QuantizationSpec& spec) {

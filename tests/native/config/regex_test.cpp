@@ -495,7 +495,7 @@ TEST_CASE("regular expressions match as Python's re.match does") {
   }
 }
 
-TEST_CASE("what is not understood is said, and matches nothing") {
+TEST_CASE("unsupported syntax is reported, and matches nothing") {
   for (const char* pattern : {"(",           ")",
                               "(a",          "a)",
                               "*",           "a|*",
@@ -515,7 +515,7 @@ TEST_CASE("what is not understood is said, and matches nothing") {
   }
 }
 
-TEST_CASE("hostile patterns end") {
+TEST_CASE("hostile patterns terminate") {
   // Python needs 2^n steps for each of these.
   CHECK_FALSE(Regex("(?!((a|a)*)*$)a*b").matches(std::string(5000, 'a')));
   CHECK(Regex("^(?=(a*)*$)(?!(a|aa)+b)(?=.*a).*$").matches(std::string(5000, 'a')));

@@ -164,7 +164,7 @@ TEST_CASE("presets parse without a remark and survive writing") {
   CHECK_FALSE(uint4.global.weight.front().symmetric);
 }
 
-TEST_CASE("the name of a preset and of a recipe is one row, and what the output takes says which is meant") {
+TEST_CASE("a name shared by a preset and a recipe is one row, and the output format decides which is meant") {
   size_t rows = 0;
   for (const config::Preset& preset : config::presets()) rows += preset.name == "mxfp4";
   CHECK(rows == 1);
@@ -184,7 +184,7 @@ TEST_CASE("the name of a preset and of a recipe is one row, and what the output 
   CHECK(dialect_of("q4_k_m", false) == Dialect::gguf);
 }
 
-TEST_CASE("Quark takes a regular expression and a module above for names: the block lists the layers instead") {
+TEST_CASE("Quark reads a regular expression and a parent module as names: the block lists the layers instead") {
   const Config config = write_config_of(R"({
     "global_quant_config": {"weight": {"dtype": "int8"}},
     "layer_quant_config": {"re:.*q_proj": {"weight": {"dtype": "int4"}}},

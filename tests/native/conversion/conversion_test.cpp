@@ -263,7 +263,7 @@ TEST_CASE("conversion: what cannot be converted is named") {
                 "tokenizer.json", "2097152 tokens");
 }
 
-TEST_CASE("conversion: vision towers are left out, and that is said") {
+TEST_CASE("conversion: vision towers are left out with a remark") {
   DiagnosticList diagnostics;
   const auto model = run(llama("gemma3", R"(,"head_dim": 4)"),
                          {{"language_model.model.embed_tokens.weight", {48, 16}},

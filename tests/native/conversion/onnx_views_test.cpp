@@ -167,7 +167,7 @@ TEST_CASE("views: a Gather shares the codes of the head that is tied to it") {
   CHECK(views_quantized(tied({40, 48}), views_int4()).diagnostics == ViewsTexts{"weight-kept-twice"});
 }
 
-TEST_CASE("views: other shapes and orders are none") {
+TEST_CASE("views: other shapes and orders do not count as views") {
   const auto permuted = [](std::vector<uint64_t> axes) {
     Message perm = Message().text(1, "perm");
     for (const uint64_t axis : axes) perm.number(8, axis);

@@ -45,7 +45,7 @@ TEST_CASE("formats: first bytes say more than a name, and a name more than nothi
   CHECK(format_named_by("a.bin", {1, 2, 3}) == "safetensors");
 }
 
-TEST_CASE("formats: a reader asks for what it lacks, and never for bytes that the file has not") {
+TEST_CASE("formats: a reader asks for what it lacks, and never for bytes beyond the end of the file") {
   const std::vector<uint8_t> file = {2, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
   const Format& format = format_of("a", file);
   const auto reader = format.open({"a", file.size(), std::span(file).first(3)});

@@ -139,7 +139,7 @@ TEST_CASE("models that are quantized say so") {
   CHECK(find(*model, "scales")->consumers[0].use == Use::quantized);
 }
 
-TEST_CASE("files that are no models") {
+TEST_CASE("files that are not models are refused") {
   CHECK(refusal("").find("graph") != std::string::npos);
   CHECK(refusal(Message().number(1, 8).out).find("graph") != std::string::npos);
   CHECK(refusal(Message().message(7, linear_graph()).out).find("versions of operators") != std::string::npos);

@@ -56,7 +56,7 @@ TEST_CASE("onnx value types: a scalar has a shape, a value without one has none"
   CHECK(sequence.type.data_type == 0);
 }
 
-TEST_CASE("onnx value types: broken ones are not said, and end where they break") {
+TEST_CASE("onnx value types: broken ones have no text, and reading ends where they break") {
   const Message cut = Message().bytes("\x0a\x7f\x08");              // a field longer than its message
   const Message tag = Message().bytes("\x0b\x0b");                  // a wire type that is none
   const Message varint = Message().bytes(std::string(12, '\xff'));  // more than 64 bits

@@ -15,7 +15,7 @@ TEST_CASE("part names: written and read") {
   CHECK(part_name(*name) == "a-b/model-00002-of-00012.safetensors");
 }
 
-TEST_CASE("part names: others are none") {
+TEST_CASE("part names: other names are rejected") {
   for (const char* other : {"", ".gguf", "model.gguf", "model-00000-of-00002.gguf", "model-00003-of-00002.gguf",
                             "model-0001-of-0002.gguf", "model-00001-of-00002", "model-000a1-of-00002.gguf",
                             "model_00001-of-00002.gguf", "00001-of-00002.gguf", "model-00001-off-0002.gguf"})

@@ -13,7 +13,7 @@ std::span<const uint8_t> message_bytes(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("varints come back, and take the bytes they are said to") {
+TEST_CASE("varints are read back, and have the stated number of bytes") {
   for (int bit = 0; bit < 64; ++bit)
     for (const uint64_t value : {uint64_t{1} << bit, (uint64_t{1} << bit) - 1, ~uint64_t{0} >> bit}) {
       std::string out;

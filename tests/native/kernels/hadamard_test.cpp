@@ -41,7 +41,7 @@ TEST_CASE("Hadamard rotations: R R^T = I, and all elements of a block are equall
   }
 }
 
-TEST_CASE("Hadamard rotations: blocks, signs by seed, and what there is none for") {
+TEST_CASE("Hadamard rotations: blocks, signs by seed, and sizes without a matrix") {
   auto blocks = Hadamard::create(24, 4, std::nullopt);
   REQUIRE(bool(blocks));
   const std::vector<double> row = row_of(*blocks, 5);

@@ -69,7 +69,7 @@ TEST_CASE("quantized sources: each weight decodes to its tool's own values, with
   }
 }
 
-TEST_CASE("quantized sources: what belongs to no weight goes over, scales and the like do not") {
+TEST_CASE("quantized sources: tensors that belong to no weight are copied, scales and the like are not") {
   const QuantizedModel model = open_folder("quantized/gpt_oss");
   const auto original = original_model(model.index);
   REQUIRE(bool(original));

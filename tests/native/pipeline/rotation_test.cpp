@@ -64,7 +64,7 @@ TEST_CASE("rotation: R1 and R2 leave the float model as it was") {
   }
 }
 
-TEST_CASE("rotation: goes together with what comes after it, and with a quantized head") {
+TEST_CASE("rotation: works with the algorithms after it, and with a quantized head") {
   const ModelFolder model("files/forward/llama_linear");
   const std::vector<int32_t> tokens = random_tokens(24);
   const auto config_with = [](const std::string& more) {
@@ -88,7 +88,7 @@ TEST_CASE("rotation: goes together with what comes after it, and with a quantize
   CHECK(found.error.code == ErrorCode::format_unsupported);
 }
 
-TEST_CASE("rotation: what cannot be done is told") {
+TEST_CASE("rotation: what cannot be done is refused") {
   const std::vector<int32_t> tokens = random_tokens(24);
   const struct {
     const char *family, *options, *where;

@@ -195,7 +195,7 @@ TEST_CASE("plain casts: two-byte codes, scales untouched") {
   }
 }
 
-TEST_CASE("the two paths part at ties with odd zero points") {
+TEST_CASE("the two paths differ at ties with odd zero points") {
   QuantizationSpec spec;
   spec.symmetric = false;
   const auto g = granularity_of({4}, spec);

@@ -21,7 +21,7 @@ async function freePort() {
 }
 
 /** A model that llama-server has loaded. Weights and the cache of keys and values are computed with as they are, without flash attention. */
-class Server {
+export class Server {
   static async start(file) {
     const port = await freePort();
     const exact = ['-ctk', 'f32', '-ctv', 'f32', '-fa', 'off', '-t', '1', '-c', '128', '-np', '1', '--no-warmup'];
