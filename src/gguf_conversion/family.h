@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/json.h"
-#include "families/family_traits.h"
+#include "families/table/family_traits.h"
 
 namespace wasmquant::conversion {
 

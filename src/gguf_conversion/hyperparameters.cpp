@@ -18,7 +18,7 @@ struct HyperparameterRow {
   const char* key;    // after "<architecture>."
   const char* names;  // in config.json; empty: never there
   KeyKind kind = KeyKind::count;
-  uint16_t only = 0;    // families with this trait (families/family_traits.h); 0: all
+  uint16_t only = 0;    // families with this trait (families/table/family_traits.h); 0: all
   double fallback = 0;  // 0: none. What transformers assumes when config.json is silent
   bool required = false;
 };

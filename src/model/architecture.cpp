@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/message.h"
-#include "families/family_traits.h"
+#include "families/table/family_traits.h"
 #include "model/rope_config.h"
 
 namespace wasmquant::model {

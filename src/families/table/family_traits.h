@@ -53,7 +53,7 @@ struct FamilyRow {
 inline constexpr FamilyRow kFamilyRows[] = {
 #define WASMQUANT_FAMILY(type, windows, period, forward, architecture, rows, gguf, layers_of_27b) \
   {type, Windows::windows, period, forward, architecture, GgufRows::rows, gguf, layers_of_27b},
-#include "families/families.def"
+#include "families/table/families.def"
 };
 
 }  // namespace wasmquant::families
