@@ -44,7 +44,7 @@ Result<json::Value> config_of_gguf(const gguf::Metadata& metadata) {
   config.set("model_type", architecture == "gemma3" ? "gemma3_text" : architecture);
   if (family_of(config) == nullptr)
     return error_at(ErrorCode::format_unsupported, "general.architecture",
-                    "models of type {q} are not known here; these are: {}", architecture, family_names());
+                    "models of type {q} are not supported; these are: {}", architecture, family_names());
   std::string key;
   const auto full_key = [&](const char* name) -> const std::string& {
     key.assign(architecture);

@@ -51,13 +51,13 @@ const whole = model(matMul, bytes(5, raw('w', [2, 2])));
 // 40 · the wire format
 bad('40-varint-11-bytes', message(Buffer.from([8, ...new Array(10).fill(0xff), 1]), whole), invalid, 'a varint of more than 64 bits', 'byte 0', 'longer than any number');
 bad('40-varint-cut', Buffer.concat([whole, Buffer.from([8, 0x80])]), cut, 'ends within a field', 'byte', 'no last byte');
-bad('40-group', message(Buffer.from([0x0b]), whole), invalid, 'no tag of a protobuf field', 'byte 0', 'wire type 3 has left the format');
-bad('40-wire-type-7', message(number(1, 8), Buffer.from([0x3f]), whole), invalid, 'no tag of a protobuf field', 'byte 2', 'never was');
-bad('40-field-0', message(number(1, 8), Buffer.from([0x00, 1]), whole), invalid, 'no tag of a protobuf field', 'byte 2', 'numbers begin at 1');
+bad('40-group', message(Buffer.from([0x0b]), whole), invalid, 'not a protobuf field', 'byte 0', 'wire type 3 has left the format');
+bad('40-wire-type-7', message(number(1, 8), Buffer.from([0x3f]), whole), invalid, 'not a protobuf field', 'byte 2', 'never was');
+bad('40-field-0', message(number(1, 8), Buffer.from([0x00, 1]), whole), invalid, 'not a protobuf field', 'byte 2', 'numbers begin at 1');
 bad('40-field-beyond-file', message(number(1, 8), bytes(7, 'xx', 1000)), cut, 'a field of 1000 bytes, the file has 2 more', 'byte', 'cut graph');
 bad('40-field-beyond-message', model(matMul, bytes(5, message(bytes(8, 'w', 90)))), invalid, 'in a message of which 1 are left', 'byte', 'reaches into its neighbour');
 bad('40-length-2-64', message(number(1, 8), bytes(7, 'xx', 2n ** 64n - 1n)), cut, 'a field of 18446744073709551615 bytes', 'byte', 'offset + length wraps');
-bad('40-graph-is-number', message(number(1, 8), number(7, 5), opset), invalid, 'a message was expected here', 'byte', 'wrong wire type');
+bad('40-graph-is-number', message(number(1, 8), number(7, 5), opset), invalid, 'expected a message here', 'byte', 'wrong wire type');
 let nested = message(matMul, bytes(5, raw('w', [2, 2])));
 for (let depth = 0; depth < 120; ++depth) nested = message(bytes(1, node('If', ['c'], ['y'], bytes(5, message(bytes(1, 'then_branch'), bytes(6, nested))))));
 bad('40-nested-too-deep', message(number(1, 8), bytes(7, nested), opset), invalid, 'messages nest more than', 'byte', 'stack attack');
@@ -65,8 +65,8 @@ bad('40-nested-too-deep', message(number(1, 8), bytes(7, nested), opset), invali
 // 41 · the model
 bad('41-no-graph', message(number(1, 8), opset), 'format-unknown', 'a graph; this file has none', '', 'nothing to read');
 bad('41-graph-twice', message(number(1, 8), bytes(7, matMul), bytes(7, matMul), opset), invalid, 'the graph appears twice', 'byte', 'protobuf would merge them');
-bad('41-no-opset', message(number(1, 8), bytes(7, message(matMul, bytes(5, raw('w', [2, 2]))))), invalid, 'which versions of operators', '', 'operators without meaning');
-bad('41-opset-twice', message(number(1, 8), bytes(7, matMul), opset, bytes(8, message(bytes(1, ''), number(2, 12)))), invalid, 'two versions of the operators', 'byte', 'which one counts?');
+bad('41-no-opset', message(number(1, 8), bytes(7, message(matMul, bytes(5, raw('w', [2, 2]))))), invalid, 'which opsets', '', 'operators without meaning');
+bad('41-opset-twice', message(number(1, 8), bytes(7, matMul), opset, bytes(8, message(bytes(1, ''), number(2, 12)))), invalid, 'two opset versions', 'byte', 'which one counts?');
 bad('41-name-twice', model(matMul, bytes(5, raw('w', [2, 2])), bytes(5, raw('w', [2, 2]))), 'tensor-duplicate', 'defined twice', 'w', 'which one counts?');
 bad('41-constant-graph', model(bytes(1, node('Constant', [], ['w'], bytes(5, message(bytes(1, 'g'), bytes(6, message(matMul))))))), invalid, 'a Constant holds a graph', 'byte', 'edits inside what is replaced');
 bad('41-name-missing', model(matMul, bytes(5, raw('', [2, 2]))), invalid, 'a tensor has no name', 'byte', 'nobody can use it');
