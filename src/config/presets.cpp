@@ -189,8 +189,8 @@ constexpr Preset kPresets[] = {
 // llama.cpp's recipes. If a name also occurs above, the output's format decides.
 #define WASMQUANT_RECIPE_TEXT(name) R"({"dialect":"gguf","recipe":")" name R"("})"
 constexpr Preset kRecipes[] = {
-#define WASMQUANT_RECIPE(name, file_type, type, pure) \
-  {#name, "GGUF " #name, "llama.cpp's recipe of that name, for GGUF files.", {}, {}, WASMQUANT_RECIPE_TEXT(#name)},
+#define WASMQUANT_RECIPE(name, file_type, type, pure, use) \
+  {#name, "GGUF " #name, use, {}, {}, WASMQUANT_RECIPE_TEXT(#name)},
 #include "tables/recipes.def"
 #undef WASMQUANT_RECIPE
 };

@@ -14,7 +14,7 @@ namespace wasmquant::conversion {
 namespace {
 
 constexpr RecipeInfo kRecipes[] = {
-#define WASMQUANT_RECIPE(name, file_type, type, pure) {#name, file_type, GgmlType::type, pure},
+#define WASMQUANT_RECIPE(name, file_type, type, pure, use) {#name, file_type, GgmlType::type, pure},
 #include "tables/recipes.def"
 #undef WASMQUANT_RECIPE
 };

@@ -16,7 +16,7 @@ namespace wasmquant::conversion {
 
 /// One per row of tables/recipes.def.
 enum class Recipe : uint8_t {
-#define WASMQUANT_RECIPE(name, file_type, type, pure) name,
+#define WASMQUANT_RECIPE(name, file_type, type, pure, use) name,
 #include "tables/recipes.def"
 #undef WASMQUANT_RECIPE
 };

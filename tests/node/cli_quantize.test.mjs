@@ -249,3 +249,16 @@ test('every format says how its files are loaded', async (t) => {
     assert.match(text, new RegExp(`pip install .*${needs}`));
   }
 });
+
+test('what has its type already is said to be a copy, and the sample as GGUF has no warning', async (t) => {
+  const folder = scratch(t);
+  const [first, again] = ['a.gguf', 'b.gguf'].map((name) => join(folder, name));
+  const sample = join(files, 'tiny-llama');
+  const made = await cli(['quantize', sample, '-o', first, '--preset', 'q8_0']);
+  assert.match(made.stdout, /30 of 39 tensors quantized/);
+  assert.doesNotMatch(made.stdout + made.stderr, /warning/);
+  const { code, stdout } = await cli(['quantize', first, '-o', again, '--preset', 'q8_0']);
+  assert.equal(code, 0);
+  assert.match(stdout, /nothing to quantize, the result is a copy: 2\.75 MB, 30 of 39 tensors have their type already/);
+  assert.doesNotMatch(stdout, /quantized, |warning/);
+});

@@ -9,7 +9,7 @@ namespace wasmquant::config {
 namespace {
 
 constexpr char kRecipeWords[] =
-#define WASMQUANT_RECIPE(name, file_type, type, pure) #name "|"
+#define WASMQUANT_RECIPE(name, file_type, type, pure, use) #name "|"
 #include "tables/recipes.def"
 #undef WASMQUANT_RECIPE
     "q3_k|q4_k|q5_k";

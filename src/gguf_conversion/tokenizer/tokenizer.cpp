@@ -123,7 +123,8 @@ class TokenizerWriter {
     if (type == "BPE" && !falls_back) {
       add_added_tokens();
       write_kind("gpt2", pretokenizer.empty() ? "default" : pretokenizer, false);
-      if (pretokenizer.empty())
+      // Without merges each byte is a token, wherever the text is cut.
+      if (pretokenizer.empty() && (json_.merges.count() != 0 || model["ignore_merges"].as_bool()))
         diagnostics_.warning("pretokenizer-unknown", "tokenizer.json: /pre_tokenizer",
                              "llama.cpp has no name for the way this tokenizer splits text; the file says \"default\", "
                              "so some texts will get other tokens",

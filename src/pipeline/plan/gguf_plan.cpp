@@ -201,6 +201,7 @@ class GgufPlanner final : public OutputPlanner {
           "is stored transposed and quantized, which cannot be decoded here; start from the unquantized model");
     if (storage_dtype_of(type) == source.dtype && !task.change.any() && !task.quantized) {
       copies_source(planned);
+      kept_blocks_ += info_of(source.dtype).block > 1;
     } else if (!is_quantizable(source.dtype, source.shape) || !info_of(type).can_quantize() ||
                (source.dtype == StorageDtype::F4 && task.change.is_transposed)) {
       return error_at(ErrorCode::format_unsupported, source.name,
@@ -220,6 +221,9 @@ class GgufPlanner final : public OutputPlanner {
 
   // The types of files that are not quantized are asked for as such.
   bool does_nothing() const override { return plan_.quantized_count == 0 && info_of(info_of(recipe_).type).block > 1; }
+
+  // Nothing is low where every block that the recipe wants is there already.
+  bool expects_coverage() const override { return plan_.quantized_count != kept_blocks_; }
 
   void report() override {
     if (conversion::needs_importance(recipe_) && !importance_.is_given())
@@ -301,6 +305,7 @@ class GgufPlanner final : public OutputPlanner {
   CountWithExample fallbacks_;  // tensors whose rows are not a multiple of the block
   std::string first_fallback_;
   int64_t fallback_bytes_ = 0;
+  uint64_t kept_blocks_ = 0;  // tensors that have the type in blocks already
 };
 
 }  // namespace

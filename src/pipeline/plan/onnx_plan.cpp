@@ -110,6 +110,7 @@ class OnnxPlanner final : public OutputPlanner {
     if (!chosen && style == OnnxStyle::dynamic && has_fallback()) {
       if (!set_layout(planned, weight, resolved.weight.front(), OnnxStyle::weight_only)) return chosen;
       planned.add_reason("; no integer operator accepts its inputs, so they stay in float");
+      float_inputs_.add(planned.weight.layer);
     } else if (!chosen) {
       if (!promote(planned, weight, resolved.weight.front(), chosen.error())) return chosen;
     }
@@ -251,6 +252,7 @@ class OnnxPlanner final : public OutputPlanner {
       inputs_left_out_ = true;
       return weights;
     }
+    ++dynamic_layers_;
     inputs_differ_ |= input.dtype != Dtype::uint8 || input.qscheme != QScheme::per_tensor || input.symmetric;
     return OnnxStyle::dynamic;
   }
@@ -307,7 +309,12 @@ class OnnxPlanner final : public OutputPlanner {
                    "several times slower than in float",
                    integer_convolutions_.count),
            "use int8, which rounds only the weights, or static inputs, calibrated with feeds");
-    if (inputs_differ_)
+    if (float_inputs_.count != 0)
+      note("inputs-float", float_inputs_.first,
+           text_of("only the weight is quantized, here and in {} other layers: ONNX's integer operators take float32 "
+                   "inputs of matrix products and convolutions, and these are others",
+                   float_inputs_.count - 1));
+    if (inputs_differ_ && dynamic_layers_ > float_inputs_.count)
       note("inputs-uint8", inputs,
            "ONNX's DynamicQuantizeLinear quantizes inputs to uint8, with one scale and zero point per tensor");
   }
@@ -375,10 +382,11 @@ class OnnxPlanner final : public OutputPlanner {
   OnnxActivations activations_;
   List<OnnxReaders> readers_;  // of each tensor's codes
   bool inputs_left_out_ = false, inputs_differ_ = false;
+  uint64_t dynamic_layers_ = 0;
   CountWithExample static_left_out_;
   std::optional<QuantizationSpec> wide_;  // int8 per channel, once it is needed
   std::string_view wanted_;               // the dtype that the preset gives
-  CountWithExample widened_, integer_convolutions_;
+  CountWithExample widened_, integer_convolutions_, float_inputs_;
   uint64_t widened_bytes_ = 0;  // in the model
 };
 

@@ -208,11 +208,17 @@ TEST_CASE("tokenizer: missing and unknown tokenizers are reported") {
   CHECK(write(R"({"model": {"type": "WordLevel", "vocab": {"a": 0}}})")->text("ggml.model") == "no_vocab");
   CHECK(write(R"({"model": null})")->text("ggml.model") == "no_vocab");
   CHECK(write("[]")->text("ggml.model") == "no_vocab");
-  const auto unknown = write(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 99}, "merges": []},
-      "pre_tokenizer": {"type": "ByteLevel", "use_regex": false}})");
+  const auto with_merges = [](const std::string& merges) {
+    return write(R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 99}, "merges": )" + merges +
+                 R"(}, "pre_tokenizer": {"type": "ByteLevel", "use_regex": false}})");
+  };
+  const auto unknown = with_merges(R"(["a b"])");
   REQUIRE(unknown);
   CHECK(unknown->text("ggml.pre") == "default");
   CHECK(unknown->codes == TokenizerTexts{"pretokenizer-unknown", "tokens-lost"});
+  // Bytes are what they are, wherever a text is cut; whole words that are tokens are not.
+  CHECK(with_merges("[]")->codes == TokenizerTexts{"tokens-lost"});
+  CHECK(with_merges(R"([], "ignore_merges": true)")->codes == TokenizerTexts{"pretokenizer-unknown", "tokens-lost"});
 }
 
 TEST_CASE("tokenizer: broken texts are errors that name the file") {

@@ -68,6 +68,22 @@ export const onnxCases = {
     const spec = group({ dtype: 'int8' });
     return c.plan(bothKinds(), quark(spec, { indivisible_groups: 'fallback' }));
   },
+  // In float16.
+  'inputs-float': (c) => {
+    const half = tensor(
+      'w',
+      'F16',
+      [64, 64],
+      Uint16Array.from({ length: 64 * 64 }, (_, i) => 0x3000 + (i % 512)),
+    );
+    const whole = graph({
+      nodes: [node('MatMul', ['x', 'w'], ['y'])],
+      tensors: [half],
+      inputs: [['x', 'F16', ['n', 64]]],
+      outputs: [['y', 'F16', ['n', 64]]],
+    });
+    return c.plan(model(whole), 'int8_dynamic');
+  },
   'inputs-uint8': (c) => c.plan(twoLayers().bytes, 'int8_dynamic'),
   'norms-folded': (c) => c.plan(norm(), quark(weight(), { pre_quant_opt_config: [{ name: 'merge_batch_norm' }] })),
 };

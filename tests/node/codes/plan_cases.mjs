@@ -111,7 +111,14 @@ export const planCases = {
   'type-fallback': (c) => c.plan(tinyLlama, 'q4_k_m'),
   'needs-importance': (c) => c.plan(tinyLlama, 'q2_k_s'),
   'tokenizer-missing': (c) => c.plan(c.without('tokenizer.json'), 'q8_0'),
-  'pretokenizer-unknown': (c) => c.plan(tinyLlama, 'q8_0'),
+  'pretokenizer-unknown': (c) =>
+    c.plan(
+      c.changed('tokenizer.json', (tokenizer) => ({
+        ...tokenizer,
+        model: { ...tokenizer.model, merges: ['t h'] },
+      })),
+      'q8_0',
+    ),
   'tokenizer-bytes-missing': (c) => {
     const tokenizer = {
       model: { type: 'BPE', byte_fallback: true, vocab: { '<unk>': 0, a: 1, b: 2 }, merges: [] },

@@ -47,9 +47,16 @@ export function totalsText(totals: Totals): string {
 }
 
 /** The totals, and below them that the result is larger than the model. */
-export function headlineLines({ totals, diagnostics }: Pick<Plan, 'totals' | 'diagnostics'>, colors: Colors): string[] {
+export function headlineLines(
+  { totals, tensors, diagnostics }: Pick<Plan, 'totals' | 'diagnostics'> & { tensors: readonly { action: string }[] },
+  colors: Colors,
+): string[] {
   const larger = diagnostics.filter(isOfSize).map(({ message, hint }) => `${message}; ${hint}`);
-  return [colors.bold(totalsText(totals)), ...larger.map((text) => colors.yellow(printable(text)))];
+  const isCopy = tensors.every(({ action }) => action === 'copy');
+  const headline = isCopy
+    ? `nothing to quantize, the result is a copy: ${bytesText(totals.bytesAfter)}, ${totals.quantized > 0 ? `${totals.quantized} of ${plural(totals.tensors, 'tensor')} have their type already` : 'no tensor is changed'}`
+    : totalsText(totals);
+  return [colors.bold(headline), ...larger.map((text) => colors.yellow(printable(text)))];
 }
 
 const sum = (row: Row, value: (tensor: PlannedTensor) => number) =>

@@ -5,7 +5,7 @@ import type { Preset } from 'wasmquant';
 import { bytesText } from '../../present/units';
 import { choice, presets } from '../configure/choice';
 import { chooseScheme, lookAtAll, runtimesFor } from '../configure/reach';
-import { goodFor, shortName } from '../configure/scheme-names';
+import { shortName } from '../configure/scheme-names';
 import { sizeOf } from '../configure/sizes';
 import { noteOf } from '../curve/cards';
 import { pointId, points } from '../curve/state';
@@ -40,7 +40,7 @@ function Row({ preset }: { preset: Preset }) {
         </span>
         <span class="fine scheme-text">
           {/^GGUF /.test(title) ? '' : `${title}. `}
-          {goodFor(preset)}
+          {preset.description}
           {isElsewhere && ` For ${place.runtime.title}.`}
           {!place && ' Not for this model.'}
         </span>
@@ -60,7 +60,7 @@ export function SchemeList() {
     const current = opened.value?.model;
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const found = presets.value.filter((preset) => {
-      const text = `${preset.name} ${shortName(preset.name)} ${preset.title} ${goodFor(preset)}`.toLowerCase();
+      const text = `${preset.name} ${shortName(preset.name)} ${preset.title} ${preset.description}`.toLowerCase();
       return words.every((word) => text.includes(word));
     });
     const rank = ({ name }: Preset) => {

@@ -89,12 +89,13 @@ export function sentenceOf(done: FinishedRun): Sentence {
   const { bytesBefore, bytesAfter, quantized } = totals;
   const loss = lossOf(done);
   const isLarger = bytesAfter > bytesBefore * 1.005;
-  const headline =
-    done.report.tensors.every(({ action }) => action === 'copy') && quantized === 0
-      ? 'Nothing was quantized: this is a copy'
-      : [sizeText(bytesBefore, bytesAfter), loss && lossText(loss.kind, Math.max(0, loss.increase))]
-          .filter(Boolean)
-          .join(', ');
+  const headline = done.report.tensors.every(({ action }) => action === 'copy')
+    ? quantized > 0
+      ? 'Nothing to do: its tensors have these types already, so this is a copy'
+      : 'Nothing was quantized: this is a copy'
+    : [sizeText(bytesBefore, bytesAfter), loss && lossText(loss.kind, Math.max(0, loss.increase))]
+        .filter(Boolean)
+        .join(', ');
   const error = loss ? null : weightError(done.report);
   const details = [
     `${bytesText(bytesBefore)} → ${bytesText(bytesAfter)}`,
