@@ -44,7 +44,7 @@ Result<json::Value> config_of_gguf(const gguf::Metadata& metadata) {
   const Family* const family = family_of_architecture(architecture);
   if (family == nullptr)
     return error_at(ErrorCode::format_unsupported, "general.architecture",
-                    "models of type {q} are not known here; these are: {}", architecture, family_names());
+                    "models of type {q} are not supported; these are: {}", architecture, family_names());
   config.set("model_type", family->model_type);
   std::string key;
   const auto full_key = [&](const char* name) -> const std::string& {
