@@ -111,8 +111,8 @@ class BoundObserver : Counted {
     if (!goes_with(kind)) return mixed_numbers();
     const uint64_t whole = count_of(shape);
     if (kind == Numbers::counted ? x.size() != whole : at > whole || x.size() > whole - at)
-      return error_at(ErrorCode::shape_mismatch, "data", "has {} elements from {} on, the batch has {}", x.size(), at,
-                      whole);
+      return error_at(ErrorCode::shape_mismatch, "data", "has {} elements from {} on, but the batch has {}", x.size(),
+                      at, whole);
     const int64_t index = kernels::find_non_finite(x);
     if (index < 0) return {};
     return error_at(ErrorCode::value_not_finite, "", "element {} is NaN or infinite",

@@ -187,7 +187,7 @@ Status check_given(const Granularity& g, const QuantizationSpec& spec, const std
                     info.is_integer ? array : std::string_view("null"));
   const uint64_t pairs = info.pair_shift ? g.outer * ((g.axis + 1) / 2) * g.inner : 0;
   if (given["pairShifts"].as_integer() != static_cast<int64_t>(pairs))
-    return error_at(ErrorCode::shape_mismatch, "pairShifts", "has {} elements, this tensor has {} pairs",
+    return error_at(ErrorCode::shape_mismatch, "pairShifts", "has {} elements, but this tensor has {} pairs",
                     given["pairShifts"].as_integer(), pairs);
   return check_codes(spec, codes, count);
 }

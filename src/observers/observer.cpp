@@ -167,8 +167,8 @@ Status Observer::find(uint64_t number) {
 Status Observer::begin(uint64_t batch, const std::vector<uint64_t>& shape) {
   TRY(granularity, granularity_of(shape, spec_));
   if (const size_t channels = importance_.size(); channels != 0 && (shape.size() < 2 || shape[1] != channels))
-    return error_at(ErrorCode::shape_mismatch, "", "the importance has {} input channels, the data has {}", channels,
-                    shape.size() < 2 ? 0 : shape[1]);
+    return error_at(ErrorCode::shape_mismatch, "", "the importance has {} input channels, but the data has {}",
+                    channels, shape.size() < 2 ? 0 : shape[1]);
   if (pass_ == 1) {
     TRY_VOID(take_in(batch, RangeObserver(granularity, spec_), false));
     if (data_ != Data::none && current_ != kNone) batches_[current_]->shape = shape;

@@ -214,7 +214,7 @@ test('a result larger than the model is announced before the run, with a scheme 
   const { page, complaints, close } = await browser.open();
   await openFile(page, path, 'small.gguf');
   await chooseScheme(page, 'q8_0');
-  const said = page.getByText(/^The result is [\d.]+ % larger than the model: .*; use \w+, which makes [\d.]+ MB/);
+  const said = page.getByText(/^The result is [\d.]+ % larger than the model: .*; use \w+, which gives [\d.]+ MB/);
   await said.waitFor();
   await picture(page, 'larger');
   const button = page.getByRole('button', { name: /^Take \w+/ });

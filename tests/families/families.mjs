@@ -4,9 +4,9 @@
 //   =  the outputs are those of the source carrying the dequantized weights (relative difference at most 1e-5), no key missing or unexpected
 //   -  loads, and nothing is quantized, for a reason that is listed         r  refused, because transformers cannot load such a file
 //   W  wrong values or keys                                                 F  does not load, or was not written
-// First the share of large mixtures of experts that is quantized (coverage.mjs), and conversions of the release that conversions.def lacks
-// (conversions.mjs). Exit code 1 for any W or F, for too little coverage, for such conversions, and when a smaller share of the cells is right than
-// cases.mjs says.
+// First the share of large mixtures of experts that is quantized (coverage.mjs), conversions of the release that conversions.def lacks
+// (conversions.mjs), and classes that read weights as plain_weights.def does not say (plain_weights.py). Exit code 1 for any W or F, for too little
+// coverage, for such conversions and classes, and when a smaller share of the cells is right than cases.mjs says.
 //   --family NAME (repeatable; those of rare_families.py, too, and any-TYPE for any other model type: any_type.py;
 //     with -bf16 or -f16 behind the name, weights of 16 bits)   --preset NAME (repeatable)
 //   --third 0|1|2|date: every third family   --keep: leave the checkpoints, say where
@@ -79,6 +79,23 @@ async function* shapesOfMixtures(python, types) {
   if (code !== 0) throw new Error(`mixture_shapes.py ended with exit code ${code}`);
 }
 
+const thirdOf = (third) => (third === 'date' ? Math.floor(Date.now() / millisecondsADay) % 3 : Number(third));
+
+/** Model types whose classes read weights otherwise than plain_weights.def says, as lines; of every third type or of all. */
+async function plainWeightDifferences(python, third) {
+  const child = python.run('plain_weights.py', third === undefined ? [] : ['--third', String(thirdOf(third))], [
+    'ignore',
+    'pipe',
+    'inherit',
+  ]);
+  const closed = once(child, 'close');
+  const lines = [];
+  for await (const line of createInterface({ input: child.stdout })) lines.push(line);
+  const [code] = await closed;
+  if (code !== Math.min(lines.length, 1)) throw new Error(`plain_weights.py ended with exit code ${code}`);
+  return lines.map((line) => `plain_weights.def: ${line}`);
+}
+
 /** The families of a run: named, of unknown types, every third of them, or all. */
 async function chooseFamilies(python, { family, third, unknown: areUnknown }) {
   if (areUnknown) return unknownTypes.map((type) => any + type);
@@ -88,7 +105,7 @@ async function chooseFamilies(python, { family, third, unknown: areUnknown }) {
   if (unknown.length > 0) throw new Error(`no family is called ${unknown.join(', ')}; there are ${known.join(', ')}`);
   if (family) return family;
   if (third === undefined) return known;
-  const chosen = third === 'date' ? Math.floor(Date.now() / millisecondsADay) % 3 : Number(third);
+  const chosen = thirdOf(third);
   process.stdout.write(`third ${chosen} of the families\n`);
   return known.filter((_, i) => i % 3 === chosen);
 }
@@ -146,8 +163,11 @@ main(async (args) => {
     if (values.mixtures) return (await checkMixtures(work, shapesOfMixtures(python, values.family ?? []))) > 0 ? 1 : 0;
     const isPart = values.family !== undefined || values.unknown;
     const uncovered = isPart ? 0 : checkCoverage(work);
-    const converted = isPart || values.loader !== 'pinned' ? [] : await conversionDifferences(python);
-    process.stdout.write(converted.map((line) => `${line}\n`).join(''));
+    const outdated =
+      isPart || values.loader !== 'pinned'
+        ? []
+        : [...(await conversionDifferences(python)), ...(await plainWeightDifferences(python, values.third))];
+    process.stdout.write(outdated.map((line) => `${line}\n`).join(''));
     const names = await choose(python, values);
     const families = join(work, 'families');
     await makeFamilies(python, families, ...names);
@@ -157,7 +177,7 @@ main(async (args) => {
     const isLow = !isPart && table.share < leastShare;
     if (isLow) process.stdout.write(`fewer than ${100 * leastShare} % of the cells are right\n`);
     process.stdout.write(String(table));
-    return uncovered + converted.length + table.problems > 0 || isLow ? 1 : 0;
+    return uncovered + outdated.length + table.problems > 0 || isLow ? 1 : 0;
   } finally {
     python.close();
     if (values.keep) process.stdout.write(`checkpoints: ${work}\n`);

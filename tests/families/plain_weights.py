@@ -1,6 +1,6 @@
 """Which model types read the weight of a linear layer while transformers loads them, against the rows of src/families/plain_weights.def.
 
-    python3 plain_weights.py [TYPE...]     prints a line for each row that the release does not need or lacks; exit code 1 when there are any
+    python3 plain_weights.py [--third N | TYPE...]     prints a line for each row that the release does not need or lacks; exit code 1 when there are any
 
 A packed layer has no tensor called `weight`. Every class of a type is made small, without data, the weights of its linear layers are taken away, and
 `_init_weights` is asked for every module, as the loader does. Types whose classes cannot be made from their defaults, or alone, are passed over.
@@ -79,9 +79,17 @@ def read_by(model_type):
     return found, are_all_made
 
 
+def asked_types(arguments):
+    """Types of the command line, every third from N on, or all."""
+    types = sorted(transformers.CONFIG_MAPPING)
+    if arguments[:1] == ["--third"]:
+        return types[int(arguments[1])::3]
+    return arguments or types
+
+
 def main():
     known, problems = rows(), 0
-    for model_type in sys.argv[1:] or sorted(transformers.CONFIG_MAPPING):
+    for model_type in asked_types(sys.argv[1:]):
         read, are_all_made = read_by(model_type)
         if model_type in NOT_LINEAR:
             continue

@@ -50,7 +50,7 @@ const w = tensor('w', [4]);
 const architecture = key('general.architecture', 'text', text('llama'));
 
 // 30 · magic, version, byte order
-bad('30-header-cut', Buffer.from('GGUF\x03\0\0\0'), cut, 'at least 24 bytes, the file has 8', 'byte 0', 'no counts');
+bad('30-header-cut', Buffer.from('GGUF\x03\0\0\0'), cut, 'at least 24 bytes, but the file has 8', 'byte 0', 'no counts');
 bad('30-version-1', file({ version: 1 }), invalid, 'GGUF version 1; versions 2 and 3 are read', 'byte 4', 'counts of 32 bits');
 bad('30-version-4', file({ version: 4 }), invalid, 'GGUF version 4', 'byte 4', 'not known yet');
 bad('30-version-0', file({ version: 0 }), invalid, 'GGUF version 0', 'byte 4', 'never was');

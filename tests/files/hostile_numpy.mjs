@@ -92,8 +92,8 @@ bad('08-shape-2-64.npy', npy(dict({ shape: '(18446744073709551616,)' }), 8), inv
 bad('08-shape-overflow.npy', npy(dict({ shape: '(4294967296, 4294967296)' }), 8), invalid, '2^64', 'shape', 'the product wraps to 0');
 bad('08-shape-bytes-overflow.npy', npy(dict({ shape: '(9223372036854775807,)' }), 8), invalid, '2^64', 'shape', 'the bytes wrap');
 bad('08-shape-65.npy', npy(dict({ shape: `(${'1,'.repeat(65)})` }), 4), invalid, '64 dimensions', 'header', 'more than NumPy has');
-bad('08-data-missing.npy', npy(dict(), 7), 'file-truncated', 'need 8 bytes, 7 follow', 'header', 'one byte short');
-bad('08-data-more.npy', npy(dict(), 9), invalid, 'need 8 bytes, 9 follow', 'header', 'one byte too many: another file');
+bad('08-data-missing.npy', npy(dict(), 7), 'file-truncated', 'need 8 bytes, but 7 follow', 'header', 'one byte short');
+bad('08-data-more.npy', npy(dict(), 9), invalid, 'need 8 bytes, but 9 follow', 'header', 'one byte too many: another file');
 good('08-empty.npy', npy(dict({ shape: '(0, 4294967296)' }), 0), ['08-empty.weight'], 'no elements');
 good('08-scalar.npy', npy(dict({ shape: '()' }), 4), ['08-scalar'], 'no dimensions');
 

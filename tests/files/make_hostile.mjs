@@ -168,15 +168,15 @@ bad('12-f6-of-two', file(`{${tensor('w', 'F6_E2M3', [2], 0, 1)}}`, 1), invalid, 
 good('12-sub-byte', file(`{${tensor('a', 'F4', [3, 2], 0, 3)},${tensor('b', 'F6_E3M2', [4], 3, 6)}}`, 6), ['a', 'b'], 'whole bytes');
 
 // 13 · the range has the size of dtype and shape
-bad('13-range-too-long', file(`{${tensor('w', 'U8', [2], 0, 3)}}`, 3), invalid, 'hold 3 bytes, dtype and shape need 2', 'w', 'one byte more');
-bad('13-range-too-short', file(`{${tensor('w', 'F32', [2], 0, 7)}}`, 7), invalid, 'hold 7 bytes, dtype and shape need 8', 'w', 'one byte less');
-bad('13-range-empty', file(`{${tensor('w', 'F32', [1], 0, 0)}}`), invalid, 'hold 0 bytes, dtype and shape need 4', 'w', 'no bytes');
-bad('13-scalar-of-nothing', file(`{${tensor('w', 'F32', [], 0, 0)}}`), invalid, 'hold 0 bytes, dtype and shape need 4', 'w', 'a scalar has one element');
+bad('13-range-too-long', file(`{${tensor('w', 'U8', [2], 0, 3)}}`, 3), invalid, 'hold 3 bytes, but dtype and shape need 2', 'w', 'one byte more');
+bad('13-range-too-short', file(`{${tensor('w', 'F32', [2], 0, 7)}}`, 7), invalid, 'hold 7 bytes, but dtype and shape need 8', 'w', 'one byte less');
+bad('13-range-empty', file(`{${tensor('w', 'F32', [1], 0, 0)}}`), invalid, 'hold 0 bytes, but dtype and shape need 4', 'w', 'no bytes');
+bad('13-scalar-of-nothing', file(`{${tensor('w', 'F32', [], 0, 0)}}`), invalid, 'hold 0 bytes, but dtype and shape need 4', 'w', 'a scalar has one element');
 
 // 14 · the tensors end where the file ends
 bad('14-trailing-byte', file(`{${tensor('w', 'U8', [2], 0, 2)}}`, 3), invalid, 'has 3 bytes of data, the tensors cover only 2', '', 'polyglot');
-bad('14-missing-byte', file(`{${tensor('w', 'U8', [2], 0, 2)}}`, 1), 'file-truncated', 'need 2 bytes of data, the file has 1', 'w', 'cut file');
-bad('14-no-data', file(`{${tensor('w', 'U8', [2], 0, 2)}}`), 'file-truncated', 'need 2 bytes of data, the file has 0', 'w', 'header only');
+bad('14-missing-byte', file(`{${tensor('w', 'U8', [2], 0, 2)}}`, 1), 'file-truncated', 'need 2 bytes of data, but the file has 1', 'w', 'cut file');
+bad('14-no-data', file(`{${tensor('w', 'U8', [2], 0, 2)}}`), 'file-truncated', 'need 2 bytes of data, but the file has 0', 'w', 'header only');
 bad('14-data-without-tensors', file('{}', 1), invalid, 'has 1 bytes of data, the tensors cover only 0', '', 'nobody owns the byte');
 bad('14-beyond-2-53', file(`{${tensor('w', 'U8', ['1152921504606846976'], 0, '1152921504606846976')}}`), 'file-truncated', 'need 1152921504606846976 bytes', 'w', 'offsets near the top of 64 bits');
 

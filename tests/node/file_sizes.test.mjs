@@ -150,7 +150,7 @@ test('a result that is larger says so first, with a preset that is smaller', asy
   const [first] = plan.diagnostics;
   assert.equal(first.code, 'output-larger');
   assert.match(first.message, /^the result is [\d.]+ % larger than the model: [\d.]+ MB become [\d.]+ MB$/);
-  const preset = /^use (\w+), which makes ([\d.]+ MB) of it$/.exec(first.hint)?.[1];
+  const preset = /^use (\w+), which gives ([\d.]+ MB)$/.exec(first.hint)?.[1];
   assert.ok(preset, first.hint);
   assert.ok(quantizer.plan(file, preset).totals.bytesAfter < statSync(path).size, preset);
   assert.ok(readFileSync(path).length === file.bytes);

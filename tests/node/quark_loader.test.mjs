@@ -49,6 +49,8 @@ for (const [dtype, scheme, options, isRead] of [
   ['int4', channel, {}, true],
   ['int4', channel, { rows: 100 }, false],
   ['uint4', { ...channel, symmetric: false }, { rows: 100 }, false],
+  ['fp4', channel, { rows: 97 }, false],
+  ['fp4', channel, { rows: 98 }, true],
   ['int4', group, { rows: 100 }, true],
   ['int8', tensor, {}, true],
   ['int8', channel, { rows: 100 }, true],

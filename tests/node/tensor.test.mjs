@@ -114,7 +114,7 @@ test('wrong arguments are named', async (t) => {
   const good = spec({ dtype: 'int8' });
   const data = new Float32Array(6);
   for (const [tensor, code, message] of [
-    [{ data, shape: [2, 2] }, 'shape-mismatch', /\[2, 2\] has 4 elements, data has 6/],
+    [{ data, shape: [2, 2] }, 'shape-mismatch', /\[2, 2\] has 4 elements, but data has 6/],
     [{ data, shape: [2, -3] }, 'argument-invalid', /shape/],
     [{ data, shape: 'six' }, 'argument-invalid', /shape/],
     [{ data: [1, 2], shape: [2] }, 'argument-invalid', /Float32Array/],

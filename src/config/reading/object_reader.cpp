@@ -76,7 +76,7 @@ int index_of_word(std::string_view text, std::span<const std::string_view> words
 
 void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,
                   DiagnosticList& out) {
-  out.error("value-unknown", where, text_of("{q} is none of: {}", word, joined(words)),
+  out.error("value-unknown", where, text_of("{q} is not one of: {}", word, joined(words)),
             did_you_mean(python_name(word), words));
 }
 
@@ -141,7 +141,8 @@ ObjectReader::ObjectReader(const json::Value& value, std::string where, std::spa
     }
     if (find(key->name) != nullptr) {
       out_.error("key-conflict", pointer_to(where_, member.first),
-                 text_of("given twice, as {q} and by its old name {q}", key->name, key->old_name), "keep one of them");
+                 text_of("this is given twice, as {q} and under its old name {q}", key->name, key->old_name),
+                 "keep one of them");
       continue;
     }
     found_.push_back({key->name, &member});

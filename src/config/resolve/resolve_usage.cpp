@@ -72,7 +72,7 @@ void Resolver::count_input(std::string_view layer, bool is_quantized) {
 // The nearest layer name, or a layer whose last component is near that of the pattern.
 std::string Resolver::hint_for(std::string_view pattern) const {
   for (std::string_view ending : {".weight", ".bias"})
-    if (pattern.ends_with(ending)) return text_of("names are those of layers, without {}", ending);
+    if (pattern.ends_with(ending)) return text_of("give names of layers, without {}", ending);
   List<std::string_view> names(quantizable_layers_.begin(), quantizable_layers_.end());
   if (!is_pattern(pattern))
     if (std::string hint = did_you_mean(pattern, names); !hint.empty()) return hint;

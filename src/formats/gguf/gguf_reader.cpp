@@ -90,7 +90,7 @@ class HeaderScan {
   bool fixed_part() {
     where_ = at_byte(0);
     if (file_bytes_ < kFixedBytes)
-      return fail(ErrorCode::file_truncated, "a GGUF header has at least {} bytes, the file has {}", kFixedBytes,
+      return fail(ErrorCode::file_truncated, "a GGUF header has at least {} bytes, but the file has {}", kFixedBytes,
                   file_bytes_);
     const char* magic = take(4);
     if (magic == nullptr) return false;
@@ -157,7 +157,7 @@ class HeaderScan {
     uint32_t number = 0;
     if (!take_number(number)) return false;
     if (number >= kValueTypeCount)
-      return fail(ErrorCode::file_invalid, "value type {} does not exist, the last is {} (byte {})", number,
+      return fail(ErrorCode::file_invalid, "value type {} does not exist; the last is {} (byte {})", number,
                   kValueTypeCount - 1, begin);
     type = static_cast<ValueType>(number);
     return true;

@@ -13,7 +13,7 @@ Result<Part> part_of(const Metadata& metadata) {
   const auto number = metadata.find_count(kNumber), count = metadata.find_count(kCount);
   if (!count || *count <= 1) return Part();
   if (!number || *number >= *count || *count > kMaxParts)
-    return error_at(ErrorCode::file_invalid, kNumber, "part {} of {} cannot be; parts count from 0, to {} at most",
+    return error_at(ErrorCode::file_invalid, kNumber, "part {} of {} does not exist; parts count from 0 to at most {}",
                     number.value_or(0), *count, uint64_t{kMaxParts} - 1);
   return Part{static_cast<uint32_t>(*number) + 1, static_cast<uint32_t>(*count), {}};
 }
@@ -23,14 +23,14 @@ Status check_parts(std::span<const FileIndex> parts) {
   for (size_t p = 0; p < parts.size(); ++p) {
     if (parts[p].part.count != parts.size())
       return error_at(ErrorCode::file_invalid, text_of("part {}", uint64_t{p + 1}),
-                      "the file has split.count {}, and {} files were given; the parts of one model were expected",
+                      "the file has split.count {}, but {} files were given; give all parts of one model",
                       parts[p].part.count, uint64_t{parts.size()});
     for (const StoredTensor& tensor : parts[p].tensors) names.push_back(tensor.name);
   }
   if (parts.empty()) return {};
   const auto declared = static_cast<const FileMetadata&>(*parts[0].details).metadata.find_count(kTensorCount);
   if (declared && *declared != names.size())
-    return error_at(ErrorCode::tensor_missing, "part 1", "the model is said to have {} tensors, its parts have {}",
+    return error_at(ErrorCode::tensor_missing, "part 1", "the model should have {} tensors, but its parts have {}",
                     *declared, uint64_t{names.size()});
   if (const auto twice = first_repeated(names.size(), [&](uint32_t i) { return names[i]; }))
     return error_at(ErrorCode::tensor_duplicate, names[*twice], "this tensor is in two parts of the model");

@@ -17,10 +17,10 @@ Status check(const NewTensor& tensor) {
   const std::string_view name = tensor.name;
   if (name.empty() || name.size() > kMaxNameBytes || name.find('\0') != name.npos || !json::is_utf8(name))
     return error_at(ErrorCode::file_invalid, shown_name(name),
-                    "GGUF tensor names have 1 to {} bytes of UTF-8 without NUL, this one has {}", kMaxNameBytes,
+                    "GGUF tensor names have 1 to {} bytes of UTF-8 without NUL, but this one has {}", kMaxNameBytes,
                     uint64_t{name.size()});
   if (tensor.shape.size() > kMaxDimensions)
-    return error_at(ErrorCode::file_invalid, name, "GGUF tensors have at most {} dimensions, this one has {}",
+    return error_at(ErrorCode::file_invalid, name, "GGUF tensors have at most {} dimensions, but this one has {}",
                     kMaxDimensions, uint64_t{tensor.shape.size()});
   return {};
 }

@@ -37,7 +37,7 @@ Result<WeightImportance> entry_of(std::span<const uint8_t> file, const gguf::Ten
   const uint64_t values = (sums.end - sums.begin) / sizeof(float),
                  matrices = (counts.end - counts.begin) / sizeof(float);
   if (matrices == 0 || values == 0 || values % matrices != 0)
-    return error_at(ErrorCode::file_invalid, entry.name, "{} sums do not go with {} counts", values, matrices);
+    return error_at(ErrorCode::file_invalid, entry.name, "{} sums do not match {} counts", values, matrices);
   const uint64_t columns = values / matrices;
   for (uint64_t m = 0; m < matrices; ++m) {
     const float count = std::round(float_at(file.data() + counts.begin, m));

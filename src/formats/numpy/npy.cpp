@@ -194,7 +194,7 @@ Result<StoredTensor> read_tensor(std::span<const uint8_t> prefix, uint64_t file_
   TRY(bytes, safetensors::tensor_bytes(tensor.dtype, tensor.shape, "shape"));
   if (bytes != file_bytes - place.end)
     return error_at(bytes > file_bytes - place.end ? ErrorCode::file_truncated : ErrorCode::file_invalid, "header",
-                    "dtype and shape need {} bytes, {} follow", bytes, file_bytes - place.end);
+                    "dtype and shape need {} bytes, but {} follow", bytes, file_bytes - place.end);
   tensor.begin = place.end;
   tensor.end = file_bytes;
   return tensor;

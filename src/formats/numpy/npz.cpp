@@ -105,14 +105,15 @@ Status Reader::read_end(std::span<const uint8_t> bytes) {
   uint64_t at = bytes.size() < kEndBytes ? 0 : bytes.size() - kEndBytes + 1;
   while (at > 0 && (u32(bytes, at - 1) != kEnd || at - 1 + kEndBytes + u16(bytes, at + 19) != bytes.size())) --at;
   if (at == 0)
-    return error_at(ErrorCode::file_truncated, "", "the archive has no directory at its end; was it copied whole?");
+    return error_at(ErrorCode::file_truncated, "",
+                    "the archive has no directory at its end; was it copied completely?");
   --at;
   uint64_t entries = u16(bytes, at + 10), size = u32(bytes, at + 12), begin = u32(bytes, at + 16);
   bool is_one = u16(bytes, at + 4) == 0 && u16(bytes, at + 6) == 0 && u16(bytes, at + 8) == entries;
   if (at >= kLocator64Bytes + kEnd64Bytes && u32(bytes, at - kLocator64Bytes) == kLocator64) {
     const uint64_t wide = at - kLocator64Bytes - kEnd64Bytes;
     if (u32(bytes, wide) != kEnd64 || number(bytes, at - 12, 8) != need_.offset + wide)
-      return invalid("", "the zip64 directory's end does not stand before its locator");
+      return invalid("", "the end record of the zip64 directory is not before its locator");
     is_one = u32(bytes, wide + 16) == 0 && u32(bytes, wide + 20) == 0;
     entries = number(bytes, wide + 32, 8);
     is_one &= number(bytes, wide + 24, 8) == entries;

@@ -24,7 +24,7 @@ class Reader {
     if (model_.graphs.empty())
       return error_at(ErrorCode::format_unknown, "", "an ONNX model has a graph; this file has none");
     if (model_.opsets.empty())
-      return error_at(ErrorCode::file_invalid, "", "the model does not say which versions of operators it uses");
+      return error_at(ErrorCode::file_invalid, "", "the model does not say which opsets it uses");
     TRY_VOID(find_uses(model_, definitions_));
     return list_locations();
   }
@@ -67,7 +67,7 @@ class Reader {
     for (const OpsetImport& other : model_.opsets)
       if (&other != &import && other.domain == import.domain)
         return error_at(ErrorCode::file_invalid, text_of("byte {}", field.whole.begin),
-                        "two versions of the operators of domain {q}", import.domain);
+                        "two opset versions of domain {q}", import.domain);
     if (model_.opsets.size() > 1000)
       return error_at(ErrorCode::file_invalid, text_of("byte {}", field.whole.begin), "more than 1000 operator sets");
     return {};

@@ -89,7 +89,7 @@ Status Skeleton::feed(std::span<const uint8_t> bytes) {
     protobuf::Head head;
     const Outcome outcome = protobuf::read_head(here, head);
     if (outcome == Outcome::bad_varint) return invalid("a varint of more than 64 bits");
-    if (outcome == Outcome::bad_tag) return invalid("no tag of a protobuf field: is this an ONNX model?");
+    if (outcome == Outcome::bad_tag) return invalid("these bytes are not a protobuf field: is this an ONNX model?");
     if (outcome == Outcome::cut_off) {
       if (at_ + here.size() == file_bytes_)
         return error_at(ErrorCode::file_truncated, text_of("byte {}", at_), "the file ends within a field");
@@ -117,14 +117,14 @@ Status Skeleton::enter(const protobuf::Head& head) {
   const Frame frame = frames_.back();
   const Message child = child_of(frame.message, head.number);
   if (head.wire != Wire::bytes) {
-    if (child != Message::none) return invalid("a message was expected here, and it is a number");
+    if (child != Message::none) return invalid("expected a message here, found a number");
     return {};
   }
   if (head.value > frame.end - at_) {
     if (frames_.size() == 1)
       return error_at(
           ErrorCode::file_truncated, text_of("byte {}", at_),
-          "a field of {} bytes, the file has {} more: at least {} bytes are missing. Download the file again",
+          "a field has {} bytes, but the file has only {} more: at least {} bytes are missing. Download the file again",
           head.value, frame.end - at_, head.value - (frame.end - at_));
     return error_at(ErrorCode::file_invalid, text_of("byte {}", at_),
                     "a field of {} bytes in a message of which {} are left", head.value, frame.end - at_);

@@ -87,7 +87,7 @@ class TensorReader {
   Status run() {
     for (Fields f(skeleton_, message_); f.next();) TRY_VOID(take(f.field));
     if (tensor_.data_type >= std::size(kTypes) || tensor_.data_type == 0)
-      return error_at(ErrorCode::file_invalid, where(), "tensors of type {} are not known", tensor_.data_type);
+      return error_at(ErrorCode::file_invalid, where(), "tensors of type {} are not supported", tensor_.data_type);
     TRY_VOID(measure());
     return is_external_ ? place_external() : place_inside();
   }
@@ -182,7 +182,7 @@ class TensorReader {
       return error_at(ErrorCode::file_invalid, where(), "its data is in {q}; only files in the model's folder are read",
                       external_.location);
     if (external_.length != ~uint64_t{0} && external_.length != bytes_)
-      return invalid("its external data have {} bytes, type and shape need {}", external_.length, bytes_);
+      return invalid("its external data has {} bytes, but type and shape need {}", external_.length, bytes_);
     if (external_.offset > kMaxExternalBytes || bytes_ > kMaxExternalBytes - external_.offset)
       return error_at(ErrorCode::file_too_large, where(), "its external data end beyond byte {}", kMaxExternalBytes);
     tensor_.location = external_.location;
@@ -195,7 +195,7 @@ class TensorReader {
   Status place_inside() {
     if (external_.is_given) return invalid("it names external data, but its data_location is not EXTERNAL");
     if (value_field_ == 0) {
-      if (elements_ > 0) return invalid("{} elements are declared and none are there", elements_);
+      if (elements_ > 0) return invalid("{} elements are declared, but none are stored", elements_);
       return {};
     }
     if (value_field_ == 9) return place_raw();
@@ -207,7 +207,7 @@ class TensorReader {
                        : has_fixed_size                                      ? Encoding::bytes
                                                                              : Encoding::varints;
     if (tensor_.encoding == Encoding::bytes && values_.bytes() != bytes_)
-      return invalid("{} bytes of data, type and shape need {}", values_.bytes(), bytes_);
+      return invalid("{} bytes of data, but type and shape need {}", values_.bytes(), bytes_);
     // int32_data packs two 4-bit or four 2-bit elements per number; every number takes at least a byte.
     const uint64_t per_number = value_field_ == 5 && type.bits < 8 ? 8 / type.bits : 1;
     if (tensor_.encoding == Encoding::varints && values_.bytes() < elements_ / per_number)
@@ -220,7 +220,8 @@ class TensorReader {
   Status place_raw() {
     if (tensor_.data_type == kText) return invalid("texts cannot be raw data");
     if (value_fields_ > 1) return invalid("raw data appear twice");
-    if (values_.bytes() != bytes_) return invalid("{} bytes of data, type and shape need {}", values_.bytes(), bytes_);
+    if (values_.bytes() != bytes_)
+      return invalid("{} bytes of data, but type and shape need {}", values_.bytes(), bytes_);
     tensor_.encoding = Encoding::bytes;
     tensor_.begin = values_.begin;
     tensor_.end = values_.end;
@@ -287,12 +288,12 @@ Status decode_varints(std::span<const uint8_t> bytes, std::span<uint16_t> bits, 
     uint64_t value = 0;
     uint32_t used = 0;
     if (protobuf::read_varint(bytes, value, used) != protobuf::Outcome::read || value > 0xFFFF)
-      return error_at(ErrorCode::file_invalid, shown_name(name), "its int32_data are not numbers of 16 bits");
+      return error_at(ErrorCode::file_invalid, shown_name(name), "its int32_data has numbers of more than 16 bits");
     number = static_cast<uint16_t>(value);
     bytes = bytes.subspan(used);
   }
   if (!bytes.empty())
-    return error_at(ErrorCode::file_invalid, shown_name(name), "its int32_data are more than shape says");
+    return error_at(ErrorCode::file_invalid, shown_name(name), "its int32_data has more elements than its shape");
   return {};
 }
 

@@ -55,14 +55,15 @@ Status check_layout(const List<StoredTensor>& tensors, uint64_t data_bytes) {
       return invalid(tensor, text_of("data_offsets {} end before they begin", range_of(tensor)));
     TRY(bytes, tensor_bytes(tensor.dtype, tensor.shape, tensor.name));
     if (tensor.end - tensor.begin != bytes)
-      return invalid(tensor, text_of("data_offsets {} hold {} bytes, dtype and shape need {}", range_of(tensor),
+      return invalid(tensor, text_of("data_offsets {} hold {} bytes, but dtype and shape need {}", range_of(tensor),
                                      tensor.end - tensor.begin, bytes));
     expected = tensor.end;
   }
   if (expected > data_bytes)
-    return error_at(ErrorCode::file_truncated, shown_name(tensors.back().name),
-                    "the tensors need {} bytes of data, the file has {}: {} bytes are missing. Download the file again",
-                    expected, data_bytes, expected - data_bytes);
+    return error_at(
+        ErrorCode::file_truncated, shown_name(tensors.back().name),
+        "the tensors need {} bytes of data, but the file has {}: {} bytes are missing. Download the file again",
+        expected, data_bytes, expected - data_bytes);
   if (expected < data_bytes)
     return error_at(
         ErrorCode::file_invalid, "",

@@ -110,7 +110,7 @@ Status ActivationCalibration::begin(std::string_view layer, ActivationRole role,
   if (count_ == 0 || shape.empty())
     return error_at(ErrorCode::shape_mismatch, entry.where(), "batch {} is empty", entry.batches);
   if (features != 0 && shape.back() != features)
-    return error_at(ErrorCode::shape_mismatch, entry.where(), "batch {} has {} features, the layer has {}",
+    return error_at(ErrorCode::shape_mismatch, entry.where(), "batch {} has {} features, but the layer has {}",
                     entry.batches, shape.back(), features);
   if (entry.observes(pass_)) {
     const uint64_t kept = (entry.observer->keeps_all_data() ? entry.elements : 0) + count_;
@@ -153,7 +153,7 @@ Status ActivationCalibration::update(std::span<const float> x) {
 Status ActivationCalibration::next_pass() {
   TRY_VOID(check_complete());
   current_ = nullptr;
-  if (pass_ == 2 || !is_twice_) return error_at(ErrorCode::state_invalid, "calibration", "all passes were made");
+  if (pass_ == 2 || !is_twice_) return error_at(ErrorCode::state_invalid, "calibration", "all passes are done");
   ++pass_;
   for (ObservedActivation& entry : entries_) {
     entry.batches = 0;
@@ -179,7 +179,7 @@ Result<json::Value> ActivationCalibration::finish() {
   if (missing_count > kNamesInMessage) missing += text_of(" and {} more", missing_count - kNamesInMessage);
   if (missing_count != 0)
     return error_at(ErrorCode::argument_invalid, "calibration",
-                    "no data came for {}; give it, exclude these layers, or set is_dynamic", missing);
+                    "there is no data for {}; give it, exclude these layers, or set is_dynamic", missing);
   json::Array rows;
   for (ObservedActivation& entry : entries_) {
     json::Value row;
@@ -208,7 +208,7 @@ Status ActivationCalibration::finish_scales(const ObservedActivation& entry, jso
                     info_of(found->spec.dtype).name);
   if (found->qparams.size() != entry.scales)
     return error_at(ErrorCode::shape_mismatch, entry.where(),
-                    "ch_axis {} gives {} scales, {} are needed; -1 is the axis of features", spec.ch_axis,
+                    "ch_axis {} gives {} scales, but {} are needed; -1 is the axis of features", spec.ch_axis,
                     found->qparams.size(), entry.scales);
   json::Array scale, zero_point;
   for (const QParams& q : found->qparams) {

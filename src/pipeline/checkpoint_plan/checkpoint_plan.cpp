@@ -331,6 +331,8 @@ class CheckpointPlanner final : public OutputPlanner {
       planned.add_reason("; its decoded values are written as BF16");
     else if (needs_bfloat16(tensor))
       planned.add_reason("; written as BF16, in which the loader computes");
+    else if (tensor.stored.dtype == StorageDtype::F64)
+      set_dtype(layout.components.front(), StorageDtype::F32);  // as which it is read
     else
       set_dtype(layout.components.front(), tensor.stored.dtype);
     planned.task.layout = std::move(layout);

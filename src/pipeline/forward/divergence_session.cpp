@@ -31,7 +31,7 @@ Result<DivergenceSession> DivergenceSession::of(std::shared_ptr<ForwardSession> 
   const uint32_t found = model->pass().architecture().vocabulary;
   if (expected != found)
     return error_at(ErrorCode::argument_invalid, "against",
-                    "has a vocabulary of {} tokens, the model one of {}: give the model that it was made from",
+                    "has a vocabulary of {} tokens, but the model has {}: give the model that it was made from",
                     expected, found);
   if (reference->pass().targets() != model->pass().targets())
     return error_at(ErrorCode::argument_invalid, "against", "was given other tokens");

@@ -139,7 +139,7 @@ class CompressedTensorsParser {
       spec.dtype = bits == 8 ? Dtype::fp8_e4m3 : Dtype::fp4;
     } else {
       out_.error_in("not-implemented", where, "num_bits", "8 is fp8 e4m3, 4 is fp4 e2m1",
-                    "floats of {} bits are not known", bits);
+                    "floats of {} bits are not supported", bits);
     }
     if (is_float && !spec.symmetric)
       out_.error_in("value-invalid", where, "symmetric", "set it to true", "floats have no zero point");
@@ -195,7 +195,7 @@ class CompressedTensorsParser {
     } else if (strategy == "attn_head") {
       out_.add({is_weight ? Severity::error : Severity::warning,
                 is_weight ? DiagnosticCode("not-implemented") : DiagnosticCode("not-applied"),
-                pointer_to(where, "strategy"), "one scale per attention head is not known here", ""});
+                pointer_to(where, "strategy"), "one scale per attention head is not supported here", ""});
     }
     if (strategy != "block" && !value["block_structure"].is_null())
       out_.warning_in("key-ignored", where, "block_structure", "leave the key out",

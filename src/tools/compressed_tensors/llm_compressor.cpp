@@ -13,7 +13,7 @@ bool report_llm_compressor(const json::Value& block, const std::string& where, D
   if (!has_ending(block, "_stage") && !has_ending(block, "_modifiers")) return false;
   out.error_in("config-foreign", where, nullptr,
                "give config_groups and ignore of its modifier: they are a compressed-tensors config",
-               "this is a recipe of llm-compressor, which is not read");
+               "this is a recipe of llm-compressor, which cannot be read");
   return true;
 }
 

@@ -16,7 +16,7 @@ bool report_modelopt(const json::Value& block, const std::string& where, Diagnos
         "quantization", kOpenTheCheckpoint,
         "this is NVIDIA ModelOpt's hf_quant_config.json: it says how a checkpoint is stored, not how to quantize one");
   if (!block["quant_cfg"].is_null())
-    return report("quant_cfg", kGiveAConfig, "this is a recipe of NVIDIA ModelOpt, which is not read");
+    return report("quant_cfg", kGiveAConfig, "this is a recipe of NVIDIA ModelOpt, which cannot be read");
   return false;
 }
 

@@ -88,7 +88,7 @@ void read_layer_types(const ObjectReader& in, LayerMap& target) {
     const std::string where = pointer_to(in.at("layer_type_quant_config"), name);
     const int known = python_name(name) == kDense ? 0 : index_of_word(name, kLayerTypes);
     if (known < 0) {
-      in.out().error("value-unknown", where, text_of("{q} is none of: {}", name, joined(kLayerTypes)),
+      in.out().error("value-unknown", where, text_of("{q} is not one of: {}", name, joined(kLayerTypes)),
                      did_you_mean(python_name(name), kLayerTypes));
       continue;
     }

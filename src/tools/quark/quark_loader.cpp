@@ -7,8 +7,12 @@
 namespace wasmquant {
 namespace {
 
-// Rows of 4-bit words and of 3-bit streams are packed in eights, zero points of channels among them.
-constexpr uint64_t kPackedTogether = 8;
+// How many zero points of channels are packed together, symmetric ones among them; 1 if they are not.
+// Source: qparams_per_item of the classes in quark/torch/utils/pack.py.
+uint64_t channels_packed_together(Dtype dtype) {
+  if (dtype == Dtype::int4 || dtype == Dtype::uint4) return 8;
+  return dtype == Dtype::fp4 ? 2 : 1;
+}
 
 bool is_of_quark(Dtype dtype) { return dtype != Dtype::fp8_e4m3fnuz && dtype != Dtype::fp8_e5m2fnuz; }
 
@@ -33,8 +37,8 @@ std::string unread_part(const LayerPlan& layer) {
       if (is_small_float || dtype.bits == 4) return text_of("{} with one scale per tensor", dtype.name);
       return {};
     case QScheme::per_channel:
-      if (dtype.is_integer && dtype.bits == 4 && layer.rows % kPackedTogether != 0)
-        return text_of("{} per channel with {} rows, which are not in eights", dtype.name, layer.rows);
+      if (const uint64_t packed = channels_packed_together(spec.dtype); layer.rows % packed != 0)
+        return text_of("{} per channel with {} rows, which is no multiple of {}", dtype.name, layer.rows, packed);
       return {};
     case QScheme::per_group:
       if (!dtype.is_integer && dtype.bits == 8) return text_of("{} in groups", dtype.name);

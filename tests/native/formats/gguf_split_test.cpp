@@ -53,9 +53,9 @@ TEST_CASE("gguf parts: what the split keys say") {
 TEST_CASE("gguf parts: several files are one model") {
   CHECK(gguf::check_parts(std::vector{part(0, 2, {"a", "b"}), part(1, 2, {"c"})}));
   gguf_split_check_refused({part(0, 3, {"a", "b"}), part(1, 3, {"c"})}, ErrorCode::file_invalid,
-                           "split.count 3, and 2 files");
+                           "split.count 3, but 2 files");
   gguf_split_check_refused({part(0, 2, {"a"}), part(1, 2, {"c"})}, ErrorCode::tensor_missing,
-                           "to have 3 tensors, its parts have 2");
+                           "should have 3 tensors, but its parts have 2");
   gguf_split_check_refused({part(0, 2, {"a", "b"}), part(1, 2, {"a"})}, ErrorCode::tensor_duplicate, "in two parts");
   gguf_split_check_refused({file_of({}, {}), part(0, 2, {"a"})}, ErrorCode::file_invalid, "split.count 1");
 }

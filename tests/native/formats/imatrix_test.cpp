@@ -98,7 +98,7 @@ TEST_CASE("imatrix: what is written is read, .dat as exactly as its chunks allow
 TEST_CASE("imatrix: wrong files are refused with their place") {
   imatrix_check_refused(gguf_file({1}, {1}, 0, "model"), ErrorCode::file_invalid, "not an importance matrix",
                         "general.type");
-  imatrix_check_refused(gguf_file({1}, {1, 1}), ErrorCode::file_invalid, "1 sums do not go with 2 counts",
+  imatrix_check_refused(gguf_file({1}, {1, 1}), ErrorCode::file_invalid, "1 sums do not match 2 counts",
                         "blk.0.a.weight");
   imatrix_check_refused(gguf_file({1}, {1}, 26), ErrorCode::dtype_unsupported, "F32", "blk.0.a.weight");
   imatrix_check_refused(gguf_file({1, -1}, {1}), ErrorCode::value_not_finite, "column 1", "blk.0.a.weight");

@@ -71,8 +71,8 @@ TEST_CASE("npy: what is refused, and why") {
   npy_check_refused(npy_file(header_of("<f4", "(2, 3)", "True"), 24), dtype_unsupported, "ascontiguousarray");
   npy_check_refused(npy_file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}", 8), dtype_unsupported,
                     "record");
-  npy_check_refused(npy_file(header_of("<f4", "(2, 3)"), 20), file_truncated, "need 24 bytes, 20 follow");
-  npy_check_refused(npy_file(header_of("<f4", "(2, 3)"), 25), file_invalid, "need 24 bytes, 25 follow");
+  npy_check_refused(npy_file(header_of("<f4", "(2, 3)"), 20), file_truncated, "need 24 bytes, but 20 follow");
+  npy_check_refused(npy_file(header_of("<f4", "(2, 3)"), 25), file_invalid, "need 24 bytes, but 25 follow");
   npy_check_refused(npy_file(header_of("<f4", "(18446744073709551615, 2)"), 8), file_invalid, "2^64");
   npy_check_refused(npy_file(header_of("<f4", "(18446744073709551616,)"), 8), file_invalid, "below 2^64");
   npy_check_refused(npy_file(header_of("<f4", "(-1,)"), 8), file_invalid, "whole number");

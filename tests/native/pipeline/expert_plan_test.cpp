@@ -147,6 +147,14 @@ TEST_CASE("experts that a rule leaves are plain values under the names of the ot
   CHECK(expert_plan_written(layouts.input_major, kConfig, "quark") == expected);
 }
 
+TEST_CASE("doubles that a rule leaves and the format rearranges are written as F32") {
+  const Layouts doubles = make_layouts(StorageDtype::F64), floats = make_layouts(StorageDtype::F32);
+  constexpr const char* kConfig = R"({"global_quant_config": {"weight": {"dtype": "int8", "qscheme": "per_channel",
+    "ch_axis": 0}}, "exclude": ["*.experts.1.*"]})";
+  CHECK(expert_plan_written(doubles.input_major, kConfig, "quark") ==
+        expert_plan_written(floats.single, kConfig, "quark"));
+}
+
 namespace {
 
 // A mixture with a router and an attention layer, and what config.json says about it.

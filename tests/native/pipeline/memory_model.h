@@ -31,6 +31,9 @@ inline std::vector<uint8_t> bytes_of(const Tensor& tensor) {
   std::vector<uint8_t> bytes(tensor.values.size() * info_of(tensor.dtype).bits / 8);
   if (tensor.dtype == StorageDtype::F32) {
     std::memcpy(bytes.data(), tensor.values.data(), bytes.size());
+  } else if (tensor.dtype == StorageDtype::F64) {
+    const std::vector<double> doubles(tensor.values.begin(), tensor.values.end());
+    std::memcpy(bytes.data(), doubles.data(), bytes.size());
   } else {
     (tensor.dtype == StorageDtype::BF16 ? kernels::narrow_bf16 : kernels::narrow_f16)(
         tensor.values, reinterpret_cast<uint16_t*>(bytes.data()));

@@ -16,7 +16,7 @@ export const exportRefusals = [
   {
     id: 'experts without tokens',
     text: 'an expert that no calibration token reaches has no input scale; Quark exports the one that its observer starts with, here it is an error',
-    explains: ({ code, message }) => code === 'argument-invalid' && message.includes('no data came for'),
+    explains: ({ code, message }) => code === 'argument-invalid' && message.includes('there is no data for'),
   },
 ];
 

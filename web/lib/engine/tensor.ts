@@ -35,7 +35,7 @@ function checkShape(shape: unknown, count: number, what: string): asserts shape 
     throw failure(
       'shape-mismatch',
       'shape',
-      `[${shape.join(', ')}] has ${elementsOf(shape)} elements, ${what} has ${count}`,
+      `[${shape.join(', ')}] has ${elementsOf(shape)} elements, but ${what} has ${count}`,
     );
   }
 }

@@ -23,7 +23,7 @@ export function runsOf(mask: MaskValues, maskShape: readonly number[], shape: re
   const isSame = maskShape.length === shape.length && maskShape.every((size, axis) => size === shape[axis]);
   if (!isSame || mask.length !== rows * length)
     throw invalid(
-      `has ${mask.length} values of shape ${shapeText(maskShape)}, the tokens have shape ${shapeText(shape)}; both need one`,
+      `has ${mask.length} values of shape ${shapeText(maskShape)}, but the tokens have shape ${shapeText(shape)}; both must be the same`,
     );
   const runs: Run[] = [];
   for (let row = 0; row < rows; ++row) {

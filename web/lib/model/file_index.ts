@@ -34,7 +34,7 @@ async function fetched(source: FileSource, known: Known, { offset, bytes }: Answ
     throw failure(
       'file-truncated',
       source.name,
-      `its header needs ${offset + bytes} bytes, the file has ${source.size}`,
+      `its header needs ${offset + bytes} bytes, but the file has ${source.size}`,
     );
   const length = Math.min(Math.max(bytes, leastBytes), source.size - offset);
   if (offset !== known.begin) return { begin: offset, bytes: await source.read(offset, length) };
