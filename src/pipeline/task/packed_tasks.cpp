@@ -39,12 +39,12 @@ const char* problem_of(const WeightLayout& layout) noexcept {
   return nullptr;
 }
 
-// Of a weight that is written, as TensorSession writes values.
+// Of a weight that is written, as TensorSession writes values; blocks of GGUF are those of a file that is only read.
 const char* problem_of_values(const WeightLayout& layout) noexcept {
   if (layout.codes != CodeStorage::source_values && layout.codes != CodeStorage::cast_values) return nullptr;
   for (const Component& component : layout.components)
     if (component.dtype != StorageDtype::F32 && component.dtype != StorageDtype::F16 &&
-        component.dtype != StorageDtype::BF16)
+        component.dtype != StorageDtype::BF16 && !info_of(component.dtype).is_ggml())
       return "values are written as F32, F16 or BF16 only";
   return nullptr;
 }
