@@ -41,8 +41,8 @@ class Converter {
       return error_at(ErrorCode::tensor_missing, "token_embd.weight", "no tensor of the model is its token embedding");
     metadata.set_u32(text_of("{}.vocab_size", family_->architecture), static_cast<uint32_t>(embedding_rows_));
     TRY_VOID(write_tokenizer(files_.tokenizer, config, embedding_rows_, metadata, diagnostics_));
-    if (std::string_view(family_->architecture) == "bert") write_bert();
-    if (family_->interleaves_heads) add_rope_factors(config);
+    if (family_->converts_with(families::kBidirectional)) write_bert();
+    if (family_->converts_with(families::kInterleavesHeads)) add_rope_factors(config);
     return std::move(out_);
   }
 
@@ -61,11 +61,10 @@ class Converter {
   // GGUF has no key for it: llama.cpp divides queries by the root of the head size, or for the 27B models (46 layers of
   // Gemma 2, 62 of Gemma 3) by that of hidden_size / heads.
   void check_attention_scale(const json::Value& config) {
-    const std::string_view architecture = family_->architecture;
-    if (architecture != "gemma2" && architecture != "gemma3") return;
+    if (!family_->converts_with(families::kSlides)) return;
     const families::ConfigReader reader(config);
     const auto scalar = reader.number("query_pre_attn_scalar");
-    const bool is_27b = parameters_.layers == (architecture == "gemma2" ? 46 : 62);
+    const bool is_27b = parameters_.layers == family_->layers_of_27b;
     const uint32_t width = reader.count("hidden_size").value_or(0);
     const uint32_t expected = is_27b ? width / parameters_.heads : parameters_.head_width;
     if (!scalar || *scalar == expected) return;
@@ -109,8 +108,8 @@ class Converter {
     to.name = std::move(match.name);
     to.shape.assign(from.shape.begin(), from.shape.end());
     const TensorKind kind = match.row->kind;
-    to.plus_one = kind == TensorKind::norm && family_->adds_one_to_norms;
-    if ((kind == TensorKind::query || kind == TensorKind::key) && family_->interleaves_heads) {
+    to.plus_one = kind == TensorKind::norm && family_->converts_with(families::kAddsOneToNorms);
+    if ((kind == TensorKind::query || kind == TensorKind::key) && family_->converts_with(families::kInterleavesHeads)) {
       const uint64_t heads = kind == TensorKind::query ? parameters_.heads : parameters_.key_value_heads;
       const uint64_t rows = from.shape.empty() ? 0 : from.shape[0];
       if (rows == 0 || rows % (2 * heads) != 0 || rows / heads > ~uint32_t{0})

@@ -75,15 +75,17 @@ constexpr char kDecoderPrefixes[] = "model.language_model.|language_model.model.
 
 constexpr char kDecoderLayers[] = "layers.";
 
-constexpr Family kFamilies[] = {
-    {"llama|mistral", "llama", {}, kDecoderRows, kDecoderPrefixes, kDecoderLayers, true},
-    {"qwen2", "qwen2", {}, kDecoderRows, kDecoderPrefixes, kDecoderLayers},
-    {"qwen3", "qwen3", {}, kDecoderRows, kDecoderPrefixes, kDecoderLayers},
-    {"gemma", "gemma", kGemmaRows, kDecoderRows, kDecoderPrefixes, kDecoderLayers, false, true},
-    {"gemma2", "gemma2", kGemma2Rows, kDecoderRows, kDecoderPrefixes, kDecoderLayers, false, true},
-    {"gemma3|gemma3_text", "gemma3", kGemma2Rows, kDecoderRows, kDecoderPrefixes, kDecoderLayers, false, true},
-    {"gpt2", "gpt2", {}, kGpt2Rows, "transformer.", "h.", false, false, true, false},
-    {"bert", "bert", {}, kBertRows, "bert.", "encoder.layer.", false, false, true, false},
+// By GgufRows.
+constexpr struct {
+  std::span<const TensorRow> own, common;
+  const char *prefixes, *layers;
+} kLayouts[] = {
+    {},
+    {{}, kDecoderRows, kDecoderPrefixes, kDecoderLayers},
+    {kGemmaRows, kDecoderRows, kDecoderPrefixes, kDecoderLayers},
+    {kGemma2Rows, kDecoderRows, kDecoderPrefixes, kDecoderLayers},
+    {{}, kGpt2Rows, "transformer.", "h."},
+    {{}, kBertRows, "bert.", "encoder.layer."},
 };
 
 // Whether `pattern` is all of `module`, or all up to its '*'.
@@ -129,34 +131,43 @@ const TensorRow* find_row(std::span<const TensorRow> rows, std::string_view modu
 
 const Family* family_of(const json::Value& config) noexcept {
   const std::string_view type = families::ConfigReader(config).text("model_type");
-  for (const Family& family : kFamilies)
-    for (std::string_view types = family.model_types; !types.empty();)
-      if (families::first_word(types) == type) return &family;
+  for (const Family& family : families::kFamilyRows)
+    if (family.architecture != nullptr && type == family.model_type) return &family;
   return nullptr;
+}
+
+const Family* family_of_architecture(std::string_view architecture) noexcept {
+  const Family* found = nullptr;
+  for (const Family& family : families::kFamilyRows) {
+    if (family.architecture == nullptr || architecture != family.architecture) continue;
+    if (found == nullptr || !found->runs_with(families::kRuns)) found = &family;
+  }
+  return found;
 }
 
 std::string family_names() {
   std::string names;
-  for (const Family& family : kFamilies)
-    for (std::string_view types = family.model_types; !types.empty();) {
-      if (!names.empty()) names += ", ";
-      names += families::first_word(types);
-    }
+  for (const Family& family : families::kFamilyRows) {
+    if (family.architecture == nullptr) continue;
+    if (!names.empty()) names += ", ";
+    names += family.model_type;
+  }
   return names;
 }
 
 TensorMatch match_tensor(const Family& family, std::string_view name) {
   TensorMatch match;
+  const auto& layout = kLayouts[static_cast<size_t>(family.rows)];
   const size_t dot = name.rfind('.');
   if (dot == name.npos) return match;
   std::string_view parameter = name.substr(dot + 1);
   if (parameter == "gamma") parameter = "weight";  // norms of TensorFlow's BERT
   if (parameter == "beta") parameter = "bias";
-  std::string_view module = without_prefix(name.substr(0, dot), family.prefixes);
-  match.layer = take_layer(module, family.layers);
+  std::string_view module = without_prefix(name.substr(0, dot), layout.prefixes);
+  match.layer = take_layer(module, layout.layers);
   const bool in_layer = match.layer >= 0;
-  match.row = find_row(family.own, module, in_layer);
-  if (match.row == nullptr) match.row = find_row(family.common, module, in_layer);
+  match.row = find_row(layout.own, module, in_layer);
+  if (match.row == nullptr) match.row = find_row(layout.common, module, in_layer);
   if (match.row == nullptr || match.row->target == nullptr) return match;
   if (parameter != "weight" && parameter != "bias") {
     match.row = nullptr;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/json.h"
+#include "families/table/family_traits.h"
 
 namespace wasmquant::conversion {
 
@@ -28,20 +29,13 @@ struct TensorRow {
   TensorKind kind = TensorKind::plain;
 };
 
-/// One supported family.
-struct Family {
-  const char* model_types;                 // of config.json, "a|b"
-  const char* architecture;                // of GGUF
-  std::span<const TensorRow> own, common;  // own rows take precedence
-  const char* prefixes;                    // that modules may have, "a|b": longer ones first
-  const char* layers;                      // text before a layer's number
-  bool interleaves_heads = false, adds_one_to_norms = false;
-  bool has_layer_norm = false;  // norms subtract the mean and have layer_norm_epsilon
-  bool has_rope = true;         // rotary position embeddings; else positions are learned
-};
+/// One supported family: a row of families.def with an architecture.
+using Family = families::FamilyRow;
 
 /// By model_type of config.json (or of its text_config). Null if unsupported.
 const Family* family_of(const json::Value& config) noexcept;
+/// By llama.cpp's name, of several the first that the forward pass runs. Null if unsupported.
+const Family* family_of_architecture(std::string_view architecture) noexcept;
 /// "llama, mistral, …" for messages.
 std::string family_names();
 

@@ -29,9 +29,9 @@ constexpr KeyRow kKeyRows[] = {
 };
 
 // llama.cpp divides queries by the root of this: the head size, or for 27B models hidden_size / heads.
-uint64_t attention_scalar(std::string_view architecture, const json::Value& config) {
+uint64_t attention_scalar(const Family& family, const json::Value& config) {
   const int64_t layers = config["num_hidden_layers"].as_integer(), heads = config["num_attention_heads"].as_integer();
-  const bool is_27b = layers == (architecture == "gemma2" ? 46 : 62);
+  const bool is_27b = layers == family.layers_of_27b;
   return static_cast<uint64_t>(is_27b && heads > 0 ? config["hidden_size"].as_integer() / heads
                                                    : config["head_dim"].as_integer());
 }
@@ -41,10 +41,11 @@ uint64_t attention_scalar(std::string_view architecture, const json::Value& conf
 Result<json::Value> config_of_gguf(const gguf::Metadata& metadata) {
   const std::string_view architecture = metadata.find_text("general.architecture").value_or("");
   json::Value config;
-  config.set("model_type", architecture == "gemma3" ? "gemma3_text" : architecture);
-  if (family_of(config) == nullptr)
+  const Family* const family = family_of_architecture(architecture);
+  if (family == nullptr)
     return error_at(ErrorCode::format_unsupported, "general.architecture",
                     "models of type {q} are not supported; these are: {}", architecture, family_names());
+  config.set("model_type", family->model_type);
   std::string key;
   const auto full_key = [&](const char* name) -> const std::string& {
     key.assign(architecture);
@@ -58,8 +59,7 @@ Result<json::Value> config_of_gguf(const gguf::Metadata& metadata) {
       config.set(row.name, *number);
     }
   }
-  if (architecture == "gemma2" || architecture == "gemma3")
-    config.set("query_pre_attn_scalar", attention_scalar(architecture, config));
+  if (family->converts_with(families::kSlides)) config.set("query_pre_attn_scalar", attention_scalar(*family, config));
   const std::string_view type = metadata.find_text(full_key("rope.scaling.type")).value_or("none");
   if (type != "none") {
     json::Value scaling;

@@ -18,43 +18,38 @@ struct HyperparameterRow {
   const char* key;    // after "<architecture>."
   const char* names;  // in config.json; empty: never there
   KeyKind kind = KeyKind::count;
-  const char* only = nullptr;  // architectures "a|b"; null: all
-  double fallback = 0;         // 0: none. What transformers assumes when config.json is silent
+  uint16_t only = 0;    // families with this trait (families/table/family_traits.h); 0: all
+  double fallback = 0;  // 0: none. What transformers assumes when config.json is silent
   bool required = false;
 };
 
-constexpr char kGemma23[] = "gemma2|gemma3";
 constexpr HyperparameterRow kHyperparameterRows[] = {
-    {"context_length", "max_position_embeddings|n_positions|n_ctx", KeyKind::count, "gemma3", 131072},
-    {"context_length", "max_position_embeddings|n_positions|n_ctx", KeyKind::count, nullptr, 0, true},
-    {"embedding_length", "hidden_size|n_embd", KeyKind::count, nullptr, 0, true},
-    {"block_count", "num_hidden_layers|n_layer", KeyKind::count, nullptr, 0, true},
+    {"context_length", "max_position_embeddings|n_positions|n_ctx", KeyKind::count, families::kLongDefaults, 131072},
+    {"context_length", "max_position_embeddings|n_positions|n_ctx", KeyKind::count, 0, 0, true},
+    {"embedding_length", "hidden_size|n_embd", KeyKind::count, 0, 0, true},
+    {"block_count", "num_hidden_layers|n_layer", KeyKind::count, 0, 0, true},
     {"feed_forward_length", "intermediate_size|n_inner", KeyKind::count},
-    {"attention.head_count", "num_attention_heads|n_head", KeyKind::count, "gemma3", 8},
-    {"attention.head_count", "num_attention_heads|n_head", KeyKind::count, nullptr, 0, true},
-    {"attention.head_count_kv", "num_key_value_heads", KeyKind::count, "gemma3", 4},
+    {"attention.head_count", "num_attention_heads|n_head", KeyKind::count, families::kLongDefaults, 8},
+    {"attention.head_count", "num_attention_heads|n_head", KeyKind::count, 0, 0, true},
+    {"attention.head_count_kv", "num_key_value_heads", KeyKind::count, families::kLongDefaults, 4},
     {"attention.head_count_kv", "num_key_value_heads"},
-    {"attention.key_length", "head_dim", KeyKind::count, "gemma|gemma2|gemma3", 256},
-    {"attention.value_length", "head_dim", KeyKind::count, "gemma|gemma2|gemma3", 256},
+    {"attention.key_length", "head_dim", KeyKind::count, families::kWideHeads, 256},
+    {"attention.value_length", "head_dim", KeyKind::count, families::kWideHeads, 256},
     {"attention.key_length", "head_dim"},
     {"attention.value_length", "head_dim"},
-    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", KeyKind::real, nullptr, 1e-6},
-    {"attention.layer_norm_epsilon", "layer_norm_eps|layer_norm_epsilon", KeyKind::real, "bert", 1e-12},
-    {"attention.layer_norm_epsilon", "layer_norm_eps|layer_norm_epsilon", KeyKind::real, nullptr, 1e-5},
-    {"attention.sliding_window", "sliding_window", KeyKind::count, kGemma23, 4096},
-    {"attn_logit_softcapping", "attn_logit_softcapping", KeyKind::real, kGemma23},
-    {"final_logit_softcapping", "final_logit_softcapping", KeyKind::real, kGemma23},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps", KeyKind::real, 0, 1e-6},
+    {"attention.layer_norm_epsilon", "layer_norm_eps|layer_norm_epsilon", KeyKind::real, families::kBidirectional,
+     1e-12},
+    {"attention.layer_norm_epsilon", "layer_norm_eps|layer_norm_epsilon", KeyKind::real, 0, 1e-5},
+    {"attention.sliding_window", "sliding_window", KeyKind::count, families::kSlides, 4096},
+    {"attn_logit_softcapping", "attn_logit_softcapping", KeyKind::real, families::kSlides},
+    {"final_logit_softcapping", "final_logit_softcapping", KeyKind::real, families::kSlides},
 };
-
-bool is_one_of(std::string_view word, std::string_view words) {
-  while (!words.empty())
-    if (families::first_word(words) == word) return true;
-  return false;
-}
 
 // RMS norms and layer norms have different epsilon keys.
 bool is_other_norm(std::string_view key, const Family& family) {
-  return key == (family.has_layer_norm ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon");
+  return key == (family.converts_with(families::kLayerNorms) ? "attention.layer_norm_rms_epsilon"
+                                                             : "attention.layer_norm_epsilon");
 }
 
 Error missing(std::string_view names) {
@@ -84,17 +79,17 @@ class HyperparameterWriter {
     if (found.heads % found.key_value_heads != 0)
       return error_at(ErrorCode::argument_invalid, "config.json: /num_key_value_heads",
                       "{} heads do not share {} key/value heads evenly", found.heads, found.key_value_heads);
-    const std::string_view architecture = family_.architecture;
-    if (architecture == "llama") metadata_.set_u32(key("rope.dimension_count"), found.head_width);
-    if (architecture == "bert") metadata_.set_bool(key("attention.causal"), false);
+    if (has(families::kInterleavesHeads)) metadata_.set_u32(key("rope.dimension_count"), found.head_width);
+    if (has(families::kBidirectional)) metadata_.set_bool(key("attention.causal"), false);
     if (value_of("feed_forward_length") == 0) {
-      if (architecture != "gpt2") return missing("intermediate_size");
+      if (!has(families::kFourfold)) return missing("intermediate_size");
       metadata_.set_u32(key("feed_forward_length"), 4 * width);
     }
     return found;
   }
 
  private:
+  bool has(uint16_t trait) const noexcept { return family_.converts_with(trait); }
   // The key with the architecture's prefix; valid until the next call.
   const std::string& key(const char* name) {
     key_.assign(family_.architecture);
@@ -106,7 +101,7 @@ class HyperparameterWriter {
 
   Status rows() {
     for (const HyperparameterRow& row : kHyperparameterRows) {
-      if (row.only != nullptr && !is_one_of(family_.architecture, row.only)) continue;
+      if (row.only != 0 && !has(row.only)) continue;
       if (is_other_norm(row.key, family_) || metadata_.find(key(row.key)) != nullptr) continue;
       if (row.kind == KeyKind::real) {
         const double value = config_.number(row.names).value_or(row.fallback);
@@ -122,7 +117,7 @@ class HyperparameterWriter {
 
   // Rotary embeddings: the parameters are in their own object or (the base) next to it; Gemma 3 has two sets.
   Status rope() {
-    if (!family_.has_rope) return {};
+    if (has(families::kLearnedPositions)) return {};
     const json::Value nothing;
     const json::Value* parameters = config_.find("rope_parameters|rope_scaling");
     if (parameters == nullptr) parameters = &nothing;
@@ -135,7 +130,7 @@ class HyperparameterWriter {
       return value.has_value();
     };
     if (!copy(scaling, "rope.freq_base", "rope_theta") && !copy(config_, "rope.freq_base", "rope_theta") &&
-        std::string_view(family_.architecture) == "gemma3")
+        has(families::kLongDefaults))
       set_real("rope.freq_base", 1e6);
     if (!copy(families::ConfigReader(local), "rope.freq_base_swa", "rope_theta"))
       copy(config_, "rope.freq_base_swa", "rope_local_base_freq");

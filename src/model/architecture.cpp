@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/message.h"
+#include "families/table/family_traits.h"
 #include "model/rope_config.h"
 
 namespace wasmquant::model {
@@ -11,33 +12,8 @@ namespace {
 
 using kernels::Activation;
 
-enum class Windows : uint8_t {
-  none,
-  all,            // every layer, when sliding_window is a number
-  from_layer,     // use_sliding_window: layers from max_window_layers on
-  all_but_second  // all but every second, or every sliding_window_pattern-th
-};
-
-struct Family {
-  const char* name;
-  Windows windows;
-  bool is_gemma;  // 1 + weight, scaled embedding, GeLU, tied head
-  bool post_norms, head_norms, qkv_bias;
-  uint32_t pattern;
-  bool is_encoder = false;
-};
-constexpr Family kFamilies[] = {
-    {"llama", Windows::none, false, false, false, false, 0},
-    {"mistral", Windows::all, false, false, false, false, 0},
-    {"qwen2", Windows::from_layer, false, false, false, true, 0},
-    {"qwen3", Windows::from_layer, false, false, true, false, 0},
-    {"gemma", Windows::none, true, false, false, false, 0},
-    {"gemma2", Windows::all_but_second, true, true, false, false, 2},
-    {"gemma3_text", Windows::all_but_second, true, true, true, false, 6},
-    {"bert", Windows::none, false, false, false, true, 0, true},
-    {"roberta", Windows::none, false, false, false, true, 0, true},
-    {"xlm-roberta", Windows::none, false, false, false, true, 0, true},
-};
+using Family = families::FamilyRow;
+using families::Windows;
 
 // Far beyond any model; products of two stay below 2^53.
 constexpr int64_t kMaxSize = int64_t{1} << 24;
@@ -62,14 +38,17 @@ float number_or(const json::Value& value, float fallback) {
 
 Status read_activation(const json::Value& config, const Family& family, Activation& out) {
   const json::Value& own =
-      config[family.is_gemma && config["hidden_activation"].is_string() ? "hidden_activation" : "hidden_act"];
+      config[family.runs_with(families::kGemma) && config["hidden_activation"].is_string() ? "hidden_activation"
+                                                                                           : "hidden_act"];
   const std::string& name = own.as_string();
   if (name.empty()) {
-    out = family.is_gemma ? Activation::gelu_tanh : family.is_encoder ? Activation::gelu : Activation::silu;
+    out = family.runs_with(families::kGemma)     ? Activation::gelu_tanh
+          : family.runs_with(families::kEncoder) ? Activation::gelu
+                                                 : Activation::silu;
   } else if (name == "silu" || name == "swish") {
     out = Activation::silu;
   } else if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast" ||
-             (name == "gelu" && family.is_gemma)) {  // early Gemma configs say gelu but mean tanh
+             (name == "gelu" && family.runs_with(families::kGemma))) {  // early Gemma configs say gelu but mean tanh
     out = Activation::gelu_tanh;
   } else if (name == "gelu") {
     out = Activation::gelu;
@@ -92,7 +71,7 @@ Status read_windows(const json::Value& config, const Family& family, Architectur
     return error_at(ErrorCode::config_invalid, "/layer_types", "has {} items, num_hidden_layers is {}", types.size(),
                     out.layers);
   const int64_t pattern = config["sliding_window_pattern"].as_integer();
-  const uint32_t period = pattern > 0 && pattern <= kMaxSize ? static_cast<uint32_t>(pattern) : family.pattern;
+  const uint32_t period = pattern > 0 && pattern <= kMaxSize ? static_cast<uint32_t>(pattern) : family.period;
   for (uint32_t layer = 0; layer < out.layers; ++layer) {
     bool& sliding = out.is_sliding[layer];
     if (family.windows == Windows::all) {
@@ -117,13 +96,13 @@ Error unknown_family(const std::string& name) {
 }
 
 // RoBERTa's table of positions begins with those up to the padding token's, which no token has.
-Status read_encoder(const json::Value& config, Architecture& out) {
+Status read_encoder(const json::Value& config, const Family& family, Architecture& out) {
   out.is_encoder = true;
   TRY_VOID(read_size(config, "type_vocab_size", 2, out.token_types));
   if (const json::Value& kind = config["position_embedding_type"]; kind.is_string() && kind.as_string() != "absolute")
     return error_at(ErrorCode::not_implemented, "/position_embedding_type",
                     "the forward pass does not support {q}; it supports absolute", kind.as_string());
-  if (out.family != "bert") {
+  if (family.runs_with(families::kPaddedPositions)) {
     const json::Value& padding = config["pad_token_id"];
     out.first_position = padding.is_integer() && padding.as_integer() >= 0 && padding.as_integer() < kMaxSize
                              ? static_cast<uint32_t>(padding.as_integer()) + 1
@@ -145,23 +124,17 @@ Status read_encoder(const json::Value& config, Architecture& out) {
 
 std::string family_names(bool encoders) {
   std::string names;
-  for (const Family& family : kFamilies) {
-    if (family.is_encoder != encoders) continue;
+  for (const Family& family : families::kFamilyRows) {
+    if (!family.runs_with(families::kRuns) || family.runs_with(families::kEncoder) != encoders) continue;
     if (!names.empty()) names += ", ";
-    names += family.name;
+    names += family.model_type;
   }
   return names;
 }
 
-Result<Architecture> read_architecture(const json::Value& config) {
-  if (const json::Value& text = config["text_config"]; text.is_object()) return read_architecture(text);
-  Architecture out;
-  out.family = config["model_type"].as_string();
-  const Family* family = nullptr;
-  for (const Family& known : kFamilies)
-    if (out.family == known.name) family = &known;
-  if (family == nullptr) return unknown_family(out.family);
+namespace {
 
+Status read_sizes(const json::Value& config, Architecture& out) {
   // The order matters: fallbacks use values read before; 0 means none.
   const auto none = [](const Architecture&) -> uint32_t { return 0; };
   const struct {
@@ -189,41 +162,59 @@ Result<Architecture> read_architecture(const json::Value& config) {
     return error_at(ErrorCode::config_invalid, "/head_dim",
                     "{} with {} heads; an even number and at most {} in all are possible", out.head_dim, out.heads,
                     kMaxSize);
+  return {};
+}
+
+// Scales and caps of attention and logits, and biases.
+void read_attention(const json::Value& config, const Family& family, Architecture& out) {
+  out.norm_plus_one = family.runs_with(families::kGemma);
+  out.post_norms = family.runs_with(families::kPostNorms);
+  out.head_norms = family.runs_with(families::kHeadNorms);
+  out.output_bias = config["attention_bias"].as_bool();
+  out.qkv_bias = out.output_bias || family.runs_with(families::kQkvBias);
+  out.mlp_bias = config["mlp_bias"].as_bool();
+  const json::Value& tied = config["tie_word_embeddings"];
+  out.tied_head = tied.is_null() ? out.norm_plus_one : tied.as_bool();
+  if (out.norm_plus_one) out.embedding_scale = std::sqrt(static_cast<float>(out.hidden));
+  const float scalar = out.post_norms ? number_or(config["query_pre_attn_scalar"], 256.0f) : 0.0f;
+  out.attention_scale = 1.0f / std::sqrt(scalar > 0 ? scalar : static_cast<float>(out.head_dim));
+  if (!out.post_norms) return;
+  const auto cap = [&](const char* key, float of_family) {
+    return number_or(config[key], family.runs_with(families::kCapped) && !config.find(key) ? of_family : 0.0f);
+  };
+  out.attention_cap = cap("attn_logit_softcapping", 50.0f);
+  out.logit_cap = cap("final_logit_softcapping", 30.0f);
+}
+
+}  // namespace
+
+Result<Architecture> read_architecture(const json::Value& config) {
+  if (const json::Value& text = config["text_config"]; text.is_object()) return read_architecture(text);
+  Architecture out;
+  out.family = config["model_type"].as_string();
+  const Family* family = nullptr;
+  for (const Family& known : families::kFamilyRows)
+    if (known.runs_with(families::kRuns) && out.family == known.model_type) family = &known;
+  if (family == nullptr) return unknown_family(out.family);
+  TRY_VOID(read_sizes(config, out));
   if (config["use_bidirectional_attention"].as_bool())
     return error_at(ErrorCode::not_implemented, "/use_bidirectional_attention",
                     "the forward pass supports only causal attention");
   TRY_VOID(read_activation(config, *family, out.activation));
   TRY_VOID(read_windows(config, *family, out));
-  if (family->is_encoder) {
-    TRY_VOID(read_encoder(config, out));
+  if (family->runs_with(families::kEncoder)) {
+    TRY_VOID(read_encoder(config, *family, out));
     return out;
   }
   TRY_VOID(read_rope(config, out.rope, out.sliding_rope));
 
   if (const json::Value& epsilon = config["rms_norm_eps"]; epsilon.is_finite()) out.norm_epsilon = epsilon.as_number();
-  out.norm_plus_one = family->is_gemma;
-  out.post_norms = family->post_norms;
-  out.head_norms = family->head_norms;
-  out.output_bias = config["attention_bias"].as_bool();
-  out.qkv_bias = out.output_bias || family->qkv_bias;
-  out.mlp_bias = config["mlp_bias"].as_bool();
+  read_attention(config, *family, out);
   for (const auto& [layer, kind] : config["input_rotation"].members()) {
     if (layer != "mlp.down_proj" || kind.as_string() != "hadamard")
       return error_at(ErrorCode::not_implemented, text_of("/input_rotation/{}", layer),
                       "the forward pass rotates only the inputs of mlp.down_proj, by \"hadamard\"");
     out.rotated_down_input = true;
-  }
-  const json::Value& tied = config["tie_word_embeddings"];
-  out.tied_head = tied.is_null() ? family->is_gemma : tied.as_bool();
-  if (family->is_gemma) out.embedding_scale = std::sqrt(static_cast<float>(out.hidden));
-  const float scalar = family->post_norms ? number_or(config["query_pre_attn_scalar"], 256.0f) : 0.0f;
-  out.attention_scale = 1.0f / std::sqrt(scalar > 0 ? scalar : static_cast<float>(out.head_dim));
-  if (family->post_norms) {
-    const bool capped = out.family == "gemma2";
-    out.attention_cap =
-        number_or(config["attn_logit_softcapping"], capped && !config.find("attn_logit_softcapping") ? 50.0f : 0.0f);
-    out.logit_cap =
-        number_or(config["final_logit_softcapping"], capped && !config.find("final_logit_softcapping") ? 30.0f : 0.0f);
   }
   return out;
 }

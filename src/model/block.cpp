@@ -127,6 +127,28 @@ Status BlockRunner::run_encoder(const BlockValues& weights, uint32_t layer, std:
   return {};
 }
 
+// Shows the next input; false if the sink ends the run there.
+Result<bool> BlockRunner::show(uint32_t layer, LinearInput input, std::span<const float> values, size_t columns,
+                               std::span<const float> x, InputSink* sink, BlockState* state) {
+  if (sink == nullptr) return true;
+  TRY_VOID(sink->accept(layer, input, values, columns));
+  if (!sink->ends_at(input)) return true;
+  if (state == nullptr) return false;
+  state->at = input;
+  state->input.assign(values.begin(), values.end());
+  if (input >= LinearInput::feed_forward) state->stream.assign(x.begin(), x.end());
+  return false;
+}
+
+Status BlockRunner::run_gate(const BlockValues& weights) {
+  const Architecture& a = architecture_;
+  linear(normed_, weights, Slot::gate, Slot::gate_bias, a.hidden, a.intermediate, gate_);
+  linear(normed_, weights, Slot::up, Slot::up_bias, a.hidden, a.intermediate, up_);
+  kernels::activate_gate(a.activation, gate_, up_.data());
+  if (a.rotated_down_input) TRY_VOID(rotate_down_input(gate_));
+  return {};
+}
+
 Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                         std::span<float> x, InputSink* sink, BlockState* state) {
   const Architecture& a = architecture_;
@@ -134,19 +156,8 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   const size_t hidden = a.hidden;
   tokens_ = x.size() / hidden;
   if (a.is_encoder) return run_encoder(weights, layer, lengths, x);
-  // Shows the next input; false if the sink ends the run there.
-  const auto reach = [&](LinearInput input, std::vector<float>& values, size_t columns) -> Result<bool> {
-    const std::span<float> all{values.data(), tokens_ * columns};
-    if (sink != nullptr) TRY_VOID(sink->accept(layer, input, all, columns));
-    if (sink != nullptr && sink->ends_at(input)) {
-      if (state != nullptr) {
-        state->at = input;
-        state->input.assign(all.begin(), all.end());
-        if (input >= LinearInput::feed_forward) state->stream.assign(x.begin(), x.end());
-      }
-      return false;
-    }
-    return true;
+  const auto reach = [&](LinearInput input, const std::vector<float>& values, size_t columns) {
+    return show(layer, input, {values.data(), tokens_ * columns}, columns, x, sink, state);
   };
   // The same for the input of a state; the stream of early ones is x.
   const auto resume = [&](std::vector<float>& values) {
@@ -190,10 +201,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   if (is_from(LinearInput::feed_forward_output)) {
     resume(gate_);
   } else {
-    linear(normed_, weights, Slot::gate, Slot::gate_bias, hidden, a.intermediate, gate_);
-    linear(normed_, weights, Slot::up, Slot::up_bias, hidden, a.intermediate, up_);
-    kernels::activate_gate(a.activation, gate_, up_.data());
-    if (a.rotated_down_input) TRY_VOID(rotate_down_input(gate_));
+    TRY_VOID(run_gate(weights));
     TRY(goes_on, reach(LinearInput::feed_forward_output, gate_, a.intermediate));
     if (!goes_on) return {};
   }

@@ -46,6 +46,9 @@ class BlockRunner {
  private:
   Status run_encoder(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x);
   Status attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
+  Result<bool> show(uint32_t layer, LinearInput input, std::span<const float> values, size_t columns,
+                    std::span<const float> x, InputSink* sink, BlockState* state);
+  Status run_gate(const BlockValues& weights);
   Status rotate_down_input(std::vector<float>& x);
   void linear(const std::vector<float>& x, const BlockValues& weights, Slot weight, Slot bias, size_t in, size_t out,
               std::vector<float>& y);

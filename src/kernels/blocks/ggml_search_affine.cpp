@@ -11,6 +11,57 @@ namespace wasmquant::kernels {
 template <bool AbsoluteError>
 struct SearchAffine {
   template <class Arch>
+  struct Sums {
+    Eight<Arch> l, l2, xl;
+  };
+
+  // Codes of one factor, and their weighted sums. `is_near`: no position leaves nearest_int's range, which the outermost elements show.
+  template <class Arch>
+  static inline __attribute__((always_inline)) Sums<Arch> choose_codes(const WeightedLanes<Arch>& lanes, size_t n,
+                                                                       const Eight<Arch>& factor,
+                                                                       const Eight<Arch>& minimum,
+                                                                       const Eight<Arch>& levels, bool is_near,
+                                                                       Eight<Arch>* codes) noexcept {
+    using W = Eight<Arch>;
+    const W zero = W::all(0.0f);
+    const simd::NearestInt<Arch> nearest;
+    Sums<Arch> sums{zero, zero, zero};
+    const auto take = [&](size_t i, const W& code) __attribute__((always_inline)) {
+      codes[i] = code;
+      const W weighted = lanes.w[i] * code;
+      sums.l = sums.l + weighted;
+      sums.l2 = sums.l2 + weighted * code;
+      sums.xl = sums.xl + weighted * lanes.x[i];
+    };
+    if (is_near) {
+      for (size_t i = 0; i < n; ++i) {
+        const W position = (factor * (lanes.x[i] - minimum)).clamped(zero, levels);
+        take(i, W::make([&](size_t k) { return nearest.whole(position.part[k]); }));
+      }
+    } else {
+      for (size_t i = 0; i < n; ++i) {
+        const W position = factor * (lanes.x[i] - minimum);
+        take(i,
+             W::make([&](size_t k) { return nearest_wrapped<Arch>(position.part[k], zero.part[k], levels.part[k]); }));
+      }
+    }
+    return sums;
+  }
+
+  template <class Arch>
+  static inline __attribute__((always_inline)) Eight<Arch> error_of(const WeightedLanes<Arch>& lanes, size_t n,
+                                                                    const Eight<Arch>& scale,
+                                                                    const Eight<Arch>& minimum,
+                                                                    const Eight<Arch>* codes) noexcept {
+    Eight<Arch> error = Eight<Arch>::all(0.0f);
+    for (size_t i = 0; i < n; ++i) {
+      const Eight<Arch> diff = scale * codes[i] + minimum - lanes.x[i];
+      error = error + lanes.w[i] * (AbsoluteError ? diff.magnitude() : diff * diff);
+    }
+    return error;
+  }
+
+  template <class Arch>
   void operator()(Arch, const SearchInput& in, const AffineSearch& search, SearchResult* result) const noexcept {
     SearchResult& out = *result;
     using W = Eight<Arch>;
@@ -29,7 +80,6 @@ struct SearchAffine {
     const W least = low;
     W minimum = (low > zero).choose(zero, low);
     const auto is_constant = high == minimum;
-    const simd::NearestInt<Arch> nearest;
     const W reach = W::all(4194303.0f), infinity = W::all(std::numeric_limits<float>::infinity());
     W codes[32], scale, best_error, best_factor, best_from;
     for (int32_t step = -1; step <= search.steps; ++step) {  // -1: the scale of the range
@@ -38,41 +88,17 @@ struct SearchAffine {
           is_first ? search.levels : search.first + search.step * static_cast<float>(step) + search.levels;
       const W factor = W::all(numerator) / is_constant.choose(one, high - minimum);
 
-      W sum_l = zero, sum_l2 = zero, sum_xl = zero;
-      const auto take = [&](size_t i, const W& code) __attribute__((always_inline)) {
-        codes[i] = code;
-        const W weighted = lanes.w[i] * code;
-        sum_l = sum_l + weighted;
-        sum_l2 = sum_l2 + weighted * code;
-        sum_xl = sum_xl + weighted * lanes.x[i];
-      };
-      // The outermost elements show whether any position leaves nearest_int's range.
       const auto fits =
           ((factor * (high - minimum)).magnitude() <= reach) & ((factor * (least - minimum)).magnitude() <= reach);
-      if ((search.guarded && !is_first) || fits.all()) {
-        for (size_t i = 0; i < n; ++i) {
-          const W position = (factor * (lanes.x[i] - minimum)).clamped(zero, levels);
-          take(i, W::make([&](size_t k) { return nearest.whole(position.part[k]); }));
-        }
-      } else {
-        for (size_t i = 0; i < n; ++i) {
-          const W position = factor * (lanes.x[i] - minimum);
-          take(i, W::make(
-                      [&](size_t k) { return nearest_wrapped<Arch>(position.part[k], zero.part[k], levels.part[k]); }));
-        }
-      }
-
+      const bool is_near = (search.guarded && !is_first) || fits.all();
+      const auto [sum_l, sum_l2, sum_xl] = choose_codes(lanes, n, factor, minimum, levels, is_near, codes);
       const W determinant = lanes.sum * sum_l2 - sum_l * sum_l;
       W new_scale = (lanes.sum * sum_xl - sum_x * sum_l) / determinant;
       W new_minimum = (sum_l2 * sum_x - sum_l * sum_xl) / determinant;
       const auto is_above = new_minimum > zero;
       new_scale = is_first ? one / factor : is_above.choose(sum_xl / sum_l2, new_scale);
       new_minimum = is_first ? minimum : is_above.choose(zero, new_minimum);
-      W error = zero;
-      for (size_t i = 0; i < n; ++i) {
-        const W diff = new_scale * codes[i] + new_minimum - lanes.x[i];
-        error = error + lanes.w[i] * (AbsoluteError ? diff.magnitude() : diff * diff);
-      }
+      const W error = error_of(lanes, n, new_scale, new_minimum, codes);
       if (is_first) {
         best_error = error;
         best_factor = (factor == infinity).choose(zero, factor);  // infinite positions wrap to code 0

@@ -93,9 +93,9 @@ class Planner {
     if (match.name.empty()) return {std::move(name), {}};
     StoredName out{std::move(match.name), {}};
     const TensorKind kind = match.row->kind;
-    if (family_->interleaves_heads && (kind == TensorKind::query || kind == TensorKind::key))
+    if (family_->converts_with(families::kInterleavesHeads) && (kind == TensorKind::query || kind == TensorKind::key))
       out.change.interleaved_rows = head_rows_;
-    out.change.adds_one = family_->adds_one_to_norms && kind == TensorKind::norm;
+    out.change.adds_one = family_->converts_with(families::kAddsOneToNorms) && kind == TensorKind::norm;
     out.change.inverse = out.change.any();
     return out;
   }

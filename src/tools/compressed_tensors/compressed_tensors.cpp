@@ -225,14 +225,17 @@ bool CompressedTensors::packs_weight_tensor(const LayerPlan& layer) const {
          compressor == Compressor::nvfp4_pack_quantized;
 }
 
-json::Value CompressedTensors::quantization_config(const Config&, const List<LayerPlan>& layers,
-                                                   const families::ModelFamily& family) const {
-  struct Group {
-    QuantizationSpec spec;
-    bool is_unpacked;
-    Stages inputs, outputs;
-    json::Array targets;
-  };
+namespace {
+
+struct Group {
+  QuantizationSpec spec;
+  bool is_unpacked;
+  Stages inputs, outputs;
+  json::Array targets;
+};
+
+// Layers by scheme. One scheme: every Linear that is not ignored. Several: each layer by exact name, which avoids precedence rules.
+List<Group> groups_of(const List<LayerPlan>& layers, const families::ModelFamily& family) {
   List<Group> groups;
   const families::Conversions conversions(family);
   const bool have_one_spec = have_experts_one_spec(layers, family);
@@ -251,26 +254,37 @@ json::Value CompressedTensors::quantization_config(const Config&, const List<Lay
     if (row != nullptr && row->kind == families::Conversion::Kind::experts && !have_one_spec) row = nullptr;
     add_targets(group->targets, layer, row);
   }
-  // One scheme: every Linear that is not ignored. Several: each layer by exact name, which avoids precedence rules.
   if (groups.size() == 1) {
     groups.front().targets.clear();
     groups.front().targets.emplace_back("Linear");
   }
+  return groups;
+}
+
+json::Value block_of(Group& group, std::string_view compressor) {
+  const auto activations = [](const Stages& stages) {
+    return stages.empty() ? json::Value() : config::compressed_tensors_arguments(stages.front(), true);
+  };
+  json::Value block;
+  block.set("targets", std::move(group.targets));
+  block.set("weights", config::compressed_tensors_arguments(group.spec, false));
+  block.set("input_activations", activations(group.inputs));
+  block.set("output_activations", activations(group.outputs));
+  block.set("format", compressor);
+  return block;
+}
+
+}  // namespace
+
+json::Value CompressedTensors::quantization_config(const Config&, const List<LayerPlan>& layers,
+                                                   const families::ModelFamily& family) const {
+  List<Group> groups = groups_of(layers, family);
   json::Value config_groups{json::Object{}};
   std::string_view format;
   for (size_t i = 0; i < groups.size(); ++i) {
-    Group& g = groups[i];
-    const std::string_view compressor = name_of(compressor_of(g.spec, g.is_unpacked));
+    const std::string_view compressor = name_of(compressor_of(groups[i].spec, groups[i].is_unpacked));
     format = i == 0 || format == compressor ? compressor : "mixed-precision";
-    json::Value block;
-    block.set("targets", std::move(g.targets));
-    block.set("weights", config::compressed_tensors_arguments(g.spec, false));
-    block.set("input_activations",
-              g.inputs.empty() ? json::Value() : config::compressed_tensors_arguments(g.inputs.front(), true));
-    block.set("output_activations",
-              g.outputs.empty() ? json::Value() : config::compressed_tensors_arguments(g.outputs.front(), true));
-    block.set("format", compressor);
-    config_groups.set(text_of("group_{}", i), std::move(block));
+    config_groups.set(text_of("group_{}", i), block_of(groups[i], compressor));
   }
   if (groups.empty()) return nullptr;
   if (has_plain_conversions(layers, family))

@@ -148,6 +148,50 @@ void add_unpacked(WeightLayout& layout, const WeightDescription& weight) {
   }
 }
 
+// Integers: codes along the rows, or transposed in groups.
+void add_integers(WeightLayout& layout, const WeightDescription& weight) {
+  const QuantizationSpec& spec = layout.spec;
+  const DtypeInfo& dtype = info_of(spec.dtype);
+  const uint64_t rows = layout.rows, columns = layout.columns;
+  const bool per_group = spec.qscheme == QScheme::per_group;
+  const uint64_t lines = per_group ? columns : rows, across = per_group ? rows : columns;  // as the codes are stored
+  const uint64_t groups = layout.granularity.blocks();
+  const std::vector<uint64_t> row_scales = per_group                              ? std::vector<uint64_t>{rows, groups}
+                                           : spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{rows}
+                                                                                  : std::vector<uint64_t>{};
+  const std::vector<uint64_t> scales = per_group ? std::vector<uint64_t>{groups, rows} : row_scales;
+  switch (dtype.bits) {
+    case 8: {
+      const StorageDtype storage = dtype.is_signed ? StorageDtype::I8 : StorageDtype::U8;
+      layout.codes = per_group ? CodeStorage::columns_bytes : CodeStorage::rows_bytes;
+      add_component(layout, weight, Role::codes, "weight", storage, {lines, across});
+      add_scales(layout, weight, storage, scales);
+      return;
+    }
+    case 4: {
+      layout.codes = per_group ? CodeStorage::columns_nibble_words : CodeStorage::rows_nibble_words;
+      add_component(layout, weight, Role::codes, "weight", StorageDtype::I32,
+                    {lines, packing::words_per_row(across, 4)});
+      add_scale(layout, weight, scales);
+      layout.zero_point = ZeroPointStorage::nibble_words;
+      const uint64_t words = spec.qscheme == QScheme::per_tensor ? 1 : packing::words_per_row(rows, 4);
+      add_zero_point(layout, weight, StorageDtype::I32,
+                     per_group ? std::vector<uint64_t>{groups, words} : std::vector<uint64_t>{words});
+      return;
+    }
+    case 3:
+      layout.codes = CodeStorage::rows_bit_stream;
+      add_component(layout, weight, Role::codes, "weight", StorageDtype::U8, {rows, columns * 3 / 8});
+      add_scales(layout, weight, StorageDtype::I8, row_scales);
+      return;
+    default:  // int2
+      layout.codes = CodeStorage::columns_int32;
+      add_component(layout, weight, Role::codes, "weight", StorageDtype::I32, {columns, rows});
+      add_scales(layout, weight, StorageDtype::I32, scales);
+      return;
+  }
+}
+
 }  // namespace
 
 Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages& stages) const {
@@ -172,50 +216,14 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
         "layer, or write fake-quantized",
         part);
   }
-  const uint64_t rows = layout.rows, columns = layout.columns;
-  const bool per_group = spec.qscheme == QScheme::per_group;
-  const uint64_t lines = per_group ? columns : rows, across = per_group ? rows : columns;  // as the codes are stored
-  const uint64_t groups = layout.granularity.blocks();
-  const std::vector<uint64_t> row_scales = per_group                              ? std::vector<uint64_t>{rows, groups}
-                                           : spec.qscheme == QScheme::per_channel ? std::vector<uint64_t>{rows}
-                                                                                  : std::vector<uint64_t>{};
-  const std::vector<uint64_t> scales = per_group ? std::vector<uint64_t>{groups, rows} : row_scales;
   layout.order = weight.pack_method == PackMethod::order ? packing::WordOrder::order : packing::WordOrder::reorder;
 
   if (!dtype.is_integer || spec.scale_format == ScaleFormat::e8m0) {
     add_unpacked(layout, weight);
     return std::move(layout);
   }
-  switch (dtype.bits) {
-    case 8: {
-      const StorageDtype storage = dtype.is_signed ? StorageDtype::I8 : StorageDtype::U8;
-      layout.codes = per_group ? CodeStorage::columns_bytes : CodeStorage::rows_bytes;
-      add_component(layout, weight, Role::codes, "weight", storage, {lines, across});
-      add_scales(layout, weight, storage, scales);
-      return std::move(layout);
-    }
-    case 4: {
-      layout.codes = per_group ? CodeStorage::columns_nibble_words : CodeStorage::rows_nibble_words;
-      add_component(layout, weight, Role::codes, "weight", StorageDtype::I32,
-                    {lines, packing::words_per_row(across, 4)});
-      add_scale(layout, weight, scales);
-      layout.zero_point = ZeroPointStorage::nibble_words;
-      const uint64_t words = spec.qscheme == QScheme::per_tensor ? 1 : packing::words_per_row(rows, 4);
-      add_zero_point(layout, weight, StorageDtype::I32,
-                     per_group ? std::vector<uint64_t>{groups, words} : std::vector<uint64_t>{words});
-      return std::move(layout);
-    }
-    case 3:
-      layout.codes = CodeStorage::rows_bit_stream;
-      add_component(layout, weight, Role::codes, "weight", StorageDtype::U8, {rows, columns * 3 / 8});
-      add_scales(layout, weight, StorageDtype::I8, row_scales);
-      return std::move(layout);
-    default:  // int2
-      layout.codes = CodeStorage::columns_int32;
-      add_component(layout, weight, Role::codes, "weight", StorageDtype::I32, {columns, rows});
-      add_scales(layout, weight, StorageDtype::I32, scales);
-      return std::move(layout);
-  }
+  add_integers(layout, weight);
+  return std::move(layout);
 }
 
 bool Quark::choose_activation_storage(const WeightDescription& weight, ActivationStorage& storage) const {
