@@ -75,7 +75,7 @@ async function runFence(app, page, { language, code, given: names, refused, exam
     return 1;
   }
   if (language === 'sh') return runShell(app, code);
-  if (language === 'json' && /_quant_config"/.test(code)) {
+  if (language === 'json' && /"(\w+_quant_config|dialect)"/.test(code)) {
     writeFileSync(join(app, 'config.json'), code);
     command('npx', ['--no-install', 'wasmquant', 'config', 'check', 'config.json'], app);
     return 1;

@@ -1,6 +1,6 @@
 // The folder that readers of the guides are told they have, and programs run in it.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { weights, writeSafetensors } from '../bench/model_files.mjs';
 import { twoLayers } from '../node/onnx_model.mjs';
@@ -25,7 +25,7 @@ const configs = {
 
 /**
  * The folder that readers are told they have: the package, my-model (the sample), tokens, texts, activations, an ONNX
- * model, configs; in `later` what a first run makes of it.
+ * model by itself and in a folder, configs; in `later` what a first run makes of it.
  */
 export function reader(packed) {
   const app = install(packed, 'reader');
@@ -36,6 +36,10 @@ export function reader(packed) {
   copyFileSync(join(root, tokens), join(app, 'tokens.safetensors'));
   for (const name of ['text.txt', 'sample.txt', 'held-out.txt']) writeFileSync(join(app, name), prose);
   writeFileSync(join(app, 'model.onnx'), twoLayers().bytes);
+  mkdirSync(join(app, 'my-onnx-model/onnx'), { recursive: true });
+  writeFileSync(join(app, 'my-onnx-model/onnx/model.onnx'), twoLayers().bytes);
+  for (const name of ['config.json', 'tokenizer.json', 'tokenizer_config.json'])
+    copyFileSync(join(sample, name), join(app, 'my-onnx-model', name));
   for (const [name, config] of Object.entries(configs)) writeFileSync(join(app, name), JSON.stringify(config));
   const { tensors } = JSON.parse(command('npx', ['--no-install', 'wasmquant', 'inspect', 'my-model', '--json'], app));
   const linear = tensors.filter(({ layerType, layer }) => layerType === 'Linear' && layer !== 'lm_head');

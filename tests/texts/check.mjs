@@ -1,5 +1,5 @@
 // node tests/texts/check.mjs [FOLDER...]: the phrases of phrases.mjs in sources, help, page, Markdown and names of tests, and
-// lines of Markdown over 160 columns. Part of `npm run lint`.
+// lines of Markdown over 160 columns or cells of more than a clause. Part of `npm run lint`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../setup/command.mjs';
@@ -8,6 +8,8 @@ import { exceptions, phrases } from './phrases.mjs';
 
 const kinds = /\.(cpp|h|def|ts|tsx|mjs|js|html|css|md|json)$/;
 const mostColumns = 160;
+/** Its cells are the names of cases, each a sentence of the tool's check. */
+const peersTable = 'web/docs/peers.md';
 /** Texts of these are checked where they are written. */
 const generated = /^web\/lib\/generated\/|^web\/licences\/|^web\/docs\/(peers|fields)\.md$/;
 
@@ -84,6 +86,21 @@ function longLines(file) {
     });
 }
 
+/** Cells of tables with more than a clause: they need a list, or a line of text below the table. */
+function fullCells(file) {
+  let isCode = false;
+  return readFileSync(join(root, file), 'utf8')
+    .split('\n')
+    .flatMap((text, i) => {
+      if (text.startsWith('```')) isCode = !isCode;
+      if (isCode || !text.startsWith('|')) return [];
+      const cells = text.replace(/`[^`]*`/g, 'code').split(/(?<!\\)\|/);
+      return cells
+        .filter((cell) => /;|[.!?] +\S/.test(cell))
+        .map((cell) => `${file}:${i + 1}: a cell has more than a clause: ${cell.trim()}`);
+    });
+}
+
 const folders = process.argv.slice(2);
 const used = new Set();
 const findings = [
@@ -92,13 +109,15 @@ const findings = [
 ];
 for (const { file, line, phrase, instead, text } of findings)
   process.stdout.write(`${file}:${line}: "${phrase}": write ${instead}\n    ${text}\n`);
-const long = (folders.length > 0 ? [] : [...textFiles([]), ...filesBelow('web/docs', /\.md$/)])
-  .filter((file, i, all) => file.endsWith('.md') && all.indexOf(file) === i)
-  .flatMap(longLines);
-for (const text of long) process.stdout.write(`${text}\n`);
+const pages = (folders.length > 0 ? [] : [...textFiles([]), ...filesBelow('web/docs', /\.md$/)]).filter(
+  (file, i, all) => file.endsWith('.md') && all.indexOf(file) === i,
+);
+const long = pages.flatMap(longLines);
+const full = pages.filter((file) => file !== peersTable).flatMap(fullCells);
+for (const text of [...long, ...full]) process.stdout.write(`${text}\n`);
 const unused = folders.length > 0 ? [] : exceptions.filter((exception) => !used.has(exception));
 for (const { file, text } of unused) process.stdout.write(`${file}: nothing needs the exception for "${text}"\n`);
 process.stdout.write(
-  `texts: ${findings.length} phrases, ${unused.length} exceptions without use, ${long.length} long lines of Markdown\n`,
+  `texts: ${findings.length} phrases, ${unused.length} exceptions without use, ${long.length} long lines of Markdown, ${full.length} full cells\n`,
 );
-process.exitCode = findings.length + unused.length + long.length > 0 ? 1 : 0;
+process.exitCode = findings.length + unused.length + long.length + full.length > 0 ? 1 : 0;

@@ -39,16 +39,6 @@ const char* problem_of(const WeightLayout& layout) noexcept {
   return nullptr;
 }
 
-// Of a weight that is written, as TensorSession writes values.
-const char* problem_of_values(const WeightLayout& layout) noexcept {
-  if (layout.codes != CodeStorage::source_values && layout.codes != CodeStorage::cast_values) return nullptr;
-  for (const Component& component : layout.components)
-    if (component.dtype != StorageDtype::F32 && component.dtype != StorageDtype::F16 &&
-        component.dtype != StorageDtype::BF16)
-      return "values are written as F32, F16 or BF16 only";
-  return nullptr;
-}
-
 const char* problem_of(const TensorTask& task) noexcept;
 
 const char* problem_of_source(const TensorTask& task) noexcept {
@@ -155,8 +145,7 @@ Result<TensorTask> PackedTasks::at(size_t number) const {
   TensorTask task;
   in.pack(task);
   TRY_VOID(in.finish(text_of("task {}", number)));
-  const char* problem = problem_of(task);
-  if (problem == nullptr && !task.is_copy) problem = problem_of_values(task.layout);
+  const char* const problem = problem_of(task);
   if (problem == nullptr) return task;
   return error_at(ErrorCode::argument_invalid, task.name, "task {} cannot be run: {}", number,
                   std::string_view(problem));
