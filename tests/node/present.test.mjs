@@ -92,3 +92,11 @@ test('edits of a config take precedence over it, and leave the config itself alo
   assert.equal(configOf(named, false), quark);
   for (const takesRecipes of [false, true]) assert.equal(configOf(other, takesRecipes), recipe);
 });
+
+test('a sentence begins with a capital letter, but names and addresses stay as they are', async (t) => {
+  const { sentenceOf } = await moduleOf(t, 'present/sentence.ts');
+  assert.equal(sentenceOf(null, 'the file has 0 bytes'), 'The file has 0 bytes.');
+  assert.equal(sentenceOf('config.json', 'is missing'), 'config.json is missing.');
+  for (const said of ['http://a.b/c is no file.', 'tokenizer.json cannot be used.', 'data_offsets [4, 12) overlap.'])
+    assert.equal(sentenceOf(null, said), said);
+});

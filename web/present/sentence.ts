@@ -4,7 +4,9 @@
 const predicate =
   /^(is|are|was|were|has|have|had|begins|ends|names|needs|cannot|can|does|did|stores|contains|matches|keeps|appears|must|will|may|reads|holds|lists|gives|belongs|lies|comes|takes|occurs|expects|describes|stands|would|could)\b/;
 
-export const capital = (text: string) => text.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());
+/** Names of files and keys, and addresses, stay as they are written. */
+export const capital = (text: string) =>
+  /^\S*[._:/]\S/.test(text) ? text : text.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());
 
 /** `config.json is missing.` of `is missing` at `config.json`; `The file has 0 bytes.` of `the file has 0 bytes`. */
 export function sentenceOf(where: string | null | undefined, detail: string): string {
