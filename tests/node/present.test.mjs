@@ -92,3 +92,13 @@ test('edits of a config take precedence over it, and leave the config itself alo
   assert.equal(configOf(named, false), quark);
   for (const takesRecipes of [false, true]) assert.equal(configOf(other, takesRecipes), recipe);
 });
+
+test('a message is a whole sentence, with its place as the subject where it has none', async (t) => {
+  const { sentenceOf, withSubject } = await moduleOf(t, 'present/sentence.ts');
+  assert.equal(withSubject('a.weight', 'is the first of 3 tensors'), 'a.weight is the first of 3 tensors');
+  assert.equal(withSubject('a.weight', 'the tensor is empty'), 'the tensor is empty');
+  assert.equal(withSubject('', 'is empty'), 'is empty');
+  assert.equal(sentenceOf('a.weight', 'is the first of 3 tensors'), 'a.weight is the first of 3 tensors.');
+  assert.equal(sentenceOf('a.weight', 'the tensor is empty'), 'The tensor is empty.');
+  assert.equal(sentenceOf(undefined, 'set r4 to false'), 'Set r4 to false.');
+});
