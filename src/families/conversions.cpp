@@ -14,9 +14,16 @@ using Kind = Conversion::Kind;
 
 constexpr Conversion kConversions[] = {
 #define WASMQUANT_CONVERSION(kind, types, sources, targets) {Kind::kind, types, sources, targets},
+#define WASMQUANT_STACKED_EXPERTS(types)
 #include "families/conversions.def"
-#undef WASMQUANT_CONVERSION
 };
+
+// Types whose classes have one parameter for all experts.
+constexpr std::string_view kStackedExperts =
+#define WASMQUANT_CONVERSION(kind, types, sources, targets)
+#define WASMQUANT_STACKED_EXPERTS(types) types
+#include "families/conversions.def"
+    ;
 
 bool is_source(const Conversion& row, std::string_view layer) {
   if (row.kind == Kind::experts) return is_single_expert(layer) && is_word(row.sources, last_component(layer));
@@ -57,14 +64,8 @@ bool is_single_expert(std::string_view layer) noexcept {
   return false;
 }
 
-// Their classes have one parameter for all experts, and no conversion makes it of single ones (transformers 5.24.0).
-constexpr std::string_view kOneParameter =
-    "aria aria_text dbrx diffusion_gemma gemma4 gemma4_text gpt_oss granitemoe granitemoe_swa granitemoehybrid "
-    "granitemoeshared hy_v4 hy_v4_vl jetmoe lara_mini llama4 llama4_text mistral4 muse_spark openai_privacy_filter "
-    "qwen3_vl_moe qwen3_vl_moe_text zaya";
-
 std::string single_experts_limit(const ModelFamily& family) {
-  const bool is_listed = any_word(kOneParameter, [&](std::string_view type) { return family.has(type); });
+  const bool is_listed = any_word(kStackedExperts, [&](std::string_view type) { return family.has(type); });
   return is_listed ? stacked_experts_limit(family) : std::string();
 }
 

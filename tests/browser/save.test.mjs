@@ -1,8 +1,19 @@
 // Saving all files of a run as one archive, through browser storage and straight into a picked file.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { browserOfTests, chooseScheme, download, openSample, quantize, storedRuns } from './browser.mjs';
+import { root } from '../setup/command.mjs';
+import {
+  browserOfTests,
+  chooseRuntime,
+  chooseScheme,
+  download,
+  openSample,
+  picture,
+  quantize,
+  storedRuns,
+} from './browser.mjs';
 
 const browser = await browserOfTests();
 
@@ -94,6 +105,44 @@ test('one archive straight into a picked file where browser storage has no room,
   });
   const bytes = Buffer.from(text, 'base64');
   await checkZip(page, bytes);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('an encoder keeps the folders of its modules, and its curve is of embeddings', async () => {
+  const folder = join(browser.folder, 'encoder');
+  cpSync(join(root, 'tests/files/forward/bert'), folder, { recursive: true });
+  mkdirSync(join(folder, '1_Pooling'));
+  writeFileSync(join(folder, '1_Pooling/config.json'), JSON.stringify({ pooling_mode_cls_token: true }));
+  writeFileSync(join(folder, 'modules.json'), JSON.stringify([{ path: '' }, { path: '1_Pooling' }]));
+  // A token is a letter; all else is an a.
+  const vocab = Object.fromEntries(Array.from({ length: 26 }, (_, i) => [String.fromCharCode(97 + i), i]));
+  const letters = { type: 'Replace', pattern: { Regex: '[^a-z]' }, content: 'a' };
+  const tokenizer = {
+    version: '1.0',
+    added_tokens: [],
+    normalizer: { type: 'Sequence', normalizers: [{ type: 'Lowercase' }, letters] },
+    ...{ pre_tokenizer: null, post_processor: null, decoder: null },
+    model: { type: 'BPE', vocab, merges: [] },
+  };
+  writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(tokenizer));
+  writeFileSync(join(folder, 'tokenizer_config.json'), '{}');
+  const { page, complaints, close } = await browser.open();
+  await page.locator('#folder').setInputFiles(folder);
+  await page.locator('.model-facts').waitFor();
+  await chooseRuntime(page, /^transformers, vLLM/);
+  await page.getByText('1 − cosine of the embeddings (lower is better)').first().waitFor();
+  await page
+    .getByText(/embeddings [\d.]+ % apart/)
+    .first()
+    .waitFor();
+  await chooseScheme(page, 'int8');
+  await picture(page, 'light-encoder');
+  await quantize(page);
+  const started = page.waitForEvent('download');
+  await page.locator('.result-head').getByText(/^Save/).click();
+  const bytes = readFileSync(await (await started).path());
+  assert.match(String(filesOfZip(bytes).get('1_Pooling/config.json')), /pooling_mode_cls_token/);
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -9,30 +9,36 @@ import { main, root } from '../setup/command.mjs';
 import { pythonOf } from './family_loader.mjs';
 
 const path = 'src/families/conversions.def';
-const [open, close] = ['// clang-format off\n', '// clang-format on\n#undef WASMQUANT_CONVERSION\n'];
+const [open, close] = [
+  '// clang-format off\n',
+  '// clang-format on\n#undef WASMQUANT_CONVERSION\n#undef WASMQUANT_STACKED_EXPERTS\n',
+];
 
 const lineOf = ({ kind, types, sources, targets }) =>
   `WASMQUANT_CONVERSION(${kind}, "${types}", "${sources}", "${targets}")`;
+const stackedLineOf = (types) => `WASMQUANT_STACKED_EXPERTS("${types}")`;
 
 /** `{ version, lines }` of a release: a line a row. */
 async function releaseRows(python) {
   const child = python.run('conversions.py', [], ['ignore', 'pipe', 'inherit']);
   let text = '';
   for await (const part of child.stdout.setEncoding('utf8')) text += part;
-  const { version, rows } = JSON.parse(text.slice(text.indexOf('{"version"')));
-  return { version, lines: rows.map(lineOf) };
+  const { version, rows, stacked } = JSON.parse(text.slice(text.indexOf('{"version"')));
+  return { version, lines: [...rows.map(lineOf), stackedLineOf(stacked)] };
 }
 
 /** A row is one line here and may be several in the file. */
 function fileRows() {
   const text = readFileSync(join(root, path), 'utf8');
-  return [...text.matchAll(/^WASMQUANT_CONVERSION\((\w+),((?:[^()]|\n)*)\)$/gm)].map(([, kind, rest]) => {
+  const [, stacked] = text.match(/^WASMQUANT_STACKED_EXPERTS\("(.*)"\)$/m);
+  const rows = [...text.matchAll(/^WASMQUANT_CONVERSION\((\w+),((?:[^()]|\n)*)\)$/gm)].map(([, kind, rest]) => {
     const words = [...rest.matchAll(/((?:"[^"]*"\s*)+)/g)].map(([literal]) =>
       literal.replaceAll(/"\s*"|"/g, '').trim(),
     );
     const [types, sources, targets] = words;
     return lineOf({ kind, types, sources, targets });
   });
+  return [...rows, stackedLineOf(stacked)];
 }
 
 function write({ version, lines }) {

@@ -1,6 +1,6 @@
 """What transformers converts while it loads: the rows of src/families/conversions.def, from the release's own table.
 
-    python3 conversions.py        prints a JSON object: {"version", "rows": [{"kind", "types", "sources", "targets"}...]}
+    python3 conversions.py        prints a JSON object: {"version", "rows": [{"kind", "types", "sources", "targets"}...], "stacked": TYPES}
 
 A compressed-tensors file is loaded by the same table. A conversion of tensors called `*.weight` decompresses what it collects, so it matters
 whether they are quantized; what a conversion is, its patterns and operations say:
@@ -10,16 +10,23 @@ whether they are quantized; what a conversion is, its patterns and operations sa
     rearranged   whatever a module has is split or rearranged, its scales, too
     parameter    a parameter that is no layer's weight becomes several
     unreadable   several tensors become several others, or one gets other values, which the decompression cannot do
+`stacked` are the types whose classes hold all experts in one parameter, which no conversion makes of single experts.
 """
+import inspect
 import json
 import os
 import re
+import warnings
 
+warnings.filterwarnings("ignore")
 os.environ.update(TRANSFORMERS_VERBOSITY="error", HF_HUB_OFFLINE="1")
 
+import torch
 import transformers
 from transformers import conversion_mapping
 from transformers.core_model_loading import WeightConverter
+
+from any_type import classes_of
 
 WEIGHT = ".weight"
 
@@ -59,9 +66,34 @@ def row_of(converter):
     return "unreadable" if many else "split", sources, targets
 
 
+def with_parts(config):
+    """The classes of a configuration and of those inside."""
+    parts = [part for part in (getattr(config, "sub_configs", None) or {}).values() if getattr(part, "model_type", "")]
+    return [config, *(inner for part in parts for inner in with_parts(part))]
+
+
+def has_stacked_experts(model_type):
+    try:
+        module = inspect.getmodule(classes_of(model_type)[0])
+    except (AttributeError, ValueError):  # no automatic class has it, or the release names one that it lacks
+        return False
+    if module is None:  # a class that needs another package
+        return False
+    classes = [cls for name, cls in vars(module).items() if "Expert" in name and inspect.isclass(cls) and issubclass(cls, torch.nn.Module)]
+    return any("nn.Parameter(" in inspect.getsource(cls) for cls in classes)
+
+
+def stacked_types(table):
+    """Types of `table` have conversions of single experts."""
+    converted = {type_of(key) for key, transforms in table.items() for transform in transforms if isinstance(transform, WeightConverter)
+                 and any("experts.*" in plain(pattern) for pattern in transform._original_source_patterns)}
+    return [model_type for model_type in sorted(transformers.CONFIG_MAPPING) if has_stacked_experts(model_type)
+            and not converted & {config.model_type for config in with_parts(transformers.CONFIG_MAPPING[model_type])}]
+
+
 def main():
-    rows = {}
-    for key, transforms in conversion_mapping._build_checkpoint_conversion_mapping().items():
+    rows, table = {}, conversion_mapping._build_checkpoint_conversion_mapping()
+    for key, transforms in table.items():
         for transform in transforms:
             row = row_of(transform) if isinstance(transform, WeightConverter) else None
             if row:
@@ -69,7 +101,7 @@ def main():
                 rows.setdefault((kind, " ".join(sources), " ".join(targets)), set()).add(type_of(key))
     listed = [{"kind": kind, "types": " ".join(sorted(types)), "sources": sources, "targets": targets}
               for (kind, sources, targets), types in sorted(rows.items())]
-    print(json.dumps({"version": transformers.__version__, "rows": listed}))
+    print(json.dumps({"version": transformers.__version__, "rows": listed, "stacked": " ".join(stacked_types(table))}))
 
 
 if __name__ == "__main__":

@@ -27,12 +27,15 @@ const tokenFolder = join(repository, 'tests/files/tiny-llama-reference');
 /** Texts of the sample, and the token files they are in. */
 const sampleTexts = { 'calibrate.txt': 'calib_tokens.safetensors', 'measure.txt': 'validation_tokens.safetensors' };
 
-/** The sample's tokens are bytes, those from 256 on are special: a token file (I32) is a text. */
-function textOf(file: string): Uint8Array {
+/** The sample's tokens are bytes, those from 256 on are special and begin a window: a token file (I32) is a text, of which each window is a
+ * line without the parts of words at its ends. */
+function textOf(file: string): string {
   const bytes = readFileSync(join(tokenFolder, file));
   const start = 8 + Number(bytes.readBigUInt64LE(0));
   const ids = Array.from({ length: (bytes.length - start) / 4 }, (_, i) => bytes.readInt32LE(start + 4 * i));
-  return Uint8Array.from(ids.filter((id) => id < 256));
+  const windows = String.fromCharCode(...ids.map((id) => (id < 256 ? id : 0))).split('\0');
+  const wholeWords = (text: string) => text.replace(/^[^A-Z\s]\S*\s/, '').replace(/\s\S*[^\s.:;,]$/, '');
+  return windows.map((text) => wholeWords(text).trim()).join('\n');
 }
 
 // 'wasm-unsafe-eval' permits compiling WebAssembly and nothing else; blob: is for the download links of finished files.

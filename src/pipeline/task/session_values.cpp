@@ -67,6 +67,9 @@ Status TensorSession::run_values(const TileRange& tile) {
   std::optional<uint64_t> run;
   if (!is_cast) run = layout.run_in_tile();
   const StorageDtype stored = layout.components.front().dtype;
+  if (stored != StorageDtype::F32 && stored != StorageDtype::F16 && stored != StorageDtype::BF16)
+    return error_at(ErrorCode::argument_invalid, task_.name, "is planned as values of {}; F32, F16 or BF16 is written",
+                    info_of(stored).name);
   const uint64_t block = is_block ? layout.columns  // whole lines
                          : run    ? *run * std::max<uint64_t>(kBlockElements / *run, 1)
                                   : kBlockElements;

@@ -1,8 +1,16 @@
 // Plans of open models: at once if a model has few tensors, from a worker if it has many, so that no task of the main thread gets
 // long.
-import { type HubOptions, type Model, type Plan, type PlanOptions, QuantizationError, type Source } from 'wasmquant';
+import {
+  type Curve,
+  type HubOptions,
+  type Model,
+  type Plan,
+  type PlanOptions,
+  QuantizationError,
+  type Source,
+} from 'wasmquant';
 import { quantizer } from '../app/engine';
-import type { PlanReply, PlanRequest } from './plan-worker';
+import type { LargeCurveOptions, PlanReply, PlanRequest } from './plan-worker';
 
 /** Up to here a plan takes less time than asking a worker for it does. */
 const fewTensors = 300;
@@ -48,7 +56,7 @@ async function start(of: Planning): Promise<Worker> {
   const worker = new Worker(scriptUrl, { type: 'module' });
   worker.onmessage = ({ data }: MessageEvent<PlanReply>) => {
     of.waiting.get(data.id)?.(data);
-    if (!data.rows) of.waiting.delete(data.id);
+    if (!data.rows && !data.soFar) of.waiting.delete(data.id);
   };
   worker.onerror = (event) => {
     of.worker = null;
@@ -57,6 +65,9 @@ async function start(of: Planning): Promise<Worker> {
   worker.postMessage({ type: 'open', source: of.source, hub: of.hub } satisfies PlanRequest);
   return worker;
 }
+
+const errorOf = (error: PlanReply['error']) =>
+  typeof error === 'object' ? new QuantizationError(error) : new Error(error);
 
 async function ask(of: Planning, config: string | object, options: PlanOptions, isSize: boolean): Promise<Plan> {
   of.worker ??= start(of);
@@ -67,10 +78,39 @@ async function ask(of: Planning, config: string | object, options: PlanOptions, 
     of.waiting.set(id, ({ rows, rest, error }) => {
       if (rows) tensors.push(...rows);
       else if (rest) resolve({ ...rest, tensors });
-      else reject(typeof error === 'object' ? new QuantizationError(error) : new Error(error));
+      else reject(errorOf(error));
     });
     worker.postMessage({ type: 'plan', id, config, options, isSize } satisfies PlanRequest);
   });
+}
+
+/** Size against loss, measured by the worker. Errors: those of the library's curves; the signal's reason. */
+export async function largeCurve(
+  model: Model,
+  options: LargeCurveOptions,
+  signal: AbortSignal,
+  onPoint: (soFar: Curve) => void,
+): Promise<Curve> {
+  const of = plannings.get(model);
+  if (!of) throw new Error('The model is closed.');
+  of.worker ??= start(of);
+  const worker = await of.worker;
+  signal.throwIfAborted();
+  const id = ++requests;
+  const stop = () => worker.postMessage({ type: 'stop', id } satisfies PlanRequest);
+  signal.addEventListener('abort', stop);
+  try {
+    return await new Promise((resolve, reject) => {
+      of.waiting.set(id, ({ soFar, curve, error }) => {
+        if (soFar) onPoint(soFar);
+        else if (curve) resolve(curve);
+        else reject(errorOf(error));
+      });
+      worker.postMessage({ type: 'curve', id, options } satisfies PlanRequest);
+    });
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
 }
 
 function outcomeOf(make: () => Plan): Outcome {

@@ -6,14 +6,15 @@ import type { Kind } from '../../present/verdict';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
 import { type Choice, choice } from '../configure/choice';
-import { formatFor } from '../configure/reach';
+import { largeCurve } from '../configure/planner';
+import { formatFor, isLarge } from '../configure/reach';
 import type { RuntimeId } from '../configure/runtimes';
 import { type SizeFor, whenSized } from '../configure/sizes';
 import { workerRuntime } from '../feeds/worker-runtime';
 import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
 import { textFor, texts } from '../quality/texts';
-import { tokensOf } from '../quality/tokenize';
+import { plainTokensOf, tokensOf } from '../quality/tokenize';
 
 export interface Point extends CurvePoint {
   id: string;
@@ -120,11 +121,10 @@ function keep(next: ShownCurve): void {
 let measuredText = '';
 
 /** Language models are measured on text. Null: another measure. */
-async function textOf(model: Model, signal: AbortSignal) {
+async function textOf(model: Model): Promise<string | null> {
   if ((await tokenizerFiles(model)) === null) return null;
-  const text = await textFor('measure');
-  measuredText = text;
-  return await tokensOf(model, text, signal);
+  measuredText = await textFor('measure');
+  return measuredText;
 }
 
 /** Measures all schemes of the runtime. `outputs`: those of an ONNX model, which a runtime has to compute. */
@@ -160,21 +160,30 @@ export async function measureCurve({ outputs = false } = {}): Promise<void> {
     if (!(shownAs instanceof Promise)) use(shownAs);
     else taken = Promise.all([shownAs, taken]).then(([points]) => use(points));
   };
-  const options = { target: targets[runtime], signal, onPoint: (_: CurvePoint, soFar: Curve) => take(soFar) };
+  const target = targets[runtime];
+  const isInWorker = isLarge(model) && !outputs;
+  const measure = async (text: string | null): Promise<Curve> => {
+    if (isInWorker) {
+      const tokens = text === null ? null : await plainTokensOf(model, text, signal);
+      return largeCurve(model, { target, ...(tokens && { tokens }) }, signal, take);
+    }
+    const tokens = text === null ? null : await tokensOf(model, text, signal);
+    return engine.curve(model, {
+      target,
+      signal,
+      onPoint: (_: CurvePoint, soFar: Curve) => take(soFar),
+      ...(tokens && { tokens }),
+      ...(outputs && { runtime: workerRuntime(signal) }),
+    });
+  };
   try {
-    const tokens = await textOf(model, signal);
+    const text = await textOf(model);
     try {
-      take(
-        await engine.curve(model, {
-          ...options,
-          ...(tokens && { tokens }),
-          ...(outputs && { runtime: workerRuntime(signal) }),
-        }),
-      );
+      take(await measure(text));
     } catch (error) {
       // Families without a forward pass: the error of the weights.
-      if (signal.aborted || !tokens || !(error instanceof QuantizationError)) throw error;
-      take(await engine.curve(model, options));
+      if (signal.aborted || text === null || !(error instanceof QuantizationError)) throw error;
+      take(await measure(null));
     }
     await taken;
     show({ status: 'done' });

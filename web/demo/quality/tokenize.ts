@@ -39,7 +39,13 @@ export function tokenizerOf({ plain, special }: Encoded): Tokenizer {
   return { encode: (_, options) => (options?.add_special_tokens === false ? plain : special) };
 }
 
-export async function tokensOf(model: Model, text: string, signal: AbortSignal): Promise<TextInput> {
+/** For a worker, which makes the tokenizer itself. */
+export async function plainTokensOf(model: Model, text: string, signal: AbortSignal) {
   const cut = text.slice(0, mostCharacters);
-  return { text: cut, sequences, tokenizer: tokenizerOf(await encoded(model, cut, signal)) };
+  return { text: cut, sequences, ...(await encoded(model, cut, signal)) };
+}
+
+export async function tokensOf(model: Model, text: string, signal: AbortSignal): Promise<TextInput> {
+  const { plain, special, ...input } = await plainTokensOf(model, text, signal);
+  return { ...input, tokenizer: tokenizerOf({ plain, special }) };
 }

@@ -26,8 +26,14 @@ function Leaf({ node, row }: { node: TreeNode; row: PlannedTensor }) {
   );
 }
 
-function Branch({ node, depth, isSearched }: { node: TreeNode; depth: number; isSearched: boolean }) {
-  const isOpen = useSignal(isSearched || (depth < 2 && node.children.length <= openUpTo));
+interface TreeProps {
+  depth: number;
+  isSearched: boolean;
+}
+
+/** `isOnly`: without others next to it, so that what is inside is what there is to see. */
+function Branch({ node, depth, isSearched, isOnly }: TreeProps & { node: TreeNode; isOnly: boolean }) {
+  const isOpen = useSignal(isSearched || isOnly || (depth < 2 && node.children.length <= openUpTo));
   return (
     <details
       open={isOpen.value}
@@ -47,13 +53,16 @@ function Branch({ node, depth, isSearched }: { node: TreeNode; depth: number; is
   );
 }
 
-function Nodes({ nodes, depth, isSearched }: { nodes: TreeNode[]; depth: number; isSearched: boolean }) {
+function Nodes({ nodes, depth, isSearched }: TreeProps & { nodes: TreeNode[] }) {
+  const branches = nodes.filter(({ children }) => children.length > 0).length;
   return (
     <ul>
       {nodes.map((node) => (
         <li key={`${node.path} ${isSearched}`}>
           {node.row && <Leaf node={node} row={node.row} />}
-          {node.children.length > 0 && <Branch node={node} depth={depth} isSearched={isSearched} />}
+          {node.children.length > 0 && (
+            <Branch node={node} depth={depth} isSearched={isSearched} isOnly={branches === 1} />
+          )}
         </li>
       ))}
     </ul>

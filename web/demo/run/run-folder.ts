@@ -21,6 +21,17 @@ function hold(name: string): Promise<() => void> {
   });
 }
 
+/** With the names of their folders. */
+export async function filesIn(folder: FileSystemDirectoryHandle, path = ''): Promise<{ name: string; file: File }[]> {
+  const files: { name: string; file: File }[] = [];
+  for await (const entry of folder.values()) {
+    const name = path + entry.name;
+    if (entry.kind === 'file') files.push({ name, file: await (entry as FileSystemFileHandle).getFile() });
+    else files.push(...(await filesIn(entry as FileSystemDirectoryHandle, `${name}/`)));
+  }
+  return files;
+}
+
 /** @param bytesNeeded checked against the browser's quota, so that a run does not fail at its end. */
 export async function createRunFolder(bytesNeeded: number): Promise<Output<FileSystemDirectoryHandle>> {
   if (!hasStorage()) {
@@ -39,13 +50,12 @@ export async function createRunFolder(bytesNeeded: number): Promise<Output<FileS
     handle,
     folder: null,
     async files() {
-      const files: File[] = [];
-      for await (const entry of handle.values()) files.push(await (entry as FileSystemFileHandle).getFile());
-      files.sort((left, right) => right.size - left.size);
-      return files.map((file) => {
+      const files = await filesIn(handle);
+      files.sort((left, right) => right.file.size - left.file.size);
+      return files.map(({ name, file }) => {
         const url = URL.createObjectURL(file);
         urls.push(url);
-        return { name: file.name, bytes: file.size, url };
+        return { name, bytes: file.size, url };
       });
     },
     async remove() {

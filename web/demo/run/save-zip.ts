@@ -5,7 +5,7 @@ import { signal } from '@preact/signals';
 import { explain, type Failure } from '../app/failure';
 import type { Output } from './output';
 import { pick } from './pick-file';
-import { createRunFolder } from './run-folder';
+import { createRunFolder, filesIn } from './run-folder';
 import { type FinishedRun, runs } from './runs';
 
 export const zipping = signal(false);
@@ -14,24 +14,21 @@ export const zipFailure = signal<Failure | null>(null);
 /** Browser storage of the last archive, kept while its run has files: the download may still be in progress. */
 let kept: { run: number; output: Output } | null = null;
 
-async function filesOf({ files }: FinishedRun): Promise<File[]> {
-  const found: File[] = [];
-  const folder = files?.handle as FileSystemDirectoryHandle;
-  for (const { name } of files?.list ?? []) found.push(await (await folder.getFileHandle(name)).getFile());
-  return found;
-}
+type Named = Awaited<ReturnType<typeof filesIn>>[number];
 
-async function writeZip(files: File[], target: FileSystemFileHandle): Promise<void> {
+const filesOf = ({ files }: FinishedRun): Promise<Named[]> => filesIn(files?.handle as FileSystemDirectoryHandle);
+
+async function writeZip(files: Named[], target: FileSystemFileHandle): Promise<void> {
   const { downloadZip } = await import('client-zip');
   const writable = await target.createWritable();
-  const entries = files.map((file) => ({ name: file.name, input: file, lastModified: new Date(file.lastModified) }));
+  const entries = files.map(({ name, file }) => ({ name, input: file, lastModified: new Date(file.lastModified) }));
   // Errors abort the stream and thus the file.
   await downloadZip(entries, { buffersAreUTF8: true }).body?.pipeTo(writable);
 }
 
-async function throughStorage(run: FinishedRun, files: File[], name: string): Promise<void> {
+async function throughStorage(run: FinishedRun, files: Named[], name: string): Promise<void> {
   await kept?.output.remove();
-  const output = await createRunFolder(files.reduce((sum, file) => sum + file.size, 0));
+  const output = await createRunFolder(files.reduce((sum, { file }) => sum + file.size, 0));
   kept = { run: run.number, output };
   await writeZip(files, await output.handle.getFileHandle(name, { create: true }));
   const [made] = await output.files(run.report);

@@ -7,7 +7,7 @@ import { embedTokens, isEncoder, poolingOf } from '../language_model/embeddings.
 import { evaluateModel } from '../language_model/evaluate.js';
 import type { OpenedModel } from '../model/model.js';
 import { partOf, type TokenBatch } from '../model/tokens.js';
-import { forwardBatchOf } from '../plan/forward_plan.js';
+import { forwardBatchOf, forwardPlanOf } from '../plan/forward_plan.js';
 import type { RunResources } from '../pool/run_resources.js';
 import { OutputErrors } from './outputs.js';
 import { meanDifference } from './shape.js';
@@ -44,8 +44,9 @@ const usualRounds = [8, 16, 32];
 /** KLD has errors of its own, over tokens, and is not measured in rounds. */
 const usualKldWindows = 16;
 
-/** Cosines of embeddings differ little from text to text. */
-const usualEmbeddings = 8;
+/** Windows as long as a few sentences: the mean of many tokens hides errors. */
+const embeddingTokens = 64;
+const usualEmbeddings = 16;
 
 interface TextOptions
   extends Pick<CurveOptions, 'text' | 'tokenizer' | 'tokens' | 'windows' | 'signal' | 'onProgress'> {}
@@ -103,7 +104,10 @@ async function embeddingJudge(
 ): Promise<Judge | null> {
   const input = inputOf(options);
   if (!input) return null;
-  const { tokens } = await forwardBatchOf(resources.instance, model, { tokens: input }, { use: 'embed' });
+  const { maxPositions } = forwardPlanOf(resources.instance, model, 2, { use: 'embed' });
+  const short = { length: Math.min(embeddingTokens, maxPositions) };
+  const given = 'text' in input ? { ...short, ...input } : input;
+  const { tokens } = await forwardBatchOf(resources.instance, model, { tokens: given }, { use: 'embed' });
   const windows = Math.min(options.windows ?? usualEmbeddings, tokens.lengths.length);
   const { signal, onProgress } = options;
   const pass = { pooling: await poolingOf([model]), signal, onProgress };

@@ -17,7 +17,8 @@ export function memoryScratch() {
       });
     },
   };
-  const named = (path: string) => path.slice(path.lastIndexOf('/') + 1);
+  /** A list is one folder: weights in `onnx/` are in it; modules stay in theirs. */
+  const named = (path: string) => path.replace(/^onnx\//, '');
   return {
     target,
     source: () => [...files].map(([path, blob]) => new File([blob], named(path))),

@@ -134,6 +134,15 @@ class StreamTarget implements OutputTarget {
   }
 }
 
+/** The folder of a name such as `1_Pooling/config.json`, and the name in it. */
+async function placeIn(handle: FileSystemDirectoryHandle, name: string, create: boolean) {
+  const parts = name.split('/');
+  const file = parts.pop() ?? '';
+  let folder = handle;
+  for (const part of parts) folder = await folder.getDirectoryHandle(part, { create });
+  return { folder, file };
+}
+
 class HandleTarget implements OutputTarget {
   readonly isPositioned = true;
   readonly isFolder: boolean;
@@ -148,10 +157,19 @@ class HandleTarget implements OutputTarget {
     this.isFolder = handle.kind === 'directory';
     this.fileName = handle.kind === 'file' ? handle.name : null;
     if (isDirectoryHandle(handle)) {
-      this.#handleFor = (name) => handle.getFileHandle(name, { create: true });
-      this.#remove = (name) => handle.removeEntry(name);
+      this.#handleFor = async (name) => {
+        const { folder, file } = await placeIn(handle, name, true);
+        return folder.getFileHandle(file, { create: true });
+      };
+      this.#remove = async (name) => {
+        const { folder, file } = await placeIn(handle, name, false);
+        await folder.removeEntry(file);
+      };
       this.#existing = async (name) => {
-        const found = overwrite ? null : await handle.getFileHandle(name).catch(() => null);
+        if (overwrite) return false;
+        const found = await placeIn(handle, name, false)
+          .then(({ folder, file }) => folder.getFileHandle(file))
+          .catch(() => null);
         return found !== null && (await found.getFile()).size > 0;
       };
     } else {
