@@ -134,7 +134,7 @@ TEST_CASE("tensors that keep the dtype of the file") {
 }
 
 TEST_CASE("classes that read weights while they load") {
-  CHECK(needs_plain_weight(loader_names_family_of("xlm"), "transformer.attentions.0.q_lin"));
+  CHECK(needs_plain_weight(loader_names_family_of("longt5"), "encoder.block.0.layer.0.SelfAttention.q"));
   CHECK(needs_plain_weight(loader_names_family_of("nanochat"), "model.layers.0.self_attn.o_proj"));
   CHECK_FALSE(needs_plain_weight(loader_names_family_of("nanochat"), "model.layers.0.self_attn.q_proj"));
   CHECK(needs_plain_weight(loader_names_family_of("t5"), "encoder.block.0.layer.0.SelfAttention.q"));
