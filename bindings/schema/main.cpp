@@ -1,4 +1,4 @@
-// Prints build inputs: {"schemas": {"quark": schema, ...}, "formats": {"inputs", "outputs"}, "families": {"forward",
+// Prints build inputs: {"schemas": {"quark": schema, ...}, "dialects": those that are written, "formats": {"inputs", "outputs"}, "families": {"forward",
 // "gguf"}, "codes": {"errors", "diagnostics"}}. Schemas of the config dialects go into the package; formats are the table
 // of web/lib/api/formats.ts; codes are those of web/lib/api, of `wasmquant explain` and of a guide; guides list the
 // families, which tests/docs checks.
@@ -126,6 +126,7 @@ int main() {
   formats.set("outputs", wasmquant::output_format_table());
   all.set("schemas", wasmquant::schemas());
   all.set("formats", std::move(formats));
+  all.set("dialects", wasmquant::texts(wasmquant::config::written_dialects()));
   families.set("forward", wasmquant::model::family_names(false));
   families.set("encoders", wasmquant::model::family_names(true));
   families.set("gguf", wasmquant::conversion::family_names());

@@ -100,3 +100,13 @@ test('a sentence begins with a capital letter, but names and addresses stay as t
   for (const said of ['http://a.b/c is no file.', 'tokenizer.json cannot be used.', 'data_offsets [4, 12) overlap.'])
     assert.equal(sentenceOf(null, said), said);
 });
+
+test('a message is a whole sentence, with its place as the subject where it has none', async (t) => {
+  const { sentenceOf, withSubject } = await moduleOf(t, 'present/sentence.ts');
+  assert.equal(withSubject('a.weight', 'is the first of 3 tensors'), 'a.weight is the first of 3 tensors');
+  assert.equal(withSubject('a.weight', 'the tensor is empty'), 'the tensor is empty');
+  assert.equal(withSubject('', 'is empty'), 'is empty');
+  assert.equal(sentenceOf('a.weight', 'is the first of 3 tensors'), 'a.weight is the first of 3 tensors.');
+  assert.equal(sentenceOf('a.weight', 'the tensor is empty'), 'The tensor is empty.');
+  assert.equal(sentenceOf(undefined, 'set r4 to false'), 'Set r4 to false.');
+});

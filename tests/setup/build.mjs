@@ -96,13 +96,18 @@ export const table = ${JSON.stringify(formats, null, 2)} as const;
 `;
 }
 
+/** Names of the config dialects that can be written, as values and as a type. */
+const dialectTypes = (dialects) => `// Made by the build of src/tools/tools.def.
+export const dialects = ['${dialects.join("', '")}'] as const;
+`;
+
 /**
  * dist/engine.js and dist/wasmquant.wasm, the JSON Schemas of the config dialects, and what is generated in web. The
  * library instantiates the module itself, so the two names are free.
  */
 export function buildModule() {
   const folder = buildNative('wasm', 'wasmquant', 'wasmquant_schema');
-  const { schemas, formats, codes } = JSON.parse(
+  const { schemas, dialects, formats, codes } = JSON.parse(
     execFileSync(process.execPath, [join(folder, 'wasmquant_schema.cjs')], { encoding: 'utf8' }),
   );
   mkdirSync(join(root, 'dist/schema'), { recursive: true });
@@ -110,6 +115,7 @@ export function buildModule() {
     writeFileSync(join(root, `dist/schema/${dialect}.json`), `${JSON.stringify(schema, null, 2)}\n`);
   }
   writeGenerated('web/lib/generated/formats.ts', formatTypes(formats));
+  writeGenerated('web/lib/generated/dialects.ts', dialectTypes(dialects));
   writeGenerated('web/lib/generated/codes.ts', codeTypes(codes));
   writeGenerated('web/present/generated/code_texts.ts', codeTexts(codes));
   mkdirSync(join(root, 'dist/engine'), { recursive: true });

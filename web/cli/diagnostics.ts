@@ -1,6 +1,7 @@
 /** Diagnostics of the library, one block each: severity, pointer, message, hint. */
 import type { Diagnostic } from '../lib/node.js';
 import { collapse, type Group, single } from '../present/collapse.js';
+import { withSubject } from '../present/sentence.js';
 import { plural } from '../present/units.js';
 import type { Colors, Paint } from './terminal.js';
 import { printable } from './terminal.js';
@@ -39,7 +40,8 @@ export function diagnosticLines(diagnostics: Diagnostic[], colors: Colors): stri
     const label = paintOf(severity, colors)(severity.padEnd(7));
     const count = rows.length > 1 ? `${rows.length} ×  ` : '';
     const place = name ? `${printable(name)}  ${count}` : '';
-    const lines = [`${label}  ${place}${colors.dim(printable(code))}`, `         ${printable(message)}`];
+    const clause = withSubject(name, message);
+    const lines = [`${label}  ${place}${colors.dim(printable(code))}`, `         ${printable(clause)}`];
     // The hint of JSON that cannot be read is its line, and a caret below it.
     const [excerpt = '', caret] = (hint ?? '').split('\n');
     if (caret !== undefined) lines.push(`         ${printable(excerpt)}`, `         ${printable(caret)}`);

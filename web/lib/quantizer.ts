@@ -4,7 +4,14 @@ import { check, jsonText } from './api/arguments.js';
 import { editedPreset } from './api/config_builders.js';
 import { failure, QuantizationError, textOf } from './api/errors.js';
 import { loaded } from './api/loaded.js';
-import { compareOptions, openOptions, planOptions, quantizerOptions, runOptions } from './api/option_kinds.js';
+import {
+  compareOptions,
+  dialectNames,
+  openOptions,
+  planOptions,
+  quantizerOptions,
+  runOptions,
+} from './api/option_kinds.js';
 import type {
   CompareOptions,
   Curve,
@@ -48,8 +55,6 @@ import { Runs } from './pool/runs.js';
 
 /** More workers gain nothing: files are read from and written to one disk. */
 const maxDefaultThreads = 8;
-
-const dialects: readonly string[] = ['auto', 'quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq'];
 
 const disposed = (when = '') => failure('state-invalid', 'quantizer', `was disposed${when}`);
 
@@ -125,7 +130,7 @@ export class EngineQuantizer implements Quantizer {
 
   convertConfig(config: string | object, to: Dialect): { config: object; losses: Diagnostic[] } {
     const text = textOfConfig(config);
-    check(to, dialects, 'to');
+    check(to, dialectNames, 'to');
     return this.#open().call((module) => module.convertConfig(text, to));
   }
 
@@ -289,7 +294,7 @@ function textOfConfig(config: string | object): string {
 }
 
 function dialectOf(options: { dialect?: Dialect | 'auto' }): string {
-  check(options, { dialect: dialects }, 'options');
+  check(options, { dialect: dialectNames }, 'options');
   return options.dialect ?? 'auto';
 }
 

@@ -346,7 +346,7 @@ TEST_CASE("patterns that matched nothing are reported with the nearest layer") {
   }
   CHECK(text ==
         "/exclude/0 | \"lm_head\" matches no layer of this model | \n"
-        "/exclude/1 | \"m.l0.up_proj.weight\" matches no layer of this model | names are those of layers, without "
+        "/exclude/1 | \"m.l0.up_proj.weight\" matches no layer of this model | give names of layers, without "
         ".weight\n"
         "/exclude/4 | \"*.zzzzz\" matches no layer of this model | \n"
         "/layer_quant_config/*.q_porj | \"*.q_porj\" matches no layer of this model | the nearest layer is "

@@ -60,8 +60,8 @@ export class Judge {
 
 /** Formats that a package reads, and the environment of the package. */
 const packages = { 'compressed-tensors': 'transformers', quark: 'quark', gptq: 'gptqmodel', awq: 'gptqmodel' };
-/** How much a kernel's rounding grows from block to block, in models with outliers. */
-const growth = 10;
+/** How much farther than in a few draws what modules round may move the logits: they do not round at random. */
+const swayFactor = 4;
 /** Rounding of float32, of bfloat16 with 8 bits in two blocks, and of inputs to 8 and 4 bits, which the decoded weights meet unrounded. */
 const bounds = { float32: 2e-3, bfloat16: 6e-2, inputs: 0.5 };
 
@@ -82,10 +82,10 @@ export class Loaders {
     }
     const ask = (dtype) => this.#started.get(format).ask({ output, decoded, ...loadsAs, dtype });
     let dtype = loadsAs.dtype;
-    let { difference, ofModules, isWhole, isInBfloat16, error, isOfModel } = await ask(dtype);
+    let { difference, ofModules, isWhole, sway, isInBfloat16, error, isOfModel } = await ask(dtype);
     if (error) {
       dtype = 'bfloat16';
-      ({ difference, ofModules, isWhole, error, isOfModel } = await ask('auto'));
+      ({ difference, ofModules, isWhole, sway, error, isOfModel } = await ask('auto'));
     }
     if (error && (isOfModel || warned.length > 0)) return { refused: error };
     if (error) return { problems: [`no warning that its loader refuses it: ${error}`] };
@@ -93,7 +93,7 @@ export class Loaders {
     const { roundsInputs } = loadsAs;
     const bound = bounds[roundsInputs ? 'inputs' : dtype];
     // Logits say little where all modules were compared, and what rounded inputs do to them has no bound.
-    const ofLogits = !isWhole ? bound : roundsInputs ? Number.POSITIVE_INFINITY : growth * bound;
+    const ofLogits = !isWhole ? bound : roundsInputs ? Number.POSITIVE_INFINITY : Math.max(bound, swayFactor * sway);
     if (ofModules <= bound && difference <= ofLogits) return { problems: [] };
     const problem = `the loader's logits differ by ${difference.toPrecision(3)} of the largest, outputs of a module by ${ofModules.toPrecision(3)}`;
     return warned.length > 0 ? { refused: problem } : { problems: [problem] };

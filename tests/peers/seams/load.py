@@ -1,8 +1,8 @@
 """Loads what we wrote as people do, `AutoModelForCausalLM.from_pretrained`, and compares the logits with those of the decoded weights.
 
     python load.py      a case (JSON) a line on stdin: {"output", "decoded": FOLDERS, "dtype", "dequantize"}; an outcome a line on stdout:
-                        {"difference": largest difference of a logit, relative to the largest one, "ofModules": the same of a module's output, "isWhole": whether all modules were compared, "isInBfloat16": whether a kernel
-                        casts to it} or {"error": TEXT, "isOfModel": whether
+                        {"difference": largest difference of a logit, relative to the largest one, "ofModules": the same of a module's output, "isWhole": whether all modules were compared, "sway": what differences of that size in modules do to
+                        the logits of the decoded weights, "isInBfloat16": whether a kernel casts to it} or {"error": TEXT, "isOfModel": whether
                         the decoded weights cannot be run either}
 """
 import json
@@ -71,6 +71,8 @@ def largest_of_modules(model, reference):
         if is_alike:
             module.register_forward_hook(lambda _, given, named, output, name=name: calls.append((name, copied(given), copied(named), copied(first_floats(output)))), with_kwargs=True)
     logits(reference)
+    for module in reference.modules():
+        module._forward_hooks.clear()
     largest = 0.0
     dtype = next(parameter.dtype for parameter in model.parameters() if parameter.dtype.is_floating_point and parameter.dtype.itemsize > 1)
     alike = dict(reference.named_modules())
@@ -86,6 +88,24 @@ def largest_of_modules(model, reference):
             found = first_floats(module(*map(as_given, given), **{key: as_given(each) for key, each in named.items()}))
             largest = max(largest, float((found.float() - expected.float()).abs().max() / expected.float().abs().max().clamp(min=1e-8)))
     return {"ofModules": largest, "isWhole": is_whole}
+
+
+def sway_of(reference, expected, size):
+    """How far logits move when the output of each module with parameters of its own moves by up to `size` of its largest value."""
+    random, farthest = torch.Generator().manual_seed(1), 0.0
+
+    def move(_, given, output):
+        first = first_floats(output)
+        if first is not None:
+            noise = 2 * torch.rand(first.shape, generator=random) - 1
+            first += (size * first.abs().max() * noise).to(first.dtype)
+
+    hooks = [module.register_forward_hook(move) for module in reference.modules() if next(module.parameters(recurse=False), None) is not None]
+    for _ in range(4):
+        farthest = max(farthest, float((logits(reference) - expected).abs().max() / expected.abs().max()))
+    for hook in hooks:
+        hook.remove()
+    return farthest
 
 
 def text_of(error):
@@ -118,9 +138,11 @@ def outcome(case):
     except Exception as error:  # of float64, of which experts have no kernel
         return {"error": text_of(error), "isOfModel": True}
     if not torch.isfinite(found).all():
-        return {"difference": 1e9, "ofModules": 1e9, "isWhole": False}
+        return {"difference": 1e9, "ofModules": 1e9, "isWhole": False, "sway": 0.0}
     difference = float((found - expected).abs().max() / expected.abs().max())
-    return {"difference": difference, **largest_of_modules(model, reference), "isInBfloat16": computes_in_bfloat16(model)}
+    compared = largest_of_modules(model, reference)
+    sway = sway_of(reference, expected, compared["ofModules"])
+    return {"difference": difference, **compared, "sway": sway, "isInBfloat16": computes_in_bfloat16(model)}
 
 
 for line in sys.stdin:

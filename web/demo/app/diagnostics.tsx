@@ -1,5 +1,6 @@
 // Diagnostics. Equal messages at several places are one entry with a list of places.
 import type { Diagnostic } from 'wasmquant';
+import { sentenceOf } from '../../present/sentence';
 import { plural } from '../../present/units';
 import { textOf } from './code-text';
 
@@ -56,9 +57,9 @@ function Items({ entries }: { entries: DiagnosticGroup[] }) {
           <span class="diagnostic-severity">{severity}</span>
           <div>
             <p>
-              {message} <Code code={code} />
+              {sentenceOf(places[0], message)} <Code code={code} />
             </p>
-            {hint && <p class="diagnostic-hint">{hint}</p>}
+            {hint && <p class="diagnostic-hint">{hint.includes('\n') ? hint : sentenceOf(null, hint)}</p>}
             <Places places={places} />
           </div>
         </li>

@@ -1,5 +1,6 @@
 // The options of the public functions, for arguments.ts.
 
+import { dialects } from '../generated/dialects.js';
 import type { Kinds } from './arguments.js';
 import { inputFormats } from './formats.js';
 import type { CompareOptions, OpenOptions, PlanOptions, QuantizeModelOptions, QuantizerOptions } from './types.js';
@@ -11,6 +12,9 @@ export const quantizerOptions: Kinds<QuantizerOptions> = {
   workerUrl: 'url',
   memoryBudgetBytes: 'number',
 };
+
+/** What `dialect` may be. */
+export const dialectNames: readonly string[] = ['auto', ...dialects];
 
 export const openOptions: Kinds<OpenOptions> = {
   format: inputFormats,

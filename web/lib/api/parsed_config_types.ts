@@ -1,5 +1,6 @@
 // Checked configs, and presets.
 
+import type { dialects } from '../generated/dialects.js';
 import type { Diagnostic } from './diagnostic_types.js';
 import type { QuantizationSpec } from './tensor_types.js';
 
@@ -7,7 +8,7 @@ import type { QuantizationSpec } from './tensor_types.js';
  * Config dialects, all readable and writable: AMD Quark's own, its Brevitas extension, IBM aihwkit, and the
  * `quantization_config` blocks of compressed-tensors, GPTQ and AWQ models. Blocks of fp8 models are read-only.
  */
-export type Dialect = 'quark' | 'brevitas' | 'aihwkit' | 'compressed-tensors' | 'gptq' | 'awq';
+export type Dialect = (typeof dialects)[number];
 
 /** A checked config. */
 export interface QuantConfig {
