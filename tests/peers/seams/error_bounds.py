@@ -39,7 +39,8 @@ def spans(source, spec):
     return low, top
 
 
-def largest_errors(source, spec):
+def largest_errors(source, spec, is_in_float16=False):
+    """is_in_float16: the format stores scales as Quark computes them of float16 weights."""
     low, top = spans(source, spec)
     largest = np.maximum(-low, top)
     dtype = spec["dtype"]
@@ -60,6 +61,8 @@ def largest_errors(source, spec):
     if spec.get("scale_type") == "float16":
         # Below 2^-14 such scales are multiples of 2^-24 and rounded up.
         slack = slack + np.minimum(2.0**-24 * top_value / np.maximum(largest, 1e-30), 1) * half / top_value
+    if is_in_float16:  # to the nearest multiple, which clips
+        slack = slack + np.minimum(2.0**-25 * top_value / np.maximum(largest, 1e-30), 1)
     return largest * (half / top_value * 1.02 + slack) + tiny
 
 

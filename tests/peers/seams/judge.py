@@ -106,7 +106,7 @@ def judge_weight(case, name, source, found, rounded, reread):
     noise = mean_square(found - source)
     if case["isNearest"]:
         if case["spec"]:
-            limit = largest_errors(source, case["spec"])
+            limit = largest_errors(source, case["spec"], case["format"] == "quark" and case.get("dtype") == "F16")
             beyond = np.abs(found - source) > limit
             if beyond.any():
                 yield first(name, beyond, found, source, "are further from the source than rounding explains")
