@@ -18,7 +18,7 @@ test('bad data is refused by the name of its layer, and nothing is written', asy
     assert.ok(!readdirSync(folder).includes('out'));
   };
   const [up, , down] = whole;
-  await refused([up], { code: 'argument-invalid', message: /no data came for mlp\.down_proj\.input/ });
+  await refused([up], { code: 'argument-invalid', message: /there is no data for mlp\.down_proj\.input/ });
   await refused([], { message: /mlp\.up_proj\.input/ });
   await refused([], { message: /mlp\.down_proj\.input/ });
   await refused([{ ...up, layer: 'mlp.up_pro' }], {

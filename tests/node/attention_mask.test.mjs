@@ -190,7 +190,7 @@ test('values that are not a mask are refused, with their place', async (t) => {
       return true;
     });
   const ones = Array(12).fill(1);
-  await refused({ data: ones, shape: [4, 3] }, /attention_mask.* shape \[4, 3\], the tokens have shape \[3, 4\]/);
+  await refused({ data: ones, shape: [4, 3] }, /attention_mask.* shape \[4, 3\], but the tokens have shape \[3, 4\]/);
   await refused({ data: ones.slice(1), shape }, /attention_mask.* has 11 values/);
   await refused({ data: ones, shape: [12] }, /shape \[12\]/);
   await refused({ data: ones.with(6, 2), shape }, /attention_mask.* is 2 at row 1, position 2/);

@@ -194,7 +194,7 @@ test('references that cannot be compared are refused before anything runs', asyn
     );
   await refused(
     { against: other },
-    { code: 'argument-invalid', where: 'against', message: /vocabulary of \d+ tokens, the model one of 288/ },
+    { code: 'argument-invalid', where: 'against', message: /vocabulary of \d+ tokens, but the model has 288/ },
   );
   await refused({ against: {} }, { code: 'argument-invalid', where: 'against' });
   await refused({ scored: 'half' }, { code: 'argument-invalid', where: 'scored' });

@@ -125,6 +125,7 @@ test('keys and values are kept: each token is the one that a pass over all token
   const quantizer = await quantizerFor(t, { threads: 1 });
   for (const family of readdirSync(join(files, 'forward'))) {
     const language = quantizer.languageModel(await modelFor(t, quantizer, join(files, 'forward', family)));
+    if (await language.isEncoder()) continue;
     const prompt = [3, 1, 4, 1, 5, 9];
     const { tokens } = await language.generate({ tokens: prompt, count: 14 });
     for (const [place, token] of tokens.entries()) {

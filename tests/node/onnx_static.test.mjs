@@ -76,7 +76,7 @@ test('a layer without data is an error; without calibration the plan says that i
   const config = { global_quant_config: { weight, input_tensors: uint8 } };
   await assert.rejects(written(t, quantizer, twoLayers().bytes, config, { calibration: batches.slice(0, 2) }), {
     code: 'argument-invalid',
-    message: /no data came for down\.input/,
+    message: /there is no data for down\.input/,
   });
   const plan = quantizer.plan(await modelFor(t, quantizer, twoLayers().bytes), config);
   assert.ok(plan.diagnostics.some(({ code, message }) => code === 'not-applied' && /from calibration/.test(message)));
