@@ -208,7 +208,7 @@ test('calls that cannot be done in parts are refused', async (t) => {
     assert.ok(!existsSync(join(folder, 'out')) || readdirSync(join(folder, 'out')).length === 0);
   };
   const out = join(folder, 'out');
-  await fails([tinyLlama, '-o', out, '-p', 'q8_0'], 'format-unsupported', /gguf output is one whole/);
+  await fails([tinyLlama, '-o', out, '-p', 'q8_0'], 'format-unsupported', /gguf output is one file/);
   const config = join(folder, 'cle.json');
   const weight = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
   writeFileSync(config, JSON.stringify({ global_quant_config: { weight }, pre_quant_opt_config: [{ name: 'cle' }] }));
