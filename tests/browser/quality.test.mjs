@@ -89,7 +89,9 @@ test('GPTQ in the page has the bytes and the bits per byte that Node gives, in l
   );
   const cells = await row.locator('td').allTextContents();
   assert.equal(cells[0], expected.after.bitsPerByte.toFixed(4));
-  assert.ok(cells[1].startsWith(`+${(expected.after.bitsPerByte - expected.before.bitsPerByte).toFixed(4)} ± 0.00`));
+  const cost = expected.after.bitsPerByte - expected.before.bitsPerByte;
+  const sign = cost < 0 ? '−' : '+';
+  assert.ok(cells[1].startsWith(`${sign}${Math.abs(cost).toFixed(4)} ± 0.00`), cells[1]);
   const first = page.getByRole('row', { name: /^As opened/ });
   assert.ok((await first.textContent()).includes(expected.before.bitsPerByte.toFixed(4)));
 
