@@ -3,6 +3,7 @@
 #include "golden_case.h"
 #include "observers/registry.h"
 #include "quantize/quantize.h"
+#include "tools/brevitas/brevitas_grid.h"
 
 namespace conformance {
 

@@ -99,6 +99,11 @@ export const table = ${JSON.stringify(formats, null, 2)} as const;
 /** Names of the config dialects that can be written, as values and as a type. */
 const dialectTypes = (dialects) => `// Made by the build of src/tools/tools.def.
 export const dialects = ['${dialects.join("', '")}'] as const;
+/**
+ * Config dialects, all readable and writable: AMD Quark's own, its Brevitas extension, IBM aihwkit, and the
+ * \`quantization_config\` blocks of compressed-tensors, GPTQ and AWQ models. Blocks of fp8 models are read-only.
+ */
+export type Dialect = '${dialects.join("' | '")}';
 `;
 
 /**

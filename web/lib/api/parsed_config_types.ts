@@ -1,14 +1,10 @@
 // Checked configs, and presets.
 
-import type { dialects } from '../generated/dialects.js';
+import type { Dialect } from '../generated/dialects.js';
 import type { Diagnostic } from './diagnostic_types.js';
 import type { QuantizationSpec } from './tensor_types.js';
 
-/**
- * Config dialects, all readable and writable: AMD Quark's own, its Brevitas extension, IBM aihwkit, and the
- * `quantization_config` blocks of compressed-tensors, GPTQ and AWQ models. Blocks of fp8 models are read-only.
- */
-export type Dialect = (typeof dialects)[number];
+export type { Dialect } from '../generated/dialects.js';
 
 /** A checked config. */
 export interface QuantConfig {
