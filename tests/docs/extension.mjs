@@ -4,9 +4,9 @@
 // comes from ccache, where there is one.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { root } from '../setup/command.mjs';
 import { setUp } from '../setup/setup.mjs';
 import { fencesOf } from './fences.mjs';
@@ -33,6 +33,7 @@ function apply({ note, code, line }, folder) {
   const [, created] = /^Saved as `([^`]+)`:$/.exec(note) ?? [];
   if (created) {
     assert.ok(/^src\/\w+(\/\w+)?\/\w+\.cpp$/.test(created), `${guide}:${line}: ${created} is no source file`);
+    mkdirSync(dirname(join(folder, created)), { recursive: true });
     writeFileSync(join(folder, created), `${code}\n`, { flag: 'wx' });
     return created;
   }
