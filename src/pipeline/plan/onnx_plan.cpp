@@ -190,6 +190,7 @@ class OnnxPlanner final : public OutputPlanner {
     if (!is_left_by_preset(resolved)) return;
     QuantizationSpec spec = *wide_;
     spec.qscheme = QScheme::per_group;
+    spec.observer = min_max_observer_for(spec.qscheme);
     spec.ch_axis = -1;
     for (spec.group_size = 128; spec.group_size >= 16; spec.group_size /= 2) {
       if (weight.shape.back() % static_cast<uint64_t>(spec.group_size) != 0) continue;
