@@ -37,7 +37,8 @@ export async function checkChains(environment, quantizer, folder, { seed, count 
   const models = join(folder, 'chains');
   mkdirSync(models);
   const mixed = new Set();
-  for await (const number of environment.lines(script, 'make', models, String(count), String(seed))) mixed.add(number);
+  for await (const { mixed: number } of environment.lines(script, 'make', models, String(count), String(seed)))
+    mixed.add(number);
   for (let number = 0; number < Number(count); ++number)
     for (const [way, [config, onnx]] of Object.entries(ways)) {
       const model = await quantizer.open(join(models, `${number}.onnx`));

@@ -200,7 +200,7 @@ def make(folder, number, seed):
     onnx.save(model, os.path.join(folder, f"{number}.onnx"))
     np.savez(os.path.join(folder, f"{number}.npz"), **graph.feeds)
     if graph.mixed:
-        print(json.dumps(number))
+        print(json.dumps({"mixed": number}))
 
 
 def outputs_of(path, feeds):
