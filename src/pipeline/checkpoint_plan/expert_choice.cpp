@@ -18,7 +18,7 @@ bool only_casts(const Config& config) {
   return all;
 }
 
-// The first tensor that holds several experts; null if there is none.
+// The first tensor that holds several experts, or null.
 const ModelTensor* stacked_experts(const ModelIndex& model) {
   for (const ModelTensor& tensor : model.tensors())
     if (families::is_expert_tensor(tensor.stored.name, tensor.stored.shape)) return &tensor;

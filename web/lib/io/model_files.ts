@@ -30,7 +30,7 @@ export interface ModelFiles {
   diagnostics: Diagnostic[];
   /** Opens a file by its path from the weights' folder; null if there is none, or only one source was given. */
   openSibling(path: string): Promise<FileSource | null>;
-  /** Reads a file by its path from the model's folder; null if there is none, or the folder cannot be listed. */
+  /** Reads a file by its path from the model's folder; null if it is missing or the folder cannot be listed. */
   readSibling(path: string): Promise<Uint8Array | null>;
   /** Opens the small files, for folder outputs. */
   siblingFiles(): Promise<FileSource[]>;

@@ -246,7 +246,7 @@ export class OpenedModel implements Model {
     return this.#files.config ?? '';
   }
 
-  /** By its path from the model's folder; null if there is none, or the folder cannot be listed. */
+  /** The file at a path in the model's folder; null if it is missing or the folder cannot be listed. */
   readSibling(path: string): Promise<Uint8Array | null> {
     return this.#files.readSibling(path);
   }
