@@ -24,7 +24,7 @@ const browser = await browserOfTests();
 
 const json = async (page) => JSON.parse(await configText(page));
 
-test('the list has every preset with the size of its file, and what it is good for', async () => {
+test('the list shows every preset with the size of its file and its purpose', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await page.getByRole('button', { name: /^All \d+ schemes/ }).click();
@@ -47,7 +47,7 @@ test('the list has every preset with the size of its file, and what it is good f
   await close();
 });
 
-test('a scheme that the runtime does not read takes the runtime that does', async () => {
+test('a scheme that the chosen runtime does not read selects the runtime that does', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await chooseScheme(page, 'mxfp6_e2m3');
@@ -99,7 +99,7 @@ test('the form offers what the library accepts, and writes the config', async ()
   await close();
 });
 
-test('the editor completes by schema and marks problems where they are', async () => {
+test('the editor completes from the schema and marks each problem in place', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await openConfig(page);
@@ -134,7 +134,7 @@ test('the editor completes by schema and marks problems where they are', async (
   await close();
 });
 
-test('a config is converted, and losses are listed', async () => {
+test('converting a config lists what is lost', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await show(page, 'Tensors');
@@ -152,7 +152,7 @@ test('a config is converted, and losses are listed', async () => {
   await close();
 });
 
-test('marked rows get another scheme, are excluded, and become like the rest again', async () => {
+test('marked rows can get another scheme, be excluded, and be reset', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await show(page, 'Tensors');
@@ -187,7 +187,7 @@ test('marked rows get another scheme, are excluded, and become like the rest aga
   await close();
 });
 
-test('a pattern of a preset that matches nothing is not mentioned; a pattern of your own is a warning', async () => {
+test("a preset's pattern that matches nothing is not mentioned; the user's own pattern is a warning", async () => {
   const path = join(browser.folder, 'headless.safetensors');
   await writeSafetensors(path, [{ name: 'proj.weight', shape: [64, 128], data: someWeights(64 * 128) }]);
   const { page, complaints, close } = await browser.open();

@@ -71,7 +71,7 @@ async function openModel(page, file) {
   await show(page, 'Calibrate and measure');
 }
 
-test('a text detector gets static uint8 inputs in the page: the bytes that Node makes', async () => {
+test('a text detector with static uint8 inputs: the page writes the same bytes as Node', async () => {
   const path = detector();
   const { page, complaints, close } = await browser.open();
   const loaded = [];
@@ -168,7 +168,7 @@ test('feeds that do not fit are named; single arrays are combined; without feeds
   await close();
 });
 
-test('the refusal of the runtime is shown, and calibration can be cancelled in the middle', async () => {
+test("the runtime's error is shown, and calibration can be cancelled midway", async () => {
   const { page, complaints, close } = await browser.open();
   const unknown = modelBytes(
     graph({

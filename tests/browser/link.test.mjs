@@ -15,7 +15,7 @@ async function follow(page, hash) {
   await ready(page);
 }
 
-test('a link restores the choices, with your own config', async () => {
+test('a link restores the choices and a custom config', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page, 'int8');
   await show(page, 'Tensors');

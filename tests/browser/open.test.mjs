@@ -19,7 +19,7 @@ import {
 
 const browser = await browserOfTests();
 
-test('an address is opened by ranges, and quantized', async () => {
+test('a URL is opened by range requests and quantized', async () => {
   const { page, complaints, close } = await browser.open();
   const ranges = [];
   page.on('request', (request) => {
@@ -44,7 +44,7 @@ test('an address is opened by ranges, and quantized', async () => {
   await close();
 });
 
-test('a model on another origin, whose missing files give no response that a page may read', async () => {
+test('a model on another origin opens, although the browser hides why its other files are missing', async () => {
   const path = join(browser.folder, 'far.safetensors');
   await writeSafetensors(path, [{ name: 'proj.weight', shape: [64, 64], data: someWeights(64 * 64) }]);
   const { page, close } = await browser.open();
@@ -61,7 +61,7 @@ test('a model on another origin, whose missing files give no response that a pag
   await close();
 });
 
-test('a chosen folder is opened with what belongs to the model, and has its name', async () => {
+test('a chosen folder opens under its own name, without weights of its subfolders', async () => {
   const folder = join(browser.folder, 'my-model');
   cpSync(join(sampleFolder, 'bf16'), folder, { recursive: true });
   mkdirSync(join(folder, 'original'));
@@ -91,7 +91,7 @@ test('a NumPy array is quantized to safetensors', async () => {
   await close();
 });
 
-test('tensors as a tree, searched', async () => {
+test('tensors are shown as a tree and can be searched', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await show(page, 'Tensors');
@@ -143,7 +143,7 @@ test('files that are not weights are explained', async () => {
   await close();
 });
 
-test('a gated model of the hub asks for a token, which stays in memory', async () => {
+test('a gated model on the hub asks for a token and keeps it only in memory', async () => {
   const { page, close } = await browser.open();
   const commit = '0123456789abcdef0123456789abcdef01234567';
   const token = 'hf_secretOfThisTest';

@@ -27,7 +27,7 @@ import {
 
 const browser = await browserOfTests();
 
-test('a cut-off file is refused with its name and the reason, and the page stays usable', async () => {
+test('a truncated file is refused with its name and the reason, and the page stays usable', async () => {
   const path = join(browser.folder, 'cut.safetensors');
   writeFileSync(path, readFileSync(join(sampleFolder, 'model.safetensors')).subarray(0, 5_000_000));
   const { page, complaints, close } = await browser.open();
@@ -62,7 +62,7 @@ test('a file dropped anywhere on the page is opened', async () => {
   await close();
 });
 
-test('a GGUF file of the sample opens, and only schemes that make it smaller are on its cards', async () => {
+test('the sample as GGUF opens, and its cards show only schemes that make it smaller', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page, 'q4_k_m');
   assert.equal(await chosen(page), 'q4_k_m gguf');
@@ -83,7 +83,7 @@ test('a GGUF file of the sample opens, and only schemes that make it smaller are
   await close();
 });
 
-test('an ONNX model stays one, and opens again', async () => {
+test('an ONNX model is written as ONNX and opens again', async () => {
   const path = join(browser.folder, 'layers.onnx');
   writeFileSync(path, twoLayers().bytes);
   const { page, complaints, close } = await browser.open();
@@ -116,7 +116,7 @@ test('files without weights are refused by name', async () => {
   await close();
 });
 
-test('a weight that is not a number stops the run, names the tensor and leaves nothing behind', async () => {
+test('a NaN weight stops the run, names the tensor and leaves nothing behind', async () => {
   const path = join(browser.folder, 'nan.safetensors');
   const data = someWeights(128 * 128);
   data[7] = Number.NaN;

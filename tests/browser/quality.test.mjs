@@ -48,7 +48,7 @@ async function openWithTexts(scheme) {
   return opened;
 }
 
-test('GPTQ in the page has the bytes and the bits per byte that Node gives, in less than 20 s', async () => {
+test('GPTQ in the page gives the same bytes and bits per byte as Node, in less than 20 s', async () => {
   const { page, complaints, close } = await openWithTexts();
   await page.getByRole('checkbox', { name: /^GPTQ/ }).check();
   const started = Date.now();
@@ -125,7 +125,7 @@ test('a GGUF output is measured and compared with the model, and continues a tex
   await close();
 });
 
-test('a budget becomes a config and the table that led to it', async () => {
+test('a budget produces a config and the table that led to it', async () => {
   const { page, complaints, close } = await openWithTexts();
   await page.getByLabel('Bits per weight').fill('5');
   await page.getByRole('button', { name: 'Find the best config' }).click();
@@ -194,7 +194,7 @@ test('"Make it better" calibrates with the built-in text, and says how much of t
   }
 });
 
-test('calibration takes a text from a file, and is cancelled', async () => {
+test('calibration reads a text from a file and can be cancelled', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await show(page, 'Calibrate and measure');

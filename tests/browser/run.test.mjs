@@ -41,7 +41,7 @@ async function quantizedInNode(preset, format) {
   }
 }
 
-test('the sample, quantized in the page, has the bytes and the errors that Node gives', async () => {
+test('the sample quantized in the page has the same bytes and errors as in Node', async () => {
   const expected = await quantizedInNode('int4_wo_128', 'compressed-tensors');
   const { page, complaints, close } = await browser.open();
   await picture(page, 'light-1-before');
@@ -74,7 +74,7 @@ for (const [preset, format, runtime] of [
   ['fp8', 'compressed-tensors', /^transformers, vLLM/],
   ['uint4_wo_64', 'fake-quantized', /^Only to see the cost/],
 ]) {
-  test(`${preset} as ${format} has the bytes that Node gives`, async () => {
+  test(`${preset} as ${format} has the same bytes as in Node`, async () => {
     const expected = await quantizedInNode(preset, format);
     const { page, complaints, close } = await browser.open();
     await openSample(page);
@@ -173,7 +173,7 @@ test('a GGUF is written straight into a file; declining leaves nothing behind', 
   await close();
 });
 
-test('shards chosen together with index and config give the files that Node gives for their folder', async () => {
+test('shards chosen with index and config give the same files as their folder in Node', async () => {
   const folder = join(sampleFolder, 'bf16');
   const expected = join(browser.folder, 'bf16-int4');
   const quantizer = await createQuantizer({ threads: 0 });

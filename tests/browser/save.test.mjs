@@ -67,7 +67,7 @@ test('one archive through browser storage', async () => {
   await close();
 });
 
-test('one archive straight into a picked file where browser storage has no room, which may be declined', async () => {
+test('one archive straight into a picked file when browser storage is full; the picker may be declined', async () => {
   const { page, complaints, close } = await browser.open();
   // No picker can be operated from here: a file of browser storage answers in its place.
   await page.evaluate(() => {
@@ -109,7 +109,7 @@ test('one archive straight into a picked file where browser storage has no room,
   await close();
 });
 
-test('an encoder keeps the folders of its modules, and its curve is of embeddings', async () => {
+test('an encoder keeps its module folders, and its curve compares embeddings', async () => {
   const folder = join(browser.folder, 'encoder');
   cpSync(join(root, 'tests/files/forward/bert'), folder, { recursive: true });
   mkdirSync(join(folder, '1_Pooling'));

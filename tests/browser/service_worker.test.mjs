@@ -102,7 +102,7 @@ test('a service worker quantizes with the entry in one file, without the option 
     assert.deepEqual(await here.evaluate((given) => window.inWorker('one_file.js', given), options), expected);
 });
 
-test('the usual entry says in a service worker which one to import', async (t) => {
+test('the main entry, imported in a service worker, names the entry to import instead', async (t) => {
   const here = await opened(t);
   const { name, code, message } = await here.evaluate(() => window.inWorker('many_files.js', {}));
   assert.equal(name, 'QuantizationError');

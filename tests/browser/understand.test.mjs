@@ -34,7 +34,7 @@ async function inNode(use) {
   }
 }
 
-test('an opened row shows the values before and after, as the library counts them', async () => {
+test("an opened row shows the library's histograms of the values before and after", async () => {
   const { page, complaints, close } = await browser.open();
   const scripts = [];
   page.on('request', (request) => scripts.push(request.url()));
@@ -155,7 +155,7 @@ test('GGUF recipes are improved by type', async () => {
   await close();
 });
 
-test('command line and JavaScript make the bytes of the page', async () => {
+test('the command line and the JavaScript shown write the same bytes as the page', async () => {
   const { page, complaints, close } = await browser.open();
   await openSample(page);
   await chooseScheme(page, 'int8');

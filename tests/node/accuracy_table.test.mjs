@@ -6,11 +6,11 @@ import { guideOf, guidePath, pagesWithLossTables, withLossTables } from '../accu
 import { recorded } from '../accuracy/record.mjs';
 import { rows } from '../accuracy/rows.mjs';
 
-test('web/docs/accuracy.md is that of tests/accuracy/results.json', () => {
+test('web/docs/accuracy.md matches tests/accuracy/results.json', () => {
   assert.equal(readFileSync(guidePath, 'utf8'), guideOf(recorded()));
 });
 
-test('the pages of web/docs/run have the figures of tests/accuracy/results.json: node tests/accuracy/record.mjs', () => {
+test('the figures in web/docs/run match tests/accuracy/results.json: node tests/accuracy/record.mjs', () => {
   const known = new Set(rows.map(({ model, preset, algorithms }) => `${model} ${[preset, ...algorithms].join('+')}`));
   for (const page of pagesWithLossTables()) {
     const text = readFileSync(page, 'utf8');
@@ -20,7 +20,7 @@ test('the pages of web/docs/run have the figures of tests/accuracy/results.json:
   }
 });
 
-test('every kept row is one of the table, in its order, with date, versions and size', () => {
+test('every kept row belongs to the table, in its order, with date, versions and size', () => {
   const names = rows.map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
   const kept = recorded().rows;

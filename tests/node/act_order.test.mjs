@@ -83,7 +83,7 @@ function writeTensors(path, tensors) {
   writeFileSync(path, Buffer.concat([length, text, ...parts]));
 }
 
-test('gptq holds the groups that act-order chose; what is read back is what the file says', async (t) => {
+test('gptq stores the groups that act-order chose, and reads them back', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);
@@ -127,7 +127,7 @@ test('gptq holds the groups that act-order chose; what is read back is what the 
   }
 });
 
-test('compressed-tensors files whose columns are grouped out of order are read', async (t) => {
+test('compressed-tensors files with columns grouped out of order are read', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);
   const source = await modelFor(t, quantizer, tinyLlama);

@@ -12,7 +12,7 @@ const f32 = Math.fround;
 
 const range = (data) => [Math.min(0, ...data), Math.max(0, ...data)];
 
-test('static scales and zero points are those of the formulas, stored as each format has them', async (t) => {
+test("static scales and zero points match the formulas, and are stored in each format's form", async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, smallModel(t));
   const symmetric = (data, steps) => f32(Math.max(...data.map(Math.abs)) / steps);
@@ -71,7 +71,7 @@ test('static scales and zero points are those of the formulas, stored as each fo
   }
 });
 
-test('the config block of a folder says what was stored, and the folder is read back', async (t) => {
+test('the config block of a folder describes what was stored, and the folder reads back', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
@@ -92,7 +92,7 @@ test('the config block of a folder says what was stored, and the folder is read 
   for (const block of Object.values(blocks)) quantizer.parseConfig(block);
 });
 
-test('the same bytes for any split into batches, order of layers, kind of source and number of threads', async (t) => {
+test('the bytes do not depend on batches, order of layers, kind of source or threads', async (t) => {
   const path = smallModel(t);
   const folder = scratchFolder(t);
   const observers = ['PerTensorMinMaxObserver', 'PerTensorPercentileObserver', 'PerTensorMSEObserver', 'TQTObserver'];
@@ -135,7 +135,7 @@ test('the same bytes for any split into batches, order of layers, kind of source
   );
 });
 
-test("Brevitas's averages are those of batches", async (t) => {
+test('Brevitas averages over batches', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, smallModel(t));
   const config = configOf({ input_tensors: tensorOf('int8', { observer_cls: 'PerTensorMeanMaxObserver' }) });

@@ -32,7 +32,7 @@ test('tokens give the same ranges that PyTorch found, for the head too', async (
   assert.deepEqual(files[0], files[1]);
 });
 
-test('static inputs go together with gptq on the same tokens; smoothed layers have other inputs', async (t) => {
+test('static inputs and gptq use the same tokens; smoothed layers have other inputs', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const model = await modelFor(t, quantizer, tinyLlama);
   const { data } = readTensors(join(reference, 'calib_tokens.safetensors')).get('input_ids');

@@ -114,7 +114,7 @@ test('every algorithm, observer and matrix sees padded rows as it sees the same 
   }
 });
 
-test('padded rows of one length are the rectangle without the padding', async (t) => {
+test('padded rows of one length give the result of the rectangle without padding', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   for (const family of ['gemma3_text', 'mistral', 'qwen3']) {
     const model = await modelFor(t, quantizer, folderOf(family));
@@ -151,7 +151,7 @@ test('the loss of a sequence does not depend on the other rows of its batch or o
   assert.equal(new Set(losses).size, 2);
 });
 
-test('the command line uses the mask of a file, in every integer dtype, and says what it saw', async (t) => {
+test("the command line uses a file's mask, in every integer dtype, and reports it", async (t) => {
   const folder = scratchFolder(t);
   const rows = randomRows(randomOf(8), [12, 30, 5]);
   const { data, shape, mask } = padded(rows, 32, (row) => 32 - rows[row].length);

@@ -10,12 +10,12 @@ import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scrat
 const tokenFile = (name) => join(files, `tiny-llama-reference/${name}_tokens.safetensors`);
 const choice = (bytes, loss) => ({ bytes, loss });
 
-test('the hull leaves out what costs more and gains less', () => {
+test('the hull leaves out choices that cost more and gain less', () => {
   assert.deepEqual(hullOf([choice(1, 9), choice(2, 4), null, choice(3, 3.9), choice(4, 1)]), [0, 1, 4]);
   assert.deepEqual(hullOf([choice(3, 1), choice(1, 1), choice(2, 5)]), [1]);
 });
 
-test('budgets are kept, and no single exchange would do better', () => {
+test('budgets are kept, and no single swap would do better', () => {
   let seed = 1;
   const random = () => {
     seed = (seed * 48271) % 2147483647;
@@ -107,7 +107,7 @@ test('auto-plan beats one scheme for all, at no more bytes', async (t) => {
   assert.ok(byLoss.loss <= maxLoss && byLoss.totals.bytesAfter <= bits.totals.bytesAfter);
 });
 
-test('auto-plan says what it needs', async (t) => {
+test('auto-plan names the inputs it needs', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 0 });
   const model = await modelFor(t, quantizer, join(files, 'forward/llama'));
   const calibration = { tokens: { data: [1, 2, 3, 4], shape: [1, 4] } };

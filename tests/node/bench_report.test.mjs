@@ -12,7 +12,7 @@ test('the limit of a kernel below half of the speed of memcpy is named', () => {
   assert.equal(boundOf({ gflops: 30 }), '');
 });
 
-test('a part that was not run has no chapter, and one that was has its rows', () => {
+test('a part that did not run has no section, and one that ran has its rows', () => {
   const machine = { cpu: 'a processor', cores: 2, node: '20.0.0', date: '2026-01-01', load: [0.5, 1] };
   const wasm = [
     { name: 'int4 per_group 128', gbps: 4, ratio_to_memcpy: 0.3, gbps_in_cache: 4.4 },

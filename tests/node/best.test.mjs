@@ -38,7 +38,7 @@ test('every preset in the dialect of Quark has a best config that is valid', asy
   }
 });
 
-test('what a spec or a config says itself stays', () => {
+test('values that a spec or config sets are kept', () => {
   const own = perGroup('int4', 64, { observer_cls: 'HQQObserver', symmetric: true });
   const coarse = perGroup('int4', 32, { scale_type: 'pof2' });
   const layers = { '*.down_proj': perChannel('int8'), '*.up_proj': coarse };
@@ -74,7 +74,7 @@ test('at three and at two bits the best loses much less than gptq', { timeout: 6
   }
 });
 
-test('--best calibrates with a text, and says what it needs', { timeout: 600_000 }, async (t) => {
+test('--best calibrates with a text, and names the inputs it needs', { timeout: 600_000 }, async (t) => {
   const folder = scratchFolder(t);
   const text = join(folder, 'text.txt');
   writeFileSync(text, 'The library rounds weights, and the text shows it which inputs matter. '.repeat(40));

@@ -41,7 +41,7 @@ test('ranges that follow each other are one stream from the second on, asked for
   reader.close();
 });
 
-test('jumps are slices of their own, and a stream is left for another place', async () => {
+test('a jump is a slice of its own, and ends the stream', async () => {
   const { blob, counts } = countedBlob();
   const reader = blobReader(blob);
   for (const offset of [200_000, 5, 100_000, 0]) await same(reader.read, offset, 4096);
@@ -62,7 +62,7 @@ test('without byte streams every range is a slice', async () => {
   assert.deepEqual(counts, { slices: 5, streams: 4 });
 });
 
-test('a range beyond the end is short, and a failure of the blob arrives once for each read', async () => {
+test('a range beyond the end is short, and a failing blob fails each read once', async () => {
   const short = blobReader(new Blob([bytes]));
   await same(short.read, 0, 100);
   assert.equal((await short.read(100, bytes.length)).byteLength, bytes.length - 100);

@@ -66,7 +66,7 @@ async function run(t, tensors, block, flags) {
   };
 }
 
-test('scales of a cache are rows of the report and keep their bytes, for any source and output', async (t) => {
+test('cache scales are rows of the report and keep their bytes, for any source and output', async (t) => {
   for (const [source, block] of [...Object.entries(blocks), ['', null]])
     for (const [format, preset] of [
       ['compressed-tensors', 'int8'],
@@ -168,7 +168,7 @@ test('kv_cache_group gives keys and values of an attention the larger scale, as 
   assert.deepEqual(await scalesOf({ kv_cache_group: ['*k_proj'] }), own, 'one layer of a module shares with none');
 });
 
-test('outputs that happen to have the spec of the cache are not mistaken for it', async (t) => {
+test('outputs with the same spec as the cache are not mistaken for it', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 0 });
   const model = await modelFor(t, quantizer, tinyLlama);
   const tokens = { data: Int32Array.from({ length: 64 }, (_, i) => i), shape: [1, 64] };

@@ -125,7 +125,7 @@ test('smoothquant repairs 8-bit activations', async (t) => {
   assert.ok(losses.smooth < losses.plain - 0.05, JSON.stringify(losses));
 });
 
-test('the same bytes from any number of threads and into any target; progress ends at everything', async (t) => {
+test('the same bytes from any number of threads and into any target; progress ends complete', async (t) => {
   const folder = scratchFolder(t);
   const few = { tokens: tokensOf('calib', 2) };
   const outputs = [];
@@ -203,7 +203,7 @@ function widen(path) {
   writeFileSync(path, safetensors(Object.fromEntries(widened), { format: 'pt' }));
 }
 
-test('a quantized model is calibrated by the values that it stands for', async (t) => {
+test('a quantized model is calibrated with its decoded values', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);
   const calibration = { tokens: tokensOf('calib', 1) };

@@ -56,7 +56,7 @@ async function lossOf(t, quantizer, bytes) {
     .bitsPerToken;
 }
 
-test('with enough text nothing is remarked on, and every layer is better than by rounding to nearest', async (t) => {
+test('with enough text nothing is reported, and every layer is better than rounded to nearest', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const model = await modelFor(t, quantizer, tinyLlama);
   for (const combination of [

@@ -64,7 +64,7 @@ test('one, two and three workers write the same files and report the same', { ti
   }
 });
 
-test('as many workers as the memory holds', () => {
+test('the number of workers follows from the memory', () => {
   const mebibyte = 1024 * 1024;
   const plan = {
     ...{ tokenBytes: 1000, stateBytes: 4000, workingBytes: 2 * mebibyte, calibrationBytes: 20 * mebibyte },
@@ -130,7 +130,7 @@ const never = new AbortController().signal;
 const poolOf = (answer, ports, size) => new Pool(() => scriptedPort(answer, ports), null, size);
 const contextOf = (pool) => pool.context({ inputs: [], outputs: [], work: [] }, async () => new Uint8Array(0));
 
-test('members of a team get what the others share, also those that start later', async () => {
+test('members of a team get what the others share, even if they start later', async () => {
   const answer = async ({ members }, member, share, receive) => {
     share([Uint8Array.of(member, 7)]);
     const found = [];
@@ -147,7 +147,7 @@ test('members of a team get what the others share, also those that start later',
   await pool.close(new Error('closed'));
 });
 
-test('teams at once wait for each other', async () => {
+test('concurrent teams wait for each other', async () => {
   let running = 0;
   const answer = async ({ members }) => {
     assert.ok(++running <= 3);
@@ -162,7 +162,7 @@ test('teams at once wait for each other', async () => {
   await pool.close(new Error('closed'));
 });
 
-test('a member that dies ends its team, which begins anew once; an abort ends all members', async () => {
+test('a member that dies ends its team, which restarts once; an abort ends all members', async () => {
   for (const deaths of [1, 2]) {
     let left = deaths;
     const ports = [];

@@ -12,7 +12,7 @@ const tooMuch = 1;
 /** A difference of two models in bits per byte of this text has a standard error of 0.001 to 0.002. */
 const certain = 0.01;
 
-test('a layer is not rounded with damping that is far too large where a tenth of it is better', async (t) => {
+test('a layer is not rounded with far too large a damping if a tenth of it is better', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const folder = scratchFolder(t);
   const model = await modelFor(t, quantizer, tinyLlama);
@@ -36,7 +36,7 @@ test('a layer is not rounded with damping that is far too large where a tenth of
   assert.ok(bits['best of bad'] < bits.bad - certain);
 });
 
-test('other words than given and best are refused, and other algorithms have no choose', async (t) => {
+test('values other than given and best are refused, and other algorithms have no choose', async (t) => {
   const quantizer = await quantizerFor(t);
   const found = (algorithm) =>
     quantizer

@@ -7,7 +7,7 @@ import { readTensors, writeFloats } from '../interop/safetensors_file.mjs';
 import { configOf, reference, smallModel, tensorOf, whole } from './activation_batches.mjs';
 import { scratchFolder, tinyLlama } from './scratch.mjs';
 
-test('the command line decides by the tensors of the file', (t) => {
+test('the command line derives the activations from the tensors of the file', (t) => {
   const folder = scratchFolder(t);
   const cli = join(import.meta.dirname, '../../dist/cli.js');
   const activations = join(folder, 'activations.safetensors');

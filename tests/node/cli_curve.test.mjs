@@ -27,7 +27,7 @@ test('curve prints a table, and draws a picture', async (t) => {
   assert.equal(again.document.error.code, 'target-exists');
 });
 
-test('curve --json is the document of the library; without a text it measures weights and says what would be better', async (t) => {
+test("curve --json prints the library's document; without a text it measures weights and suggests a text", async (t) => {
   const report = join(scratch(t), 'curve.json');
   const { document } = await cliJson(['curve', tinyLlama, '--schemes', 'int8,int4_wo_128', '--report', report]);
   assert.equal(document.metric.kind, 'weight-error');

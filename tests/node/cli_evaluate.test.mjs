@@ -18,7 +18,7 @@ test('evaluate prints bits per byte and perplexity', async () => {
   assert.match(stdout, /4080 predictions in 16 sequences of 256 tokens/);
 });
 
-test('evaluate --json is the document of the library, and --report writes it', async (t) => {
+test("evaluate --json prints the library's document, and --report writes it", async (t) => {
   const report = join(scratch(t), 'report.json');
   const family = join(files, 'forward/gemma2');
   const ids = join(family, 'expected.safetensors');

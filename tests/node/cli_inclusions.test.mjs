@@ -16,7 +16,7 @@ test('plan, quantize and auto take both flags', async () => {
   }
 });
 
-test('a model without towers and experts is planned alike with and without', async (t) => {
+test('a model without towers and experts gets the same plan with and without the flags', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const plan = quantizer.plan(model, 'int8');
@@ -41,7 +41,7 @@ test('experts are included or excluded, not both', async (t) => {
   });
 });
 
-test('shares of parameters and bytes stand under the totals', async () => {
+test('shares of parameters and bytes follow the totals', async () => {
   const { stdout } = await cli(['plan', tinyLlama, '--preset', 'int8']);
   assert.match(
     stdout,

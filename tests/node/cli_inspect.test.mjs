@@ -43,7 +43,7 @@ test('a single file', async () => {
   assert.equal(document.totals.bytes, 2 * 5_149_184);
 });
 
-test('only complete products collapse', async (t) => {
+test('only complete layers collapse into one line', async (t) => {
   const tensors = {};
   for (const layer of [0, 2, 4, 6]) {
     for (const expert of [0, 1, 2]) tensors[`layers.${layer}.experts.${expert}.w1.weight`] = [8, 16];

@@ -93,7 +93,7 @@ test('a signal ends a command that waits for stdin', { timeout: 20_000 }, async 
   assert.equal((await done).code, 130);
 });
 
-test('a signal is heard while the engine plans', { timeout: 120_000 }, async (t) => {
+test('a signal is handled while the engine plans', { timeout: 120_000 }, async (t) => {
   const folder = scratch(t);
   const tensors = {};
   for (let layer = 0; layer < 10_000; layer++) tensors[`model.layers.${layer}.mlp.up_proj.weight`] = [1, 32];

@@ -76,7 +76,7 @@ test('a file that transformers cannot load has no lines of Python', async (t) =>
   assert.match(lines[0], /^transformers cannot load this file \(loader-limit\): use int8 /);
 });
 
-test('packed zero points need an option of transformers; mixed with another scheme no line loads them', async (t) => {
+test('packed zero points need an option of transformers; next to another scheme no line loads them', async (t) => {
   const tensor = () => ({ dtype: 'F32', shape: [64, 64], data: noise(4096) });
   const names = ['gate_proj', 'up_proj', 'down_proj'].map((name) => `model.layers.0.mlp.${name}.weight`);
   const files = { 'model.safetensors': safetensors(Object.fromEntries(names.map((name) => [name, tensor()]))) };

@@ -25,7 +25,7 @@ test('without -o the result is named after model and scheme, where the command r
   assert.equal(again.document.error.code, 'target-exists');
 });
 
-test('of two runs into one folder at once one is refused in words, and nothing is left of it', async (t) => {
+test('of two concurrent runs into one folder one is refused with a message and leaves nothing behind', async (t) => {
   const cwd = scratch(t);
   const run = () => cli(['quantize', tinyLlama, '--preset', 'int8', '-o', 'both'], { cwd });
   const ended = await Promise.all([run(), run(), run()]);

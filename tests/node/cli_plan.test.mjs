@@ -21,7 +21,7 @@ test('text: spec, sizes and reason of each kind of layer', async () => {
   assert.match(stdout, /^\d+ of 39 tensors quantized, 5\.15 MB → \S+ MB \(\d+\.\d %\), 8\.\d\d bits per weight$/m);
 });
 
-test('--json is the plan, a tensor a line', async () => {
+test('--json prints the plan, one tensor per line', async () => {
   const { code, stderr, stdout, document } = await cliJson(['plan', tinyLlama, '--preset', 'int8']);
   assert.equal(code, 0, stderr);
   assert.equal(stderr, '');
@@ -64,7 +64,7 @@ test('--exclude adds to the exclusions of preset and file', async (t) => {
   }
 });
 
-test('--layer wins over the globs of the config, the first --layer over the next', async (t) => {
+test("--layer overrides the config's globs, and the first --layer overrides the next", async (t) => {
   const path = join(scratch(t), 'config.json');
   const config = { global_quant_config: { weight: int8 }, layer_quant_config: { '*.mlp.*': { weight: int8 } } };
   writeFileSync(path, JSON.stringify(config));

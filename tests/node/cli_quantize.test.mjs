@@ -131,7 +131,7 @@ test('the input is never its own output', async (t) => {
   assert.deepEqual(contents(folder), before);
 });
 
-test('a report is refused before the run where it cannot go', async (t) => {
+test('a report path that cannot be written is refused before the run', async (t) => {
   const folder = scratch(t);
   const out = join(folder, 'out');
   const taken = join(folder, 'taken.json');
@@ -166,7 +166,7 @@ test('a report is refused before the run where it cannot go', async (t) => {
   assert.equal(readFileSync(taken, 'utf8'), 'mine');
 });
 
-test('--calibration: awq of a model, and what happens without it', async (t) => {
+test('--calibration: awq of a model, and the error without it', async (t) => {
   const folder = scratch(t);
   const out = join(folder, 'out');
   const tokens = join(files, 'tiny-llama-reference/eval_tokens.safetensors');
@@ -250,7 +250,7 @@ test('every format says how its files are loaded', async (t) => {
   }
 });
 
-test('what has its type already is said to be a copy, and the sample as GGUF has no warning', async (t) => {
+test('tensors that already have their type are reported as copies, and the sample as GGUF has no warning', async (t) => {
   const folder = scratch(t);
   const [first, again] = ['a.gguf', 'b.gguf'].map((name) => join(folder, name));
   const sample = join(files, 'tiny-llama');

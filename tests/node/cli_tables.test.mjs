@@ -15,7 +15,7 @@ const columns = [
   { title: 'why', cell: (row) => row.why, prose: true },
 ];
 
-test('every line fits, for widths of terminals, and tells its row from the others', async (t) => {
+test('every line fits the terminal and can be told from the others', async (t) => {
   const { table } = await moduleOf(t, 'cli/tables.ts');
   for (const width of [60, 80, 100, 110, 120, 200]) {
     const lines = table(rows, columns, { colors, columns: width, indent: 2 });
@@ -32,7 +32,7 @@ test('every line fits, for widths of terminals, and tells its row from the other
   }
 });
 
-test('without a terminal nothing is cut', async (t) => {
+test('without a terminal nothing is truncated', async (t) => {
   const { table } = await moduleOf(t, 'cli/tables.ts');
   const lines = table(rows, columns, { colors, columns: Number.POSITIVE_INFINITY });
   for (const [at, { name, why }] of rows.entries()) {

@@ -35,7 +35,7 @@ const written = [
   ['q4.gguf', 'q4_k_m', 'gguf'],
 ];
 
-test('every format against every other', async (t) => {
+test('every format is compared with every other', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 0 });
   const folder = scratchFolder(t);
   const source = await modelFor(t, quantizer, tinyLlama);

@@ -32,7 +32,7 @@ test('each mistake has one error, whose hint says what to write', async (t) => {
   assert.match(gptq.hint, /algo_config.*gptq.*calibration/);
 });
 
-test('token ids are whole numbers by their type, too', async (t) => {
+test('the types allow only integers as token ids', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = quantizer.languageModel(await modelFor(t, quantizer, tinyLlama));
   const data = Float32Array.of(1, 2, 3);

@@ -95,7 +95,7 @@ function withoutBlock(text, indent = '  ', newline = '\n') {
   return text.slice(0, begin) + text.slice(end + last.length - newline.length - 1);
 }
 
-test('every format adds its block to the end of the text, and nothing else changes', async (t) => {
+test('every format appends its block, and nothing else in the text changes', async (t) => {
   const { folder, run } = await runFor(t);
   const source = modelWith(folder, gemma2);
   for (const [format, preset] of [
@@ -111,7 +111,7 @@ test('every format adds its block to the end of the text, and nothing else chang
   assert.equal(await run(source, 'floats', 'int8', { format: 'fake-quantized' }), gemma2);
 });
 
-test('decoding a checkpoint gives back the text of its original', async (t) => {
+test("decoding a checkpoint restores the original's text", async (t) => {
   const { folder, run } = await runFor(t);
   for (const [name, text] of Object.entries({ gemma2, mamba2 })) {
     await run(modelWith(folder, text, name), `${name}-int8`, 'int8');
@@ -120,7 +120,7 @@ test('decoding a checkpoint gives back the text of its original', async (t) => {
   }
 });
 
-test('indentation and line ends of the text are those of the block', async (t) => {
+test('the block has the indentation and line endings of the text', async (t) => {
   const { folder, run } = await runFor(t);
   const layouts = { wide: ['    ', '\n'], tabs: ['\t', '\r\n'] };
   for (const [name, [indent, newline]] of Object.entries(layouts)) {

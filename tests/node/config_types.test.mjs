@@ -145,7 +145,7 @@ test('built configs are clean, and plan what they say', async (t) => {
   assert.equal(dtypeOf('embed_tokens.weight'), 'int8');
 });
 
-test('an embedding that is the output layer, too, is warned of', async (t) => {
+test('an embedding that is also the output layer gets a warning', async (t) => {
   const quantizer = await quantizerFor(t);
   const { safetensors, noise } = await import('./written_model.mjs');
   const tensors = (names) =>
@@ -162,7 +162,7 @@ test('an embedding that is the output layer, too, is warned of', async (t) => {
   assert.deepEqual(await codes(['model.embed_tokens.weight', 'lm_head.weight']), []);
 });
 
-test('dynamic inputs are written where the format has words for them', async (t) => {
+test('dynamic inputs are written if the format can express them', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const { quantizationConfig, diagnostics } = quantizer.plan(model, 'ptpc_fp8');

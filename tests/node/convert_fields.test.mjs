@@ -43,7 +43,7 @@ async function unsaid(prober, { context, config, without, pointer }, to, key) {
 }
 
 for (const dialect of Object.keys(contexts).filter((name) => name !== 'gguf' && name !== 'fp8'))
-  test(`${dialect}: a conversion makes the same, or names what is lost`, async () => {
+  test(`${dialect}: a conversion keeps the plan, or names what is lost`, async () => {
     await withProber(async (prober) => {
       const problems = [];
       for (const field of fieldsOf(dialect))

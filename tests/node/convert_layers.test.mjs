@@ -15,7 +15,7 @@ const tensor = (shape) => ({
 const model = safetensors({ 'a.up_proj.weight': tensor([64, 64]), 'vision.conv.weight': tensor([8, 4, 3, 3]) });
 const groups = (dtype, more) => ({ dtype, qscheme: 'per_group', ch_axis: -1, group_size: 32, ...more });
 
-test('asymmetric signed integers become unsigned ones, which is named', async (t) => {
+test('asymmetric signed integers become unsigned ones, with a note', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const [to, key] of [
     ['gptq', 'sym'],
@@ -30,7 +30,7 @@ test('asymmetric signed integers become unsigned ones, which is named', async (t
     }
 });
 
-test('a scheme that covers more layers than the config still plans: their groups fall back, which is named', async (t) => {
+test('a scheme that covers more layers than the config still plans: their groups fall back, with a note', async (t) => {
   const quantizer = await quantizerFor(t);
   const opened = await modelFor(t, quantizer, model);
   const weight = groups('int4', { symmetric: true });
@@ -53,14 +53,14 @@ test('a scheme that covers more layers than the config still plans: their groups
   assert.equal(exact.config.indivisible_groups, undefined, 'what the dialect says keeps its error');
 });
 
-test('compressed-tensors: asymmetric signed integers are read back as unsigned ones, which is named', async (t) => {
+test('compressed-tensors: asymmetric signed integers read back as unsigned ones, with a note', async (t) => {
   const quantizer = await quantizerFor(t);
   const weight = { dtype: 'int4', qscheme: 'per_channel', ch_axis: 0, symmetric: false };
   const { losses } = quantizer.convertConfig({ global_quant_config: { weight }, exclude: [] }, 'compressed-tensors');
   assert.ok(losses.some(({ message }) => message.includes('int4 is read back as uint4')));
 });
 
-test('groups of whole rows are written as channels, which is named', async (t) => {
+test('groups of whole rows are written as channels, with a note', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const [dtype, to] of [
     ['fp8_e4m3', 'compressed-tensors'],

@@ -48,7 +48,7 @@ test('the command line: one line of shares, five reasons, the largest first, and
   assert.match(coverageLines(hostile, { colors, columns: 100 }).at(-1), / a\\x1b\[31mb\\nc$/);
 });
 
-test('shares: only all is 100 %, only nothing is 0 %', async (t) => {
+test('shares: only everything is 100 %, only nothing is 0 %', async (t) => {
   const { percentText } = await moduleOf(t, 'present/coverage.ts');
   assert.deepEqual(
     [percentText(9999, 10_000), percentText(1, 1_000_000), percentText(1, 2), percentText(0, 5), percentText(0, 0)],
@@ -66,7 +66,7 @@ function textOf(node) {
   return node.type === 'li' || node.type === 'summary' ? `${text}\n` : text;
 }
 
-test('the page: what is left, under the largest reason', async (t) => {
+test('the page: what is left unquantized, by the most frequent reason', async (t) => {
   const { LeftList } = await moduleOf(t, 'demo/report/left-list.tsx');
   assert.equal(
     textOf(LeftList({ coverage })),

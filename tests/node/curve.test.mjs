@@ -87,7 +87,7 @@ test('a language model: the losses are those of evaluate for the files that runs
   assert.ok(estimates.every(({ scheme, points }) => scheme !== 'q2_k' && points === 3));
 });
 
-test('windows are added until the order is safe, and pairs that stay open are named', async (t) => {
+test('windows are added until the order is certain, and pairs that stay undecided are named', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const tokens = { rows: rowsOf(16).map((row) => row.slice(0, 48)) };
@@ -126,7 +126,7 @@ test('text goes through the tokenizer; without known bytes the loss is the KLD',
   checkShape(divergences);
 });
 
-test('weights, where nothing else can be measured: the errors of the report, by elements', async (t) => {
+test("weights, if nothing else can be measured: the report's errors, weighted by elements", async (t) => {
   const quantizer = await quantizerFor(t);
   const path = join(scratchFolder(t), 'plain.safetensors');
   writeFloats(
@@ -165,7 +165,7 @@ function relativeError(expected, found) {
   return Math.sqrt(expected.reduce((sum, value, i) => sum + (value - found[i]) ** 2, 0) / squares);
 }
 
-test('an ONNX model: the errors of its outputs in ONNX Runtime, on feeds given or made up', async (t) => {
+test('an ONNX model: the errors of its outputs in ONNX Runtime, on given or generated feeds', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   const bytes = wordModel(50);
@@ -201,7 +201,7 @@ test('an ONNX model: the errors of its outputs in ONNX Runtime, on feeds given o
   });
 });
 
-test('feeds are made up for pictures of an open size, float16 and scalars', async (t) => {
+test('feeds are generated for images of a dynamic size, float16 and scalars', async (t) => {
   const quantizer = await quantizerFor(t);
   const path = join(scratchFolder(t), 'picture.onnx');
   const weight = noise(8 * 3 * 3 * 3, 5);
@@ -230,7 +230,7 @@ test('feeds are made up for pictures of an open size, float16 and scalars', asyn
   assert.ok(points[0].loss > 0 && points[0].loss < 0.1);
 });
 
-test('the default schemes are those of the runtime, without equal ones', async (t) => {
+test('the default schemes are those of the runtime, without duplicates', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const of = async (target) => (await quantizer.curve(model, { target })).points;

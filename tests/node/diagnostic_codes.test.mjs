@@ -56,7 +56,7 @@ test('every code of a config is provoked by one, with a severity of the table', 
 });
 
 for (const [code, provoke] of Object.entries({ ...planCases, ...onnxCases, ...runCases }))
-  test(`${code}: its case has it, with a severity of the table`, async (t) => {
+  test(`${code}: its case reports it, with a severity of the table`, async (t) => {
     const found = await provoke(new Provoker(t, await quantizerFor(t)));
     const severities = found.filter((diagnostic) => diagnostic.code === code).map(({ severity }) => severity);
     assert.ok(severities.length > 0, JSON.stringify(found));

@@ -15,7 +15,7 @@ const configs = {
   fp8: { quant_method: 'fp8', activation_scheme: 'dynamic' },
 };
 
-test('every dialect is recognised, and its config completed', async (t) => {
+test('every dialect is recognised and its config completed with defaults', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const [dialect, config] of Object.entries(configs)) {
     const parsed = quantizer.parseConfig(config);
@@ -58,7 +58,7 @@ test('a config says whether its algorithms need tokens', async (t) => {
   for (const config of Object.values(configs)) assert.equal(quantizer.parseConfig(config).needsTokens, false);
 });
 
-test('conversions list what is lost', async (t) => {
+test('conversions list their losses', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const [from, config] of Object.entries(configs)) {
     for (const to of ['quark', 'aihwkit', 'brevitas', 'compressed-tensors']) {
@@ -70,7 +70,7 @@ test('conversions list what is lost', async (t) => {
   assert.throws(() => quantizer.convertConfig(configs.fp8, 'gptq'), { code: 'config-invalid' });
 });
 
-test('imports of model configs are planned, with reasons in their own words', async (t) => {
+test("imported model configs are planned, with reasons in the config's own terms", async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const { tensors } = quantizer.plan(model, {

@@ -16,7 +16,7 @@ const calls = {
 
 for (const threads of [0, 2])
   for (const [name, call] of Object.entries(calls))
-    test(`${name}, ${threads} workers: whenever it is disposed, nothing keeps running`, async (t) => {
+    test(`${name}, ${threads} workers: nothing keeps running after dispose, at any moment`, async (t) => {
       const folder = scratchFolder(t);
       for (const wait of [null, 0, 5, 20, 60]) {
         const quantizer = await createQuantizer({ threads });

@@ -18,7 +18,7 @@ function entryOf(name, content) {
 }
 const dropOf = (content) => ({ items: [{ webkitGetAsEntry: () => entryOf('dropped', content) }], files: [] });
 
-test('a dropped folder: its files, and weights of ONNX in subfolders', async (t) => {
+test('a dropped folder gives its files, and ONNX weights in subfolders', async (t) => {
   const { droppedFiles } = await moduleOf(t, 'demo/open/dropped-files.ts');
   const names = async (content) => (await droppedFiles(dropOf(content))).files.map(({ name }) => name);
   const plain = { 'model.safetensors': 'x', 'config.json': '{}', original: { 'consolidated.pth': 'x' } };

@@ -22,7 +22,7 @@ function expectedOf(family, pooling) {
 }
 
 for (const family of ['bert', 'roberta'])
-  test(`embeddings of ${family} are those of transformers`, async (t) => {
+  test(`embeddings of ${family} match transformers`, async (t) => {
     const quantizer = await quantizerFor(t);
     const encoder = quantizer.languageModel(await modelFor(t, quantizer, folderOf(family)));
     assert.equal(await encoder.isEncoder(), true);
@@ -50,7 +50,7 @@ test('an embedding depends neither on the other texts nor on the workers', async
   assert.deepEqual((await of(alone, [sentences[2]]))[0], all[2]);
 });
 
-test('the pooling is that of 1_Pooling/config.json', async (t) => {
+test('the pooling follows 1_Pooling/config.json', async (t) => {
   const folder = join(scratchFolder(t), 'model');
   cpSync(folderOf('bert'), folder, { recursive: true });
   withFirstToken(folder);
@@ -113,7 +113,7 @@ test('agreement: cosines, and the order of similarities', async (t) => {
   assert.equal(same.agreement.sameNearest, 1);
 });
 
-test('embeddings refuses what it cannot compare, and other methods say where encoders are measured', async (t) => {
+test('embeddings refuses what it cannot compare, and other methods name it as the one for encoders', async (t) => {
   const quantizer = await quantizerFor(t);
   const source = await modelFor(t, quantizer, folderOf('bert'));
   const encoder = quantizer.languageModel(source);
@@ -135,7 +135,7 @@ test('embeddings refuses what it cannot compare, and other methods say where enc
   await assert.rejects(encoder.evaluate({ tokens }), /is an encoder.*compare the embeddings/);
 });
 
-test('the curve of an encoder is of its embeddings', async (t) => {
+test('the curve of an encoder measures its embeddings', async (t) => {
   const quantizer = await quantizerFor(t);
   const source = await modelFor(t, quantizer, folderOf('bert'));
   const rows = sentences.map((text) => tokenizer.encode(text));
@@ -186,7 +186,7 @@ test('evaluate of an encoder prints cosines, ranks, a word and its rule', async 
   assert.equal((await cli(['evaluate', target, '--against', folder])).code, 2);
 });
 
-test('an encoder as GGUF is measured by its own metadata', async (t) => {
+test('an encoder as GGUF is measured from its own metadata', async (t) => {
   const quantizer = await quantizerFor(t);
   const source = await modelFor(t, quantizer, bertWithVocabulary(t));
   for (const [recipe, least] of [

@@ -20,7 +20,7 @@ const spellings = {
   ],
 };
 
-test('members of enumerations are read as Quark prints and documents them', async (t) => {
+test('members of enumerations are read in the forms that Quark prints and documents', async (t) => {
   const quantizer = await quantizerFor(t);
   const meaning = (config) => quantizer.convertConfig(config, 'compressed-tensors').config;
   for (const [key, [plain, ...others]] of Object.entries(spellings)) {
@@ -85,7 +85,7 @@ test('a misspelt word gets the nearest known one as a hint', async (t) => {
   }
 });
 
-test('a config of the Brevitas extension is recognised by its algorithms, and an empty spec says how to say so', async (t) => {
+test('a config of the Brevitas extension is recognised by its algorithms, and an empty spec gets a hint', async (t) => {
   const quantizer = await quantizerFor(t);
   const config = { global_quant_config: { weight: {} }, algo_config: [{ name: 'GPFQ' }] };
   assert.match(quantizer.checkConfig(config)[0].message, /GPFQ needs quantized inputs/);
@@ -93,7 +93,7 @@ test('a config of the Brevitas extension is recognised by its algorithms, and an
   assert.match(problem.hint, /"dialect": "brevitas"/);
 });
 
-test('wrong kinds of values in algorithms say what was expected', async (t) => {
+test('values of the wrong type in algorithms say what was expected', async (t) => {
   const quantizer = await quantizerFor(t);
   const first = (config) => quantizer.checkConfig(config)[0];
   const smooth = quark({}, { pre_quant_opt_config: [{ name: 'smoothquant', embedding_layers: null, alpha: '1' }] });

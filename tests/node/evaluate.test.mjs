@@ -164,7 +164,7 @@ test('models that a forward pass cannot run', async (t) => {
   await refused({ vocab_size: 50 }, { code: 'shape-mismatch', where: 'model.embed_tokens.weight' });
 });
 
-test('weights that overflow are an error, not a result', async (t) => {
+test('overflowing weights are an error, not a result', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   const base = join(files, 'forward/mistral');

@@ -61,7 +61,7 @@ function sharpened(t, family, factor) {
   return folder;
 }
 
-test('every statistic is that of logits of PyTorch, and of the same logits times a factor', async (t) => {
+test("every statistic matches PyTorch's logits, and the same logits times a factor", async (t) => {
   const quantizer = await quantizerFor(t);
   for (const family of ['llama', 'mistral', 'qwen2', 'qwen3']) {
     const expected = readTensors(join(files, 'forward', family, 'expected.safetensors'));
@@ -113,7 +113,7 @@ test('every statistic is that of logits of PyTorch, and of the same logits times
   }
 });
 
-test('a model against itself is nowhere different; every format we write has a divergence from the model', async (t) => {
+test('a model has no divergence from itself; every format we write has some', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const tokens = tokensOf(2, 64);
@@ -212,7 +212,7 @@ test('references that cannot be compared are refused before anything runs', asyn
   );
 });
 
-test('one NaN in the head is reported, whichever token is predicted', async (t) => {
+test('one NaN in the head is reported for any predicted token', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = sharpened(t, 'llama', 1);
   const tensors = readTensors(join(folder, 'model.safetensors'));
@@ -224,7 +224,7 @@ test('one NaN in the head is reported, whichever token is predicted', async (t) 
   await assert.rejects(quantizer.languageModel(model).evaluate({ tokens }), { code: 'value-not-finite' });
 });
 
-test('text is cut into the windows of llama-perplexity where its half is scored', () => {
+test("text is split into llama-perplexity's windows, of which the second half is scored", () => {
   const tokenizer = {
     encode: (words, { add_special_tokens: special = true } = {}) => {
       const plain = [...words].map((letter) => letter.charCodeAt(0) - 96);

@@ -72,7 +72,7 @@ function folderOf(t, { bytes, model }) {
   return folder;
 }
 
-test('F32 gives every loss to the bit, F16 nearly so; metadata say as much as config.json', async (t) => {
+test('F32 gives every loss bit for bit, F16 nearly so; metadata replace config.json', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const tokens = tokensOf(4);
@@ -112,7 +112,7 @@ test('the folder named as the source has priority over files next to the GGUF fi
   );
 });
 
-test('Q8_0 and Q4_K give what the same weights give in a folder', async (t) => {
+test('Q8_0 and Q4_K give the same losses as the same weights in a folder', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const tokens = tokensOf(2);

@@ -78,7 +78,7 @@ test('an aborted stream gets the reason', async (t) => {
 });
 
 for (const hangs of [false, true]) {
-  test(`abort while the sink is stuck${hangs ? ' for good' : ''}`, async (t) => {
+  test(`abort while the sink hangs${hangs ? ' forever' : ''}`, async (t) => {
     const quantizer = await quantizerFor(t, { threads: 1 });
     const model = await modelFor(t, quantizer, tinyLlama);
     const abort = new AbortController();
@@ -127,7 +127,7 @@ test('existing output is refused without overwrite', async (t) => {
   assert.ok(listing(join(folder, 'empty')).includes('config.json'));
 });
 
-test('output never goes over its input', async (t) => {
+test('output never overwrites its input', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);
   const path = join(folder, 'model.safetensors');
@@ -270,7 +270,7 @@ test('a custom source that fails midway', async (t) => {
   }
 });
 
-test('a source may keep the bytes it returned: they are not taken away', async (t) => {
+test('a source may keep the bytes it returned: they are not transferred', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const bytes = new Uint8Array(readFileSync(join(tinyLlama, 'model.safetensors')));
   const given = [];

@@ -67,7 +67,7 @@ test('inputs are listed with type and shape; those with a default are optional',
   assert.throws(() => modelInputs({}), { code: 'argument-invalid' });
 });
 
-test('an array is a sample, or several: by number, by one more axis, by its rows', async (t) => {
+test('an array is one sample or several: by element count, by one more axis, by its rows', async (t) => {
   const { of } = await opened(t);
   const x = noise(3 * 8, 5);
   const cuts = {
@@ -126,7 +126,7 @@ test('several files follow each other, .npz and lists of .npy too', async (t) =>
   );
 });
 
-test('what does not fit is refused before anything runs, by the name of the array or input', async (t) => {
+test('feeds that do not fit are refused before anything runs, by the name of the array or input', async (t) => {
   const { of } = await opened(t);
   const x = float([2, 4]);
   for (const [file, code, where, pattern] of [
@@ -159,7 +159,7 @@ test('what does not fit is refused before anything runs, by the name of the arra
   await assert.rejects(of({ x: float([65_537, 2, 4]), rate }), /65537 samples; at most 65536/);
 });
 
-test('feeds go into captureActivations', async (t) => {
+test('captureActivations accepts feeds', async (t) => {
   const { model, of } = await opened(t);
   const runs = [];
   const run = async (feed, names) => {

@@ -24,7 +24,7 @@ test('every field of every dialect changes the result, or a diagnostic names it'
   }
 });
 
-test('no field of AMD Quark or of Brevitas is read and not applied: what is not done is refused', () => {
+test('no field of AMD Quark or Brevitas is read but not applied: an unsupported one is refused', () => {
   for (const dialect of ['quark', 'brevitas'])
     assert.deepEqual(
       table[dialect].filter(isNotApplied).map(({ path }) => path),
@@ -33,7 +33,7 @@ test('no field of AMD Quark or of Brevitas is read and not applied: what is not 
     );
 });
 
-test('what has no effect at all would be found', () => {
+test('a field without any effect would be found', () => {
   const row = { applied: [], refused: [], remark: [], silent: [{ value: 1, code: '' }] };
   assert.ok(isDropped(row));
   assert.ok(!isDropped({ ...row, remark: [{ value: 2, code: 'key-ignored' }] }));
@@ -43,7 +43,7 @@ test('what has no effect at all would be found', () => {
   assert.ok(isDropped({ ...words, silent: [{ value: 'b' }, { value: 'c' }] }));
 });
 
-test('the guide has the table: npm run fields -- --write', () => {
+test('the guide has the current table: npm run fields -- --write', () => {
   const guide = readFileSync(join(import.meta.dirname, '../../web/docs/fields.md'), 'utf8');
   assert.equal(guide, guideOf(table));
 });

@@ -89,7 +89,7 @@ function check({ plan, report, sizes }, before, where) {
   assert.equal(larger, written > before * 1.001, `${where}: ${before} become ${written}`);
 }
 
-test('every preset in every format: sizes before the run are sizes of files', async (t) => {
+test('every preset in every format: sizes before the run equal the sizes of the files', async (t) => {
   const quantizer = await quantizerFor(t);
   const presets = quantizer.presets().map(({ name }) => name);
   const used = { presets: new Set(), formats: new Set() };
@@ -140,7 +140,7 @@ async function recipesChecked(t, quantizer) {
   return recipes.map(({ name }) => name);
 }
 
-test('a result that is larger says so first, with a preset that is smaller', async (t) => {
+test('a larger result is announced before the run, with a smaller preset', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = await modelFor(t, quantizer, tinyLlama);
   const path = join(scratchFolder(t), 'small.gguf');

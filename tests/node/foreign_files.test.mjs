@@ -57,7 +57,7 @@ async function refusal(quantizer, source) {
   return error;
 }
 
-test('each kind is named, by path, as a picked file, and with the name of a weight file', async (t) => {
+test('each kind is named: by path, as a picked file, and under the name of a weight file', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   for (const [name, content, said, keepsName] of kinds) {
@@ -94,7 +94,7 @@ test('folders of other kinds and companions without weights', async (t) => {
     assert.match((await refusal(quantizer, source)).message, /config\.json of a model.*choose its weights too/);
 });
 
-test('a download that broke off says how many bytes are missing', async (t) => {
+test('for an interrupted download the message says how many bytes are missing', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   const { readFileSync } = await import('node:fs');

@@ -38,7 +38,7 @@ const specs = {
 };
 
 for (const [name, spec] of Object.entries(specs)) {
-  test(`${name}: values of the codes are those of fakeQuantize, ragged last groups too`, async (t) => {
+  test(`${name}: decoded codes equal fakeQuantize, ragged last groups too`, async (t) => {
     const quantizer = await quantizerFor(t);
     const tensor = { data: values(7 * 45), shape: [7, 45] };
     const quantized = quantizer.quantize(tensor, spec);
@@ -77,7 +77,7 @@ for (const [name, stages] of Object.entries({
   });
 }
 
-test('two stages that mean nothing are refused', async (t) => {
+test('meaningless pairs of stages are refused', async (t) => {
   const quantizer = await quantizerFor(t);
   const tensor = { data: values(64), shape: [2, 32] };
   for (const stages of [[fp8], [fp8, fp8, fp8], [{ dtype: 'int8' }, fp8], [fp8, { dtype: 'mx9' }]])
@@ -88,7 +88,7 @@ test('two stages that mean nothing are refused', async (t) => {
     );
 });
 
-test('MX scales are powers of two, with their exponents', async (t) => {
+test('MX scales are powers of two, stored as exponents', async (t) => {
   const quantizer = await quantizerFor(t);
   const data = Float32Array.from({ length: 64 }, (_, i) => (i < 32 ? 6 : 7));
   const { scale, sharedExponents, codes, zeroPoint } = quantizer.quantize({ data, shape: [1, 64] }, specs.mxfp4);
@@ -106,7 +106,7 @@ test('NVFP4 has a second scale', async (t) => {
   assert.deepEqual(scale, Float32Array.from([448, 1]));
 });
 
-test('mx9: exponents, a shift for each pair, and missing parts are named', async (t) => {
+test('mx9: exponents and a shift for each pair; missing parts are named', async (t) => {
   const quantizer = await quantizerFor(t);
   const data = Float32Array.from({ length: 16 }, (_, i) => (i < 2 ? 1.5 : 0.25));
   const quantized = quantizer.quantize({ data, shape: [16] }, { dtype: 'mx9' });

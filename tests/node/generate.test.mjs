@@ -66,7 +66,7 @@ test('the same text for 0 and 2 threads, and step by step', async (t) => {
   assert.equal(first.promptTokens, prompt.length + 1);
 });
 
-test('quantized models generate, too; sequences end where the model ends them', async (t) => {
+test("quantized models generate, too; sequences end at the model's end token", async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const target = join(scratchFolder(t), 'int8');
@@ -121,7 +121,7 @@ test('prompts that cannot be continued', async (t) => {
   await assert.rejects(stopped, (error) => error === reason);
 });
 
-test('keys and values are kept: each token is the one that a pass over all tokens before it finds, in every family', async (t) => {
+test('with cached keys and values, each token equals that of a pass over all earlier tokens, in every family', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   for (const family of readdirSync(join(files, 'forward'))) {
     const language = quantizer.languageModel(await modelFor(t, quantizer, join(files, 'forward', family)));
@@ -135,7 +135,7 @@ test('keys and values are kept: each token is the one that a pass over all token
   }
 });
 
-test('weights that do not fit memory are read again for each token: the same tokens', async (t) => {
+test('weights that do not fit in memory are read again for each token, with the same tokens', async (t) => {
   const folder = scratchFolder(t);
   const config = JSON.parse(readFileSync(join(files, 'forward/llama/config.json'), 'utf8'));
   const sizes = { vocab_size: 40_000, hidden_size: 256, intermediate_size: 64, num_hidden_layers: 1, head_dim: 32 };

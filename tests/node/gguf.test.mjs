@@ -83,7 +83,7 @@ test('types by layer, by either name; excluded layers stay; patterns that match 
   assert.ok(diagnostics.some(({ code }) => code === 'needs-importance'));
 });
 
-test('requantizing is warned of, and copies every key', async (t) => {
+test('requantizing gives a warning and copies every key', async (t) => {
   const quantizer = await quantizerFor(t);
   const { bytes } = await written(t, quantizer, tinyLlama, 'q8_0');
   const { bytes: smaller, report } = await written(t, quantizer, bytes, 'q4_0');
@@ -157,7 +157,7 @@ test('command line: a file by its ending, a folder with a named file, --layer an
   assert.equal(existsSync(join(folder, 'y.gguf')), false);
 });
 
-test('parts of a size: the same tensors, opened as one model; a single file is none of them', async (t) => {
+test('parts of a given size hold the same tensors and open as one model; a single file has no part number', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const folder = scratchFolder(t);
   const whole = await written(t, quantizer, tinyLlama, 'q4_k_m');
@@ -201,7 +201,7 @@ test('parts of a size: the same tensors, opened as one model; a single file is n
   assert.deepEqual(readdirSync(out).sort()[0], 'tiny-llama-Q4_0-00001-of-00002.gguf');
 });
 
-test('the name of a result has its type, not that of the file that it was made from', async (t) => {
+test("a result's name has its own type, not the type of its source file", async (t) => {
   const quantizer = await quantizerFor(t);
   const bytes = readFileSync(join(tinyLlama, 'model.safetensors'));
   const config = new File([readFileSync(join(tinyLlama, 'config.json'))], 'config.json');

@@ -29,7 +29,7 @@ async function floatFolder(t, quantizer, target, algorithms, options = {}) {
   return target;
 }
 
-test('rotation and cle into GGUF: the bytes of the way through a float folder', async (t) => {
+test('rotation and cle into GGUF: the same bytes as by way of a float folder', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
   for (const [name, algorithms] of [
@@ -53,7 +53,7 @@ test('rotation and cle into GGUF: the bytes of the way through a float folder', 
   }
 });
 
-test('smooth and awq into GGUF: weights near those of the float way, errors of what changed, any threads', async (t) => {
+test('smooth and awq into GGUF: close to the result by way of a float folder, with errors reported, for any threads', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
   const smooth = [{ name: 'smooth', alpha: 0.5 }];

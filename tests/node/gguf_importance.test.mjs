@@ -24,7 +24,7 @@ async function tensorsOf(t, quantizer, bytes) {
   };
 }
 
-test('a matrix of calibration: mean squares, and the same bytes by it and by calibrating in the run', async (t) => {
+test('an importance matrix holds mean squares, and gives the same bytes as calibrating in the run', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const model = await modelFor(t, quantizer, tinyLlama);
   const tokens = await modelFor(t, quantizer, tokensFile);
@@ -78,7 +78,7 @@ test('a matrix of calibration: mean squares, and the same bytes by it and by cal
   assert.deepEqual(byDat.tensors, a.tensors); // 32 chunks divide without rounding
 });
 
-test('importance makes the outputs of layers better where it says so', async (t) => {
+test('importance improves the outputs of the layers that it covers', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const model = await modelFor(t, quantizer, tinyLlama);
   const tokens = await modelFor(t, quantizer, tokensFile);
@@ -105,7 +105,7 @@ test('importance makes the outputs of layers better where it says so', async (t)
   }
 });
 
-test('matrices of other models and files that are no matrix are refused; types that do not use one are named', async (t) => {
+test('matrices of other models and files that are not matrices are refused; types that do not use one are named', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const config = { dialect: 'gguf', recipe: 'q4_0' };
@@ -141,7 +141,7 @@ test('matrices of other models and files that are no matrix are refused; types t
   });
 });
 
-test('activations instead of tokens, also for models that are not run here', async (t) => {
+test('activations replace tokens, also for models without a forward pass here', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const layers = model.tensors.filter(({ name }) => /layers\.\d.*proj\.weight$/.test(name));

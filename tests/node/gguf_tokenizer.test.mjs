@@ -39,7 +39,7 @@ const preTokenizers = {
   ),
 };
 
-test('byte-level tokenizers come back from the GGUF file that they were written to', async (t) => {
+test('byte-level tokenizers are restored from the GGUF file that they were written to', async (t) => {
   const quantizer = await quantizerFor(t);
   const json = (name) => JSON.parse(readFileSync(join(tinyLlama, name), 'utf8'));
   for (const [name, pre_tokenizer] of Object.entries(preTokenizers)) {
@@ -146,7 +146,7 @@ test('SentencePiece vocabularies are joined by score, and unknown letters are by
   }
 });
 
-test('a file without such a tokenizer has none', () => {
+test('a file with an unknown tokenizer gives none', () => {
   assert.equal(tokenizerFilesOf(fileOf({}, {})), null);
   const tokens = { 'tokenizer.ggml.tokens': ['a', 'b'] };
   assert.equal(tokenizerFilesOf(fileOf({ 'tokenizer.ggml.model': 't5' }, tokens)), null);

@@ -37,20 +37,20 @@ async function quantized(
 const int4 = (group_size) => ({ dtype: 'int4', qscheme: 'per_group', ch_axis: -1, group_size, symmetric: true });
 const config = (exclude, more) => ({ global_quant_config: { weight: int4(32) }, exclude, ...more });
 
-test('without layers left there is no list', async (t) => {
+test('without unquantized layers there is no list', async (t) => {
   const { block, limits } = await quantized(t, config([]));
   assert.equal(block.modules_in_block_to_quantize, undefined);
   assert.deepEqual(limits, []);
 });
 
-test('layers that are left in every block are left out by the ends of the others', async (t) => {
+test('layers left in every block are left out of the list of name endings', async (t) => {
   const { block, limits } = await quantized(t, config(['*down_proj']));
   assert.deepEqual(block.modules_in_block_to_quantize, [['self_attn.o_proj', 'mlp.up_proj']]);
   assert.equal(Object.keys(block.dynamic).length, 2);
   assert.deepEqual(limits, []);
 });
 
-test('a layer that is left in one block makes its like in others whole names', async (t) => {
+test('if a layer is left in one block, its counterparts in other blocks are listed by full name', async (t) => {
   const { block } = await quantized(t, config(['*.1.mlp.down_proj']));
   assert.deepEqual(block.modules_in_block_to_quantize, [
     ['self_attn.o_proj', 'mlp.up_proj', 'model.layers.0.mlp.down_proj'],
@@ -62,7 +62,7 @@ test('a layer that a preset leaves because groups do not divide it is left out, 
   assert.ok(!block.modules_in_block_to_quantize[0].includes('self_attn.o_proj'));
 });
 
-test('two numbers of bits or group sizes, and groups that no kernel has, are warned of', async (t) => {
+test('two bit widths or group sizes, and groups that no kernel has, get a warning', async (t) => {
   for (const other of [{ ...int4(32), dtype: 'int8' }, int4(64)]) {
     const { limits } = await quantized(t, config([], { layer_quant_config: { '*down_proj': { weight: other } } }));
     assert.match(limits[0].message, /one number of bits and one group size/);
@@ -82,7 +82,7 @@ test('two numbers of bits or group sizes, and groups that no kernel has, are war
   }
 });
 
-test('experts that transformers joins while it loads stay float, unless they are asked for: it would compute with random ones', async (t) => {
+test('experts that transformers joins while it loads stay float unless requested: it would compute with random ones', async (t) => {
   const experts = ['gate_proj', 'up_proj', 'down_proj'].flatMap((name) =>
     [0, 1].map((expert) => `model.layers.0.mlp.experts.${expert}.${name}`),
   );
@@ -102,7 +102,7 @@ test('experts that transformers joins while it loads stay float, unless they are
   }
 });
 
-test("4-bit layers whose outputs are not in 32s are warned of: gptqmodel's kernel for CPUs refuses them", async (t) => {
+test("4-bit layers whose outputs are not a multiple of 32 get a warning: gptqmodel's kernel for CPUs refuses them", async (t) => {
   for (const [format, dtype, rows, isWarned] of [
     ['gptq', 'int4', 40, true],
     ['gptq', 'uint4', 40, true],
@@ -122,7 +122,7 @@ test("4-bit layers whose outputs are not in 32s are warned of: gptqmodel's kerne
   }
 });
 
-test('whole rows as groups, which the same kernel has in a few lengths only, are warned of', async (t) => {
+test('whole rows as groups get a warning: the same kernel has only a few lengths', async (t) => {
   for (const [format, dtype, columns, isWarned] of [
     ['gptq', 'int4', 64, false],
     ['gptq', 'int4', 192, true],
@@ -140,7 +140,7 @@ test('whole rows as groups, which the same kernel has in a few lengths only, are
   }
 });
 
-test('a quantized head is warned of: transformers leaves it random', async (t) => {
+test('a quantized head gets a warning: transformers leaves it random', async (t) => {
   const layers = [...names, 'lm_head'];
   for (const [format, dtype] of [
     ['gptq', 'int4'],

@@ -103,7 +103,7 @@ for (const bits of [2, 3, 4, 8])
         assert.deepEqual(await written(model, 'again'), expected);
       });
 
-test('gptq: a group that is not there is an error', async (t) => {
+test('gptq: an index of a missing group is an error', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = join(scratchFolder(t), 'gptq');
   gptqFolder(folder, { bits: 4, version: 1, bad: true });

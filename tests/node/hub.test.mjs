@@ -92,7 +92,7 @@ test('ids and pages of a repository, a revision, a folder and a file', async (t)
   }
 });
 
-test('a run reads by ranges, writes the companions, and keeps the token to the hub', async (t) => {
+test('a run reads by ranges, writes the companions, and sends the token only to the hub', async (t) => {
   const { endpoint, requests } = await startHub(t, {
     status: ({ headers }) => (headers.authorization === 'Bearer hf_secret' ? null : 401),
   });
@@ -115,7 +115,7 @@ test('a run reads by ranges, writes the companions, and keeps the token to the h
   assert.ok(requests.filter(({ at }) => at === 'storage').every(({ headers }) => /^bytes=/.test(headers.range)));
 });
 
-test('401, 403, 404 and 429 in words; of the list and of a file', async (t) => {
+test('401, 403, 404 and 429 are explained, for the list and for a file', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const [status, said, withToken] of [
     [401, /asks for a token \(401\).*private, gated, or does not exist/],
@@ -145,7 +145,7 @@ test('401, 403, 404 and 429 in words; of the list and of a file', async (t) => {
   await assert.rejects(quantizer.open('hf:a/b/../c@', { hub: { endpoint } }), { code: 'source-invalid' });
 });
 
-test('a hub that lies: sizes, a file that changes, an answer that is no list', async (t) => {
+test('a lying hub: wrong sizes, a file that changes, an answer that is not a list', async (t) => {
   const quantizer = await quantizerFor(t);
   const wrong = await startHub(t, { wrongSize: true });
   await assert.rejects(

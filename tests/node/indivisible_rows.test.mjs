@@ -30,7 +30,7 @@ async function quantizedAndRead(t, [rows, columns], weight, format, more = {}) {
 }
 
 for (const dtype of ['mx6', 'mx9', 'bfp16'])
-  test(`${dtype}: rows are whole blocks in a file, or refused, and have no channels to fall back to`, async (t) => {
+  test(`${dtype}: rows that blocks do not divide are refused, because channels are no fallback`, async (t) => {
     const { reread } = await quantizedAndRead(t, [7, 96], { dtype }, 'quark');
     assert.deepEqual(reread['a.weight'].shape, [7, 96]);
     for (const groups of ['fallback', 'error'])
@@ -40,7 +40,7 @@ for (const dtype of ['mx6', 'mx9', 'bfp16'])
       });
   });
 
-test('scales in e4m3 and of MX integers stay scales of groups: one group a row where groups do not divide it', async (t) => {
+test('e4m3 scales and MX scales of integers stay per group: one group per row if groups do not divide it', async (t) => {
   const nvfp4 = { dtype: 'fp4', qscheme: 'per_group', ch_axis: -1, group_size: 16, scale_format: 'e4m3' };
   for (const weight of [nvfp4, { dtype: 'mx', mx_element_dtype: 'int8' }]) {
     const { header, reread } = await quantizedAndRead(t, [8, 56], weight, 'quark');
@@ -49,7 +49,7 @@ test('scales in e4m3 and of MX integers stay scales of groups: one group a row w
   }
 });
 
-test('quark: 4 bits of rows that do not fill words are stored in groups, or refused', async (t) => {
+test('quark: 4-bit rows that do not fill words are stored in groups, or refused', async (t) => {
   const group = { dtype: 'uint4', qscheme: 'per_group', ch_axis: -1, group_size: 8, symmetric: false };
   const { reread } = await quantizedAndRead(t, [16, 20], group, 'quark');
   assert.deepEqual(reread['a.weight'].shape, [16, 20]);

@@ -58,7 +58,7 @@ test('a distribution counts the values in the files, with any number of threads'
   }
 });
 
-test('one scale for a tensor shows its grid, and an unchanged tensor shows no error', async (t) => {
+test('a tensor with one scale shows its grid, and an unchanged tensor shows no error', async (t) => {
   const out = join(scratchFolder(t), 'out');
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);

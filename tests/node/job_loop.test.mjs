@@ -32,14 +32,14 @@ function poolOf(turns, errors) {
 const dispatched = (pool, workers, signal) =>
   dispatch(pool, {}, new Schedule(items, 2 ** 20), workers, sink, () => {}, signal);
 
-test('of weights that fail the first is reported, whoever is faster', async () => {
+test('of several failing weights the first is reported, whichever worker is faster', async () => {
   const errors = Object.fromEntries([2, 3, 5, 7].map((at) => [at, failure('value-overflow', `t${at}`, 'too large')]));
   for (const turns of [(item) => item + 1, (item) => 10 - item, (item) => (item % 3) + 1])
     for (const workers of [1, 2, 4, 9])
       await assert.rejects(dispatched(poolOf(turns, errors), workers), { code: 'value-overflow', where: 't2' });
 });
 
-test('jobs after the failure are given up, those before it are done', async () => {
+test('jobs after the failure are dropped, jobs before it are finished', async () => {
   const pool = poolOf((item) => (item === 4 ? 1 : 5), { 4: failure('value-not-finite', 't4', 'NaN') });
   await assert.rejects(dispatched(pool, 9), { where: 't4' });
   assert.deepEqual(pool.aborted, [5, 6, 7, 8]);
@@ -57,7 +57,7 @@ test('any other failure ends the run at once, also after a failure of values', a
   }
 });
 
-test('an abort wins', async () => {
+test('an abort takes precedence', async () => {
   const controller = new AbortController();
   const pool = poolOf((item) => (item === 1 ? 1 : 1000), { 1: failure('value-overflow', 't1', 'too large') });
   setTimeout(() => controller.abort(new Error('enough')), 20);

@@ -60,7 +60,7 @@ test('among several workers the last jobs are smaller, down to a mebibyte', () =
   );
 });
 
-test('a slow worker takes fewer jobs, and none waits for it at the end', async () => {
+test('a slow worker gets fewer jobs, and none waits for it at the end', async () => {
   const mebibyte = 2 ** 20;
   const items = Array.from({ length: 8 }, (_, at) => item(`x${at}`, 64 * mebibyte, 64));
   const schedule = new Schedule(items, 64 * mebibyte, 2);
@@ -162,7 +162,7 @@ test('contiguous rows are one request', () => {
   assert.deepEqual([...spansOf({ ...read, rows: 0 }, 0)], []);
 });
 
-test('narrow gaps are read over, wide ones are not; every row is covered once', () => {
+test('narrow gaps are read through, wide ones are skipped; every row is covered once', () => {
   for (const [rowBytes, stride, rows, gap, requests] of [
     [64, 4096, 10, 16384, 1],
     [64, 1_000_000, 10, 16384, 10],

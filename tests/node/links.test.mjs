@@ -38,7 +38,7 @@ function strangersFolder(t) {
   return { root, folder };
 }
 
-test("Hugging Face's cache, made of links to blobs, is read with its companions", async (t) => {
+test('a Hugging Face cache, which links to blobs, is read with its companions', async (t) => {
   const root = scratchFolder(t);
   const [snapshot, blobs] = [join(root, 'models--org--m/snapshots/0a1b'), join(root, 'models--org--m/blobs')];
   mkdirSync(snapshot, { recursive: true });
@@ -76,7 +76,7 @@ for (const name of ['tokenizer.json', 'README.md', 'config.json']) {
   });
 }
 
-test('a decoy with the name of weights does not open the folder that it leads to', async (t) => {
+test('a link named like a weight file does not open the folder that it leads to', async (t) => {
   const { folder } = strangersFolder(t);
   symlinkSync('../secret.json', join(folder, 'extra.gguf'));
   symlinkSync('../secret.json', join(folder, 'NOTICE.md'));

@@ -33,7 +33,7 @@ function sparseModel(path) {
   closeSync(file);
 }
 
-test('6 GiB within 512 MiB, offsets beyond 4 GiB are right', (t) => {
+test('6 GiB within 512 MiB, with correct offsets beyond 4 GiB', (t) => {
   const path = join(scratchFolder(t), 'sparse.safetensors');
   sparseModel(path);
   const script = join(import.meta.dirname, 'stream_large_model.mjs');

@@ -49,7 +49,7 @@ test('a tensor needs a few kilobytes, in runs, plans and comparisons', { skip: p
   }
 });
 
-test('of long metadata inspect shows the beginning, and copies no more', {
+test('inspect shows only the beginning of long metadata, and copies no more', {
   skip: process.platform !== 'linux',
 }, (t) => {
   const folder = scratchFolder(t);

@@ -48,7 +48,7 @@ function safetensorsFile() {
   return Buffer.concat([length, header, Buffer.from(values.buffer), Buffer.from(half.buffer)]);
 }
 
-test('a matrix of its own is called after its file, and is a weight', async (t) => {
+test('a single matrix is named after its file and is a weight', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   const path = join(folder, 'scores.npy');

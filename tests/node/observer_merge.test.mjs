@@ -91,7 +91,7 @@ function together(all, pieces) {
 const seeds = 4;
 for (const [qscheme, names] of Object.entries(observers))
   for (const name of names)
-    test(`${name}, ${qscheme}: merged is as one that saw all`, async (t) => {
+    test(`${name}, ${qscheme}: merged observers equal one that saw everything`, async (t) => {
       const quantizer = await quantizerFor(t, { threads: 0 });
       for (let seed = 1; seed <= seeds; ++seed) {
         const random = randomFrom(seed * 7919);
@@ -117,7 +117,7 @@ for (const [qscheme, names] of Object.entries(observers))
       assert.equal(quantizer.liveObjects, 0);
     });
 
-test('batches with and without numbers do not mix, and parts stay inside their batch', async (t) => {
+test('numbered and unnumbered batches do not mix, and parts stay inside their batch', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 0 });
   const [one, two] = [1, 2].map(() => quantizer.createObserver({ dtype: 'int8', qscheme: 'per_tensor' }));
   const tensor = { data: Float32Array.of(1, -2), shape: [2] };

@@ -99,7 +99,7 @@ test('threads, budgets and targets do not change a byte', async (t) => {
   }
 });
 
-test('a config decides by layer and class; groups need not divide a row of MatMulNBits', async (t) => {
+test('a config selects by layer and class; groups need not divide a row of MatMulNBits', async (t) => {
   const quantizer = await quantizerFor(t);
   const { bytes } = twoLayers();
   const config = {
@@ -182,7 +182,7 @@ test('Gemm with transB: its weight is transposed for MatMulInteger, and codes an
   }
 });
 
-test('qdq: DequantizeLinear throughout; a preset falls back, a config is held to what it says', async (t) => {
+test('qdq: DequantizeLinear throughout; a preset falls back, a config is followed exactly', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, twoLayers({ opset: 21 }).bytes);
   const plan = quantizer.plan(model, 'int4_wo_128', { onnx: { qdq: true } });

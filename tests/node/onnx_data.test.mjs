@@ -64,7 +64,7 @@ test('external data is read from the folder of the model and written next to the
   );
 });
 
-test('weights that stand as varints, and in Constant nodes and nested graphs', async (t) => {
+test('weights stored as varints, in Constant nodes and in nested graphs', async (t) => {
   const quantizer = await quantizerFor(t);
   const halves = Uint16Array.from({ length: 32 * 32 }, (_, i) => 0x2c00 + ((i * 37) % 4096)); // 0.0625 to 1
   const weightOf = (options) => tensor('w', 'F16', [32, 32], halves, options);

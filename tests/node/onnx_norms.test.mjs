@@ -50,7 +50,7 @@ async function written(t, quantizer, source, config) {
 const floats = (bytes, { begin, end }) => new Float32Array(bytes.slice(begin, end).buffer);
 const named = (tensors, name) => tensors.find((each) => each.name === name);
 
-test('weights, bias and report of a folded norm; the same from any threads', async (t) => {
+test('weights, bias and report of a folded norm do not depend on threads', async (t) => {
   const { bytes } = network();
   const outputs = [];
   for (const threads of [0, 2]) {
@@ -78,7 +78,7 @@ test('weights, bias and report of a folded norm; the same from any threads', asy
   assert.deepEqual(outputs[1], outputs[0]);
 });
 
-test('int8 of a folded weight; a plan without a run, and a preview, say the same', async (t) => {
+test('a folded weight as int8: plan, preview and run agree', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const { bytes } = network();
   const { report } = await written(t, quantizer, bytes, configOf());
@@ -93,7 +93,7 @@ test('int8 of a folded weight; a plan without a run, and a preview, say the same
   assert.notEqual(plain[0].error.mse, error.mse);
 });
 
-test('Preprocess of Brevitas folds norms too, and says nothing where there are none', async (t) => {
+test('Preprocess of Brevitas folds norms too, and reports nothing without norms', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const { bytes } = network();
   const weight = { bit_width: 8, qscheme: 'per_channel' };

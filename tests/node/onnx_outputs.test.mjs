@@ -9,7 +9,7 @@ import { convolutions, twoLayers } from './onnx_model.mjs';
 import { named, namesOf } from './onnx_written.mjs';
 import { modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
 
-test('compare finds what quantizing reported, in every form', async (t) => {
+test('compare finds the errors that quantizing reported, in every form', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);
   const embeddings = (spec) => ({
@@ -88,7 +88,7 @@ test('command line: quantize, plan and inspect; --qdq, --accuracy-level, --exter
   assert.equal(wrong.code, 2);
 });
 
-test('a repository with weights in onnx/ only: by folder, by a list of its files, and where its plan puts them', async (t) => {
+test("a repository with weights only in onnx/: as a folder, as a list of files, and the output's places", async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);
   const source = join(folder, 'source');

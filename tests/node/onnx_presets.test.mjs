@@ -83,7 +83,7 @@ test('GRU and LSTM layers are int8 per channel in the presets of integers', asyn
   }
 });
 
-test('a weight that another node reads, too, is in the file once: int8 for all its readers', async (t) => {
+test('a weight with another reader is in the file once: int8 for all its readers', async (t) => {
   const bytes = modelBytes(
     graph({
       nodes: [
@@ -149,7 +149,7 @@ test('embeddings are int8 in groups in the presets of integers, as rows that are
   assert.equal(quantizer.plan(model, left).tensors.find(({ name }) => name === 'words.weight').action, 'copy');
 });
 
-test('convolutions that round their inputs at run time are slow, and the plan says so', async (t) => {
+test('the plan warns that convolutions that round their inputs at run time are slow', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, new Uint8Array(convolutions()));
   const slow = ({ diagnostics }) => diagnostics.find(({ code }) => code === 'slow-convolutions');

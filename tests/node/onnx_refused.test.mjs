@@ -7,7 +7,7 @@ import { convolutions, twoLayers } from './onnx_model.mjs';
 import { named } from './onnx_written.mjs';
 import { memoryStream, modelFor, quantizerFor, scratchFolder } from './scratch.mjs';
 
-test('what ONNX cannot hold: a preset leaves it, a config is refused with every name', async (t) => {
+test('weights that ONNX cannot hold: a preset leaves them, a config is refused with every name', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, convolutions());
   const groups = { dtype: 'int4', qscheme: 'per_group', ch_axis: -1, group_size: 32 };
@@ -83,7 +83,7 @@ test('broken files and values are refused with their place; nothing is written',
   assert.deepEqual(readdirSync(folder), ['cut.onnx']);
 });
 
-test('a preset of 4 bits gives int8 per channel to weights whose operators cannot read them, and says the shares', async (t) => {
+test('a 4-bit preset gives int8 per channel to weights whose operators cannot read 4 bits, and reports the shares', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, convolutions());
   for (const preset of ['int4_wo_32', 'int4_wo_128', 'uint4_wo_64']) {

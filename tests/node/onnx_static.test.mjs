@@ -43,7 +43,7 @@ function pairOf(bytes, { tensors }, value) {
   };
 }
 
-test('static inputs and outputs hold what an observer of their spec finds', async (t) => {
+test("static inputs and outputs hold the ranges that their spec's observer finds", async (t) => {
   const quantizer = await quantizerFor(t);
   const config = { global_quant_config: { weight, input_tensors: uint8, output_tensors: int8 } };
   const { bytes, report, model } = await written(t, quantizer, twoLayers().bytes, config, { calibration: batches });
@@ -82,7 +82,7 @@ test('a layer without data is an error; without calibration the plan says that i
   assert.ok(plan.diagnostics.some(({ code, message }) => code === 'not-applied' && /from calibration/.test(message)));
 });
 
-test('convolutions, and activations that are made when they are asked for', async (t) => {
+test('convolutions, and activations computed on demand', async (t) => {
   const quantizer = await quantizerFor(t);
   const asked = [];
   const calibration = {

@@ -114,7 +114,7 @@ test('batches of matrices: exchanged by Transpose, read by Einsum, behind Unsque
   }
 });
 
-test('nothing quantized is an error that says why; the plan shows it', async (t) => {
+test('a plan that quantizes nothing is an error with the reason; the plan shows it', async (t) => {
   const quantizer = await quantizerFor(t);
   const double = tensor('w', 'F64', [width, width], new Float64Array(width * width).fill(0.5));
   const cases = [
@@ -206,7 +206,7 @@ test('an odd number of columns in four bits: the tensor is packed, not its rows;
   assert.ok(row.error.sqnrDb > 18, `${row.error.sqnrDb} dB`);
 });
 
-test('Split into equal parts and Resize of version 10 are raised', async (t) => {
+test('Split into equal parts and Resize of version 10 are upgraded', async (t) => {
   const quantizer = await quantizerFor(t);
   const split = oneProduct(
     [
@@ -250,7 +250,7 @@ test('activations of an unknown layer: each layer is named once', async (t) => {
   );
 });
 
-test('GGUF: the run reports types that rows do not fit', async (t) => {
+test('GGUF: the run reports types whose blocks do not divide the rows', async (t) => {
   const folder = scratchFolder(t);
   const tinyLlama = join(import.meta.dirname, '../files/tiny-llama');
   const { code, document } = await cliJson(['quantize', tinyLlama, '-o', join(folder, 'q.gguf'), '-p', 'q4_k_m']);

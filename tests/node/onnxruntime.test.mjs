@@ -43,7 +43,7 @@ test('both entries export the same', () => {
   assert.deepEqual(Object.keys(nodeEntry), names);
 });
 
-test('values around layers become outputs behind the model, which stays as it is', async (t) => {
+test('values around layers become additional outputs; the model itself is unchanged', async (t) => {
   const quantizer = await quantizerFor(t);
   const { bytes } = twoLayers();
   const { runtime, seen } = standIn();
@@ -70,7 +70,7 @@ test('values around layers become outputs behind the model, which stays as it is
   assert.deepEqual([seen.disposed, seen.released], [8, 1]);
 });
 
-test('only what is wanted; so many values a run; any source of a model', async () => {
+test('only the requested values, a limited number per run, from any source of a model', async () => {
   const { bytes } = twoLayers();
   const { runtime, seen } = standIn();
   const activations = captureActivations(runtime, bytes, [{}], {
@@ -108,7 +108,7 @@ test('an input of the model is taken from the feed', async () => {
   await assert.rejects(collected(captureActivations(runtime, bytes, [{}])), /x: feed 0 has no input/);
 });
 
-test('float16 comes as its bits, other types are refused', async () => {
+test('float16 is passed as bits, other types are refused', async () => {
   const { bytes } = twoLayers();
   const half = standIn({ type: 'float16', data: (length) => new Uint16Array(length).fill(0x3c00) });
   const [batch] = await collected(captureActivations(half.runtime, bytes, [{}]));
@@ -151,7 +151,7 @@ test('external data is passed along', async (t) => {
   assert.deepEqual(new Uint8Array(externalData[0].data), data);
 });
 
-test('captures that are impossible are explained: nested graphs, other formats, feeds and models that the runtime refuses', async () => {
+test('impossible captures are explained: nested graphs, other formats, feeds and models that the runtime refuses', async () => {
   const inner = graph({
     nodes: [node('MatMul', ['x', 'w'], ['i'], { name: '/m/MatMul' })],
     tensors: [tensor('w', 'F32', [4, 3], noise(12, 1))],

@@ -159,7 +159,7 @@ test('folders without a clear model are refused with what they hold', async (t) 
   await assert.rejects(quantizer.open(join(folder, 'none')), { code: 'source-invalid', message: /ENOENT/ });
 });
 
-test('a format that is asked for is the one that is found', async (t) => {
+test('a requested format must be the one that is found', async (t) => {
   const quantizer = await quantizerFor(t);
   await assert.rejects(quantizer.open(single, { format: 'zip' }), { code: 'argument-invalid' });
   for (const format of ['gguf', 'onnx', 'npy'])
@@ -216,7 +216,7 @@ test('metadata keys may be any text', async (t) => {
   assert.equal(model.metadata.format, 'pt');
 });
 
-test('headers longer than the first read are fetched in one more', async (t) => {
+test('a header longer than the first read takes one more read', async (t) => {
   const quantizer = await quantizerFor(t);
   const tensors = {};
   for (let n = 0; n < 6000; ++n)
@@ -316,7 +316,7 @@ test('a server that cannot be reached is named', async (t) => {
   });
 });
 
-test('closing frees the index, twice is fine, and a closed model is refused', async (t) => {
+test('closing frees the index, closing twice is allowed, and a closed model is refused', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await quantizer.open(single);
   assert.equal(quantizer.liveObjects, 1);

@@ -71,7 +71,7 @@ for (const isPositioned of [true, false]) {
   });
 }
 
-test('append-only: with no job under way, the one that brings the missing piece is let in', async () => {
+test('append-only: with no job running, the job with the missing piece is admitted', async () => {
   const { target, next } = slowTarget(false);
   const output = new OutputFiles(target, [planned('a', 100, 10)], 30);
   await output.start();

@@ -22,7 +22,7 @@ function owned(path, changes) {
   return basename(other);
 }
 
-test('a folder of this process is abandoned once its run is over', async (t) => {
+test('a folder of this process counts as abandoned once its run is over', async (t) => {
   const folder = scratchFolder(t);
   const path = await makePartial(folder, 'out');
   assert.ok(isPartial(basename(path)), path);
@@ -66,7 +66,7 @@ await makePartial(${JSON.stringify(folder)}, 'out'); setInterval(() => {}, 1000)
   assert.equal((await namesOf(folder)).length, 1);
 });
 
-test('names of any length that a file may have', async (t) => {
+test('file names of every allowed length', async (t) => {
   const folder = scratchFolder(t);
   for (const name of ['n'.repeat(255), 'ß'.repeat(127)]) {
     const path = await makePartial(folder, name);

@@ -66,7 +66,7 @@ async function serve(t, folder) {
   return `http://127.0.0.1:${server.address().port}`;
 }
 
-test('a part of a GGUF model stands for all of it: by path, URL and list', async (t) => {
+test('a part of a GGUF model opens the whole model: by path, URL and list', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const { folder, paths, wanted } = await ggufParts(t, quantizer);
   for (const path of paths) assert.equal(await becomes(t, quantizer, path), wanted, path);
@@ -129,7 +129,7 @@ test('a folder with parts of two GGUF models: their first parts are named', asyn
   assert.equal((await modelFor(t, quantizer, paths[0])).tensors.length, 39);
 });
 
-test('a shard of safetensors stands for its model, with and without index', async (t) => {
+test('a shard of safetensors opens its whole model, with and without index', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = join(scratchFolder(t), 'model');
   cpSync(sharded, folder, { recursive: true });

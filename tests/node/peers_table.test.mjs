@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { guidesOf } from '../peers/guide.mjs';
 import { merged, recorded } from '../peers/record.mjs';
 
-test('web/docs/peers.md and the table of runtimes in web/docs/formats.md are those of tests/peers/results.json', () => {
+test('web/docs/peers.md and the table of runtimes in web/docs/formats.md match tests/peers/results.json', () => {
   for (const { path, found, wanted } of guidesOf(recorded())) assert.equal(found, wanted, path);
 });
 

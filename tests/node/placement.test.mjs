@@ -50,7 +50,7 @@ const all = (names, content) =>
   Object.fromEntries([...names, foreign].sort().map((name) => [name, name === foreign ? 'old' : content]));
 const leftovers = ['only-old.safetensors'];
 
-test('new files replace old ones, which are kept in the partial folder meanwhile', async (t) => {
+test('new files replace old ones, which stay in the partial folder until the end', async (t) => {
   const { root, partial } = setUp(t);
   await placeFiles(partial, root, newFiles, leftovers);
   assert.deepEqual(contents(root), all(newFiles, 'new'));

@@ -26,7 +26,7 @@ test('one planned int4 tensor is at most 300 bytes of JSON', async (t) => {
   assert.equal(new Set(document.reasons.map((reason) => JSON.stringify(reason))).size, document.reasons.length);
 });
 
-test('the command line prints it as small', async (t) => {
+test('the command line prints the same compact JSON', async (t) => {
   const { stdout, document } = await cliJson(['plan', largeModel(t, { layers: 32 }), '-p', 'int4_wo_128']);
   assert.ok(stdout.length / document.tensors.length <= mostBytes, `${stdout.length} bytes`);
 });
@@ -44,7 +44,7 @@ test('tensors share specs and reasons as objects', async (t) => {
   assert.equal(quantized[0].spec.dtype, 'int4');
 });
 
-test('read back it is the plan', async (t) => {
+test('the JSON reads back as the plan', async (t) => {
   const quantizer = await quantizerFor(t);
   const llama = await modelFor(t, quantizer, tinyLlama);
   const onnx = await modelFor(t, quantizer, twoLayers().bytes);
@@ -83,7 +83,7 @@ test('lists of specs are numbered, too', async (t) => {
   assert.equal(specs[row.spec].dtype, 'int4');
 });
 
-test('numbers that are in no list are refused', async (t) => {
+test('numbers outside the lists are refused', async (t) => {
   const quantizer = await quantizerFor(t);
   const document = planJson(quantizer.plan(await modelFor(t, quantizer, tinyLlama), int4));
   const [first, ...rest] = document.tensors;

@@ -42,7 +42,7 @@ function scriptedPort(answer, log) {
 const never = new AbortController().signal;
 const job = (label) => ({ label, bytes: 1, parts: [] });
 
-test('a job whose worker dies is done once more on a fresh worker', async () => {
+test('a job whose worker dies is retried once on a fresh worker', async () => {
   const log = [];
   let attempts = 0;
   const answer = async () => {
@@ -94,7 +94,7 @@ test('no more workers than allowed, and jobs wait their turn', async () => {
   await pool.close(new Error('closed'));
 });
 
-test('abort ends the worker of a running job and forgets a waiting one', async () => {
+test('abort ends the worker of a running job and drops a waiting one', async () => {
   const log = [];
   const pool = new Pool(() => scriptedPort(() => new Promise(() => {}), log), null, 1);
   const context = pool.context({ inputs: [], outputs: [], work: [] }, async () => new Uint8Array(0));

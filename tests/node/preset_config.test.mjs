@@ -7,7 +7,7 @@ import { modelFor, quantizerFor, tinyLlama } from './scratch.mjs';
 const dtypesOf = (tensors) =>
   Object.fromEntries(tensors.map(({ name, spec }) => [name.replace(/^model\.layers\.\d+\./, ''), spec?.dtype ?? null]));
 
-test('a preset with other layers, classes and exclusions is the config of the same options on the command line', async (t) => {
+test('a preset with layers, classes and exclusions equals the config of the same command-line options', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const config = quantizer.presetConfig('INT4_WO_32', {
@@ -34,7 +34,7 @@ test('a preset with other layers, classes and exclusions is the config of the sa
   assert.deepEqual(quantizer.checkConfig(same), []);
 });
 
-test('recipes take types of llama.cpp for layers', async (t) => {
+test("recipes accept llama.cpp's types for layers", async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const config = quantizer.presetConfig('q4_0', { layers: { '*.down_proj': 'q8_0' } });

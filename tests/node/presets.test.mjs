@@ -20,7 +20,7 @@ test('presets pass their own check and name themselves', async (t) => {
   }
 });
 
-test('an unknown preset is config-invalid and names those there are, and the nearest', async (t) => {
+test('an unknown preset is config-invalid, and the message names the nearest and all presets', async (t) => {
   const quantizer = await quantizerFor(t);
   assert.throws(() => quantizer.parseConfig('int5_wo'), { code: 'config-invalid', message: /int4_wo_128/ });
   const model = await modelFor(t, quantizer, tinyLlama);
@@ -38,7 +38,7 @@ test('an unknown preset is config-invalid and names those there are, and the nea
   assert.ok(!existsSync(target));
 });
 
-test('a name of a preset and of a recipe is the recipe where the output is GGUF, and only there', async (t) => {
+test('a name shared by a preset and a recipe means the recipe only for GGUF output', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const types = (...given) => new Set(quantizer.plan(model, ...given).tensors.map(({ spec }) => spec?.dtype));

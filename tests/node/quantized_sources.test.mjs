@@ -26,7 +26,7 @@ const bfloat16 = (value) => {
 };
 
 for (const tool of tools)
-  test(`${tool}: compared to the tool's own values, every weight is the same`, async (t) => {
+  test(`${tool}: every weight equals the tool's own values`, async (t) => {
     const quantizer = await quantizerFor(t);
     const values = join(folderOf(tool), 'values.safetensors');
     const model = await modelFor(t, quantizer, folderOf(tool));
@@ -69,7 +69,7 @@ for (const tool of ['modelopt', 'mlx', 'bitsandbytes'])
     assert.ok(!existsSync(join(target, 'hf_quant_config.json')));
   });
 
-test('the same codes come of a decoded source and of its values', async (t) => {
+test('a decoded source and its values give the same codes', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   const int4 = { dtype: 'int4', qscheme: 'per_group', group_size: 32, ch_axis: -1 };
@@ -107,7 +107,7 @@ test('inspect lists codes and scales as the file has them', async () => {
   assert.match(stdout, /affine\.3\.weight/);
 });
 
-test('bitsandbytes: JSON that is not there is an error that names it', async (t) => {
+test('bitsandbytes: missing JSON is an error that names it', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = join(scratchFolder(t), 'model');
   cpSync(folderOf('bitsandbytes'), folder, { recursive: true });
@@ -123,7 +123,7 @@ test('bitsandbytes: JSON that is not there is an error that names it', async (t)
   );
 });
 
-test('experts of gpt-oss: a matrix each in quark, as transformers has them where they are left', async (t) => {
+test("experts of gpt-oss: one matrix each in quark, transformers' arrangement if they are left", async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, folderOf('gpt_oss'));
   const folder = scratchFolder(t);

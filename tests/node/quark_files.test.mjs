@@ -32,7 +32,7 @@ async function quantized(t, folder, config, format = 'quark') {
   return { report, target, ...file, config: JSON.parse(readFileSync(join(target, 'config.json'), 'utf8')) };
 }
 
-test('scales of bfloat16 weights are bfloat16, as Quark exports them, but for integers per tensor and where float32 is asked for', async (t) => {
+test('scales of bfloat16 weights are bfloat16, as Quark exports them, except for per-tensor integers and requested float32', async (t) => {
   const folder = folderWith(t, { 'a.weight': narrowed(matrix(16, 64, 1)) });
   const scaleOf = async (weight) => (await quantized(t, folder, configOf(weight))).header['a.weight_scale'].dtype;
   assert.equal(await scaleOf(perChannel), 'BF16');
@@ -47,7 +47,7 @@ test('scales of bfloat16 weights are bfloat16, as Quark exports them, but for in
   assert.deepEqual(layers, {}, 'no layer has an entry of its own');
 });
 
-test('what is written of bfloat16 weights reads back as the plan computed it', async (t) => {
+test("bfloat16 weights read back with the plan's values", async (t) => {
   const folder = folderWith(t, { 'a.weight': narrowed(matrix(16, 64, 2)) });
   const uint4 = { dtype: 'uint4', qscheme: 'per_group', ch_axis: -1, group_size: 32, symmetric: false };
   for (const weight of [perChannel, uint4, { dtype: 'fp8_e4m3', qscheme: 'per_channel', ch_axis: 0 }]) {
@@ -78,7 +78,7 @@ const mixture = () => ({
   'model.layers.0.mlp.shared_expert_gate.weight': matrix(8, 64, 5),
 });
 
-test('routers stay as they are in files for loaders, unless layer_quant_config names them', async (t) => {
+test('routers are not quantized in files for loaders unless layer_quant_config names them', async (t) => {
   const folder = folderWith(t, mixture(), { model_type: 'qwen3_moe' });
   const { header, report, config } = await quantized(t, folder, configOf(perChannel));
   assert.equal(header[`${router}.weight`].dtype, 'F32');
@@ -243,7 +243,7 @@ test('the bias of a matrix stored as [inputs, outputs] has one axis with every s
   }
 });
 
-test('a block names no observer that Quark cannot make from it', async (t) => {
+test('a block names only observers that Quark can construct from it', async (t) => {
   const folder = folderWith(t, { 'a.weight': matrix(16, 64, 45) });
   const observerOf = async (observer_cls) => {
     const { config } = await quantized(t, folder, configOf({ dtype: 'int8', symmetric: true, observer_cls }));

@@ -77,7 +77,7 @@ for (const [dtype, scheme, options, isRead] of [
   });
 }
 
-test('second scales, which transformers leaves out, and experts, which it merges, are warned of', async (t) => {
+test('second scales, which transformers ignores, and experts, which it merges, get a warning', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const preset of ['nvfp4', 'int4_fp8']) {
     const { limits } = await quantized(t, quantizer, preset, { inner: 64 });
@@ -108,7 +108,7 @@ test('layers that are only cast are excluded: it cannot load specs of 16 bits', 
   assert.ok(block.exclude.includes(layer('down_proj')));
 });
 
-test('a group of the whole row has its length: it divides by the group size', async (t) => {
+test("a group that is a whole row is written with the row's length: the loader divides by the group size", async (t) => {
   const quantizer = await quantizerFor(t);
   const weight = { dtype: 'int4', ...group, group_size: -1, symmetric: true };
   const { block } = await quantized(t, quantizer, { global_quant_config: { weight } });
@@ -116,7 +116,7 @@ test('a group of the whole row has its length: it divides by the group size', as
   assert.deepEqual(sizes, [64, 96]);
 });
 
-test('inputs that the plan leaves because groups do not divide them are not in the block', async (t) => {
+test('inputs left unquantized because groups do not divide them are not in the block', async (t) => {
   const quantizer = await quantizerFor(t);
   const { block } = await quantized(t, quantizer, 'int4_wa_64');
   assert.equal(block.global_quant_config.input_tensors.group_size, 64);

@@ -73,7 +73,7 @@ for (const threads of [0, 2]) {
   });
 }
 
-test('nothing is read ahead beyond what a job wants', async (t) => {
+test("nothing is read ahead beyond the job's ranges", async (t) => {
   const path = model(t);
   const bytes = readFileSync(path);
   const { url, sent } = await serve(t, bytes, Number.POSITIVE_INFINITY);

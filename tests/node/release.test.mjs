@@ -49,7 +49,7 @@ for (const [name, checkout, pattern] of [
     assert.deepEqual(problemsOf(checkout, false), []);
   });
 
-test('the address of the repository fills what npm shows, again and again', () => {
+test("the repository's address fills the fields that npm shows, and can be set again", () => {
   const json = { name: 'wasmquant', version: '1.2.3', description: 'd', keywords: [], license: 'MIT' };
   const expected = {
     ...json,

@@ -114,7 +114,7 @@ test('an interrupted run of other work is refused, and removed by a run that doe
   assert.deepEqual(partials(place), []);
 });
 
-test('a finished file that is not as it was is made again', async (t) => {
+test('a finished file that has changed is written again', async (t) => {
   const { folder, run } = await setUp(t);
   await run(join(folder, 'whole'), { resume: false });
   const [place, out] = [join(folder, 'place'), join(folder, 'place/out')];
@@ -131,7 +131,7 @@ test('a finished file that is not as it was is made again', async (t) => {
   assert.deepEqual(contents(out), contents(join(folder, 'whole')));
 });
 
-test('a broken journal counts as missing, and names in it cannot lead elsewhere', async (t) => {
+test('a broken journal counts as missing, and names in it cannot leave the folder', async (t) => {
   const { folder, run } = await setUp(t);
   await run(join(folder, 'whole'), { resume: false });
   const sha256 = createHash('sha256').update('mine\n').digest('hex');

@@ -103,7 +103,7 @@ test('into a stream, in order', async (t) => {
   assert.equal(Buffer.compare(again.bytes(), whole.bytes()), 0);
 });
 
-test('an output of another config is refused, and none may be written over', async (t) => {
+test('an output of another config is refused, and no output is overwritten', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const [before, after] = configs(int4);

@@ -23,7 +23,7 @@ const configOf = (options = {}, rest = {}) => ({
   ...rest,
 });
 
-test('a rotated float model computes what it did, needs no tokens, and names what it rewrote', async (t) => {
+test('a rotated float model gives the same outputs, needs no tokens, and names the tensors it rewrote', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 1 });
   const source = await modelFor(t, quantizer, tinyLlama);
@@ -50,7 +50,7 @@ test('a rotated float model computes what it did, needs no tokens, and names wha
   }
 });
 
-test('rotation goes with gptq into every format, the same bytes from any threads and into a stream', async (t) => {
+test('rotation with gptq works in every format, with the same bytes from any threads and into a stream', async (t) => {
   const folder = scratchFolder(t);
   const calibration = { tokens: tokensOf('calib', 2) };
   const config = configOf({ r2: true }, { exclude: ['lm_head'], algo_config: [{ name: 'gptq' }] });

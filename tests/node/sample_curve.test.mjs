@@ -9,7 +9,7 @@ import { calibratedConfig, marked, measureSample } from '../setup/sample_curve.m
 
 const kept = JSON.parse(readFileSync(join(root, 'web/demo/first/sample_curve.json'), 'utf8'));
 
-test('points of the first curve are those that are measured now', async () => {
+test("points of the page's first curve match a new measurement", async () => {
   const quantizer = await createQuantizer({ threads: 2 });
   const model = await quantizer.open(join(root, 'tests/files/tiny-llama'));
   assert.equal(model.bytes, kept.original.bytes);
@@ -25,7 +25,7 @@ test('points of the first curve are those that are measured now', async () => {
   await quantizer[Symbol.asyncDispose]();
 });
 
-test('its frontier and its best point follow from the points', () => {
+test('frontier and best point follow from the points', () => {
   const plain = kept.points.map(({ onFrontier: _, isBest: __, ...point }) => point);
   assert.deepEqual(marked(plain, kept.original), kept.points);
 });

@@ -10,7 +10,7 @@ const reference = join(files, 'tiny-llama-reference');
 const group = (dtype, rest = {}) => ({ dtype, qscheme: 'per_group', ch_axis: -1, group_size: 32, ...rest });
 const configOf = (weight, rest = {}) => ({ global_quant_config: { weight }, exclude: ['lm_head'], ...rest });
 
-test('refit scales are in the file as they are, in its dtype, and are never worse', async (t) => {
+test("refit scales are stored exactly, in the file's dtype, and are never worse", async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   const bf16 = await modelFor(t, quantizer, join(tinyLlama, 'bf16'));
@@ -101,7 +101,7 @@ test('specs that cannot be refit are refused, with the reason', async (t) => {
   assert.ok(found.some(({ where, message }) => where.endsWith('input_tensors/scale_refit') && /weights/.test(message)));
 });
 
-test('a conversion says that the refit is lost, and a quark file does not mention it', async (t) => {
+test('a conversion reports that the refit is lost, and a quark file does not mention it', async (t) => {
   const quantizer = await quantizerFor(t);
   const config = configOf(group('int4', { symmetric: true, scale_refit: true }));
   const { losses } = quantizer.convertConfig(config, 'compressed-tensors');

@@ -52,7 +52,7 @@ test('xargs', async (t) => {
   await merged();
 });
 
-test('a Slurm array, and a task of it once more', async (t) => {
+test('a Slurm array, with one task repeated', async (t) => {
   const { sh, merged } = await machine(t);
   const code = script('#SBATCH');
   const [, first, last] = /--array=(\d+)-(\d+)/.exec(code);

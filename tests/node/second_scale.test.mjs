@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { quantizerFor } from './scratch.mjs';
 import { noise } from './written_model.mjs';
 
-test('scales of a search are multiples of the second scale that is given', async (t) => {
+test('searched scales are multiples of the given second scale', async (t) => {
   const quantizer = await quantizerFor(t);
   for (let seed = 1; seed <= 40; ++seed) {
     const data = noise(4 * 32, seed).map((value) => value ** 3);

@@ -105,7 +105,7 @@ for (const threads of [0, 2])
       );
     });
 
-test('short parts, weak tags and a hidden size are no change', async (t) => {
+test('short parts, weak tags and a hidden size do not count as a change', async (t) => {
   const file = fileBytes(t, 5);
   const quantizer = await quantizerFor(t);
   const run = async (source) => {
@@ -140,7 +140,7 @@ test('an endless body is abandoned', async (t) => {
   await assert.rejects(quantizer.open(url), { code: 'file-too-large', message: /without a Content-Length/ });
 });
 
-test('a compressed body counts as it arrives unpacked', async (t) => {
+test('a compressed body counts with its unpacked size', async (t) => {
   const piece = Buffer.alloc(2 ** 20, 0x20);
   const packed = await new Promise((resolve) => {
     const zip = createGzip();
@@ -171,7 +171,7 @@ test('a compressed body counts as it arrives unpacked', async (t) => {
   });
 });
 
-test('a name in a URL is that of a file, not of a path', async (t) => {
+test('a name in a URL is a file name, not a path', async (t) => {
   const url = await serve(t, fileBytes(t, 1), () => ({}));
   url.pathname = '/..%2f..%2fx%2fmodel.safetensors';
   const quantizer = await quantizerFor(t);

@@ -40,7 +40,7 @@ async function twoParts(t) {
   return out;
 }
 
-test('shards are dealt out by bytes, the same way everywhere', () => {
+test('shards are assigned by bytes, the same way on every machine', () => {
   assert.deepEqual(dealOut([5, 5, 5, 1], 2), [0, 1, 0, 1]);
   assert.deepEqual(dealOut([1, 9, 2, 3], 2), [1, 0, 1, 1], 'the large one alone');
   assert.deepEqual(dealOut([4, 4], 5), [0, 1], 'more parts than shards');
@@ -52,7 +52,7 @@ test('shards are dealt out by bytes, the same way everywhere', () => {
 });
 
 for (const of of [1, 2, 3, 5]) {
-  test(`three shards in ${of} parts, at once: the bytes of one run`, async (t) => {
+  test(`three shards in ${of} concurrent parts: the same bytes as one run`, async (t) => {
     const folder = scratch(t);
     const [whole, out] = [join(folder, 'whole'), join(folder, 'out')];
     const wholeReport = join(folder, 'whole.json');

@@ -9,7 +9,7 @@ import { noise, parsed, safetensors } from './written_model.mjs';
 const floats = (dtype, group_size) => ({ dtype, qscheme: 'per_group', ch_axis: -1, group_size });
 const tokens = { data: Int32Array.from({ length: 64 }, (_, i) => (i * 37) % 200), shape: [2, 32] };
 
-test('an algorithm gives a group wider than the row what it gives the whole row', async (t) => {
+test('an algorithm treats a group wider than the row like the whole row', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const folder = scratchFolder(t);

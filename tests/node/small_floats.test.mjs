@@ -50,7 +50,7 @@ const bfloat16 = (value) => {
   return view.getFloat32(0);
 };
 
-test('plain E4M3, E5M2 and F4 weights are read as their values', async (t) => {
+test('plain E4M3, E5M2 and F4 weights are read as values', async (t) => {
   const packed = Uint8Array.from({ length: 16 * 16 }, (_, i) => (i * 29) & 255);
   const halves = codes(32 * 32).map((code) => ((code & 0x7f) % 0x7c) | (code & 0x80));
   const { report, floats } = await written(
@@ -183,7 +183,7 @@ test('small floats are compared, too', async (t) => {
   assert.equal(doubled.error.maxAbs, 448);
 });
 
-test('scales that are not understood are an error, not left out', async (t) => {
+test('unknown scales are an error, not ignored', async (t) => {
   const quantizer = await quantizerFor(t);
   const weight = { dtype: 'F8_E4M3', shape: [32, 32], data: codes(32 * 32) };
   const refused = async (more, message) => {

@@ -118,7 +118,7 @@ test('parts of an adapter next to their weights are refused, except for classes 
   assert.equal((await run({ speech_lora: { r: 8 } })).code, 0);
 });
 
-test("names with a wrapper's prefix are warned of; stripped on request they give the file of the plain model", async (t) => {
+test("names with a wrapper's prefix get a warning; stripped on request they give the plain model's file", async (t) => {
   const quantizer = await quantizerFor(t);
   const plain = folderOf(t, { 'model.safetensors': safetensors(weights()), 'config.json': config });
   const output = (folder) => join(folder, '../out');
@@ -227,7 +227,7 @@ test('float64 weights give the files of their float32 values, with a note', asyn
   await assert.rejects(bytesOf(t, quantizer, huge, 'int8'), { code: 'value-not-finite' });
 });
 
-test('a run that would quantize nothing fails: exit 1, no output, the reason and what to do', async (t) => {
+test('a run that would quantize nothing fails: exit 1, no output, the reason and a remedy', async (t) => {
   const quantizer = await quantizerFor(t);
   const integers = safetensors({ 'a.weight': { dtype: 'I32', shape: [8, 8], data: new Int32Array(64) } });
   const norms = safetensors({ 'model.norm.weight': f32(1, [size]) });

@@ -44,7 +44,7 @@ const configs = {
 };
 
 for (const [name, config] of Object.entries(configs)) {
-  test(`${name}: simulated values of a file are those of its tensor`, async (t) => {
+  test(`${name}: simulated values of a file equal those of the tensor`, async (t) => {
     const quantizer = await quantizerFor(t, { threads: 1 });
     const model = await modelFor(t, quantizer, source);
     const [tensor] = quantizer.plan(model, config, { format: 'fake-quantized' }).tensors;
@@ -58,7 +58,7 @@ for (const [name, config] of Object.entries(configs)) {
   });
 }
 
-test('a list of two specs: the plan says both, the file holds both scales', async (t) => {
+test('a list of two specs: the plan names both, the file holds both scales', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const model = await modelFor(t, quantizer, source);
   const stages = [

@@ -124,13 +124,13 @@ test('options are checked', async () => {
   });
 });
 
-test('a compiled module can be given', async (t) => {
+test('a compiled module can be passed', async (t) => {
   const wasmModule = await WebAssembly.compile(readFileSync(join(root, 'dist/wasmquant.wasm')));
   const quantizer = await quantizerFor(t, { threads: 0, wasmModule });
   assert.ok(quantizer.presets().length > 0);
 });
 
-test('a disposed quantizer says so', async (t) => {
+test('a disposed quantizer refuses every call', async (t) => {
   const quantizer = await quantizerFor(t);
   await quantizer[Symbol.asyncDispose]();
   assert.throws(() => quantizer.presets(), { code: 'state-invalid' });

@@ -20,7 +20,7 @@ const perGroup = (group_size) => ({
   observer_cls: 'PerGroupMinMaxObserver',
 });
 
-test('int8 per tensor, symmetric: the largest magnitude falls on 127.5', async (t) => {
+test('int8 per tensor, symmetric: the largest magnitude maps to 127.5', async (t) => {
   const quantizer = await quantizerFor(t);
   const data = Float32Array.from([127.5, -3.2, 2.5, 3.5, -127.5, 0]);
   const quantized = quantizer.quantize({ data, shape: [2, 3] }, spec({ dtype: 'int8' }));
@@ -44,7 +44,7 @@ test('round methods differ at ties', async (t) => {
   assert.deepEqual(codes('floor'), [127, 2, -3, 0, 1]);
 });
 
-test('uint8 per channel, asymmetric: zero points and one scale a row', async (t) => {
+test('uint8 per channel, asymmetric: zero points and one scale per row', async (t) => {
   const quantizer = await quantizerFor(t);
   // Row 0: range [0, 255], scale 1, zero point 0. Row 1: range [-51, 76.5], scale 0.5, zero point 102.
   const data = Float32Array.from([0, 1.4, 255, -51, 0.5, 76.5]);

@@ -22,7 +22,7 @@ const letters = {
   },
 };
 
-test('windows begin with what stands in front of a text', () => {
+test("every window begins with the tokenizer's prefix", () => {
   const { data, shape } = tokensOfText({ text: 'abcdefg', tokenizer: letters, length: 3 }, 100);
   assert.deepEqual(shape, [3, 3]);
   assert.deepEqual([...data], [7, 97, 98, 7, 99, 100, 7, 101, 102]);
@@ -41,7 +41,7 @@ test('a text shorter than a window is one sequence of its own length', () => {
   assert.deepEqual([...data], [7, 97, 98, 99]);
 });
 
-test('texts that cannot be cut are refused', () => {
+test('texts that cannot be split are refused', () => {
   const refused = (input, pattern) =>
     assert.throws(
       () => tokensOfText({ text: 'abc', tokenizer: letters, ...input }, 100),
@@ -65,7 +65,7 @@ test('texts that cannot be cut are refused', () => {
   refused({ text: [] }, /0 tokens/);
 });
 
-test('text is evaluated as its token file is', async (t) => {
+test('text gives the same result as its token file', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const model = await modelFor(t, quantizer, tinyLlama);
   const json = async (name) => JSON.parse(new TextDecoder().decode(await model.siblingFile(name)));
@@ -78,7 +78,7 @@ test('text is evaluated as its token file is', async (t) => {
   assert.equal(found.sequences, 2);
 });
 
-test('the command line takes text', async (t) => {
+test('the command line accepts text', async (t) => {
   const folder = scratchFolder(t);
   const path = join(folder, 'text.txt');
   writeFileSync(path, text);

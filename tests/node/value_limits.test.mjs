@@ -112,7 +112,7 @@ test('saturating clamps to the largest finite value', async (t) => {
   );
 });
 
-test('GGUF: f16 and q4_0 of 1e6 are refused, where llama-quantize refuses them; other types hold it', async (t) => {
+test('GGUF: f16 and q4_0 of 1e6 are refused, as by llama-quantize; other types hold it', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const { bytes } = await quantize(t, quantizer, tinyLlama, 'f32');
   const source = await modelFor(t, quantizer, bytes);
@@ -137,7 +137,7 @@ test('GGUF: f16 and q4_0 of 1e6 are refused, where llama-quantize refuses them; 
   assert.ok(tensors.every(({ error }) => !error?.nonFinite));
 });
 
-test('int4 of weights of 1e-9 keeps nothing, and the report warns', async (t) => {
+test('int4 of weights of 1e-9 gives only zeros, and the report warns', async (t) => {
   const quantizer = await quantizerFor(t);
   const zeros = new Float32Array(rows * columns);
   const tiny = noise(rows * columns, 7).map((value) => value * 1e-9);

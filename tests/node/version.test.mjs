@@ -15,12 +15,12 @@ async function written(t, quantizer, source, config, format) {
 }
 const times = (bytes, text) => Buffer.from(bytes).toString('latin1').split(text).length - 1;
 
-test('the library says its version', async (t) => {
+test('the library reports its version', async (t) => {
   const quantizer = await quantizerFor(t);
   assert.equal(quantizer.version.library, packageVersion);
 });
 
-test('safetensors and GGUF have it among their metadata', async (t) => {
+test('safetensors and GGUF files have the version in their metadata', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const [source, config, again, format] of [
     [`${tinyLlama}/model.safetensors`, 'bfloat16', 'int8', 'compressed-tensors'],
@@ -36,7 +36,7 @@ test('safetensors and GGUF have it among their metadata', async (t) => {
   }
 });
 
-test('importance matrices have it, where their format has metadata', async (t) => {
+test('importance matrices have the version if their format has metadata', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const calibration = { tokens: { data: Int32Array.from({ length: 64 }, (_, i) => i), shape: [1, 64] } };
@@ -44,7 +44,7 @@ test('importance matrices have it, where their format has metadata', async (t) =
   assert.equal(times(await quantizer.languageModel(model).importance({ calibration, format: 'dat' }), key), 0);
 });
 
-test('ONNX models have it among their properties', async (t) => {
+test('ONNX models have the version in their properties', async (t) => {
   const quantizer = await quantizerFor(t);
   const weight = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
   const first = await written(t, quantizer, twoLayers().bytes, { layer_quant_config: { '*up*': { weight } } });

@@ -5,7 +5,7 @@ import { readTensors } from '../interop/safetensors_file.mjs';
 import { configOf, quantized, smallModel, whole } from './activation_batches.mjs';
 import { modelFor, quantizerFor } from './scratch.mjs';
 
-test('weighted observers lower the error of what the layer computes', async (t) => {
+test("weighted observers lower the error of the layer's output", async (t) => {
   const path = smallModel(t);
   const outputs = [];
   for (const threads of [0, 2]) {

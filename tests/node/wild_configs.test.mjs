@@ -85,7 +85,7 @@ const withoutCache = (config) =>
 
 for (const entry of entries.filter(({ layers }) => layers)) {
   const { kind, name, layers, stored, written } = entry;
-  test(`${kind}, ${name}: every layer gets its spec, also from the config as it is written`, async (t) => {
+  test(`${kind}, ${name}: every layer gets its spec, also from the config written back`, async (t) => {
     const kept = Object.keys(layers).map((layer, i) => plainLayer(layer, i).tensors);
     const model = await modelFor(t, quantizer, safetensors(Object.assign({}, ...kept)));
     const resolved = (config) =>

@@ -23,7 +23,7 @@ QuantizationSpec int8_along(int64_t axis) {
   return spec;
 }
 
-TEST_CASE("AutoSmoothQuant: outliers of inputs move into the weights as far as the output gains") {
+TEST_CASE("AutoSmoothQuant: input outliers move into the weights only as far as the output improves") {
   std::mt19937 random(11);
   std::normal_distribution<float> normal;
   std::vector<float> x(kAutoSmoothQuantTokens * kAutoSmoothQuantColumns),

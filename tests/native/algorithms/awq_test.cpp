@@ -70,7 +70,7 @@ double total_of(const OutputError& inputs, const std::vector<float>& a, const st
 
 }  // namespace
 
-TEST_CASE("the output error is that of the definition, for all columns and for some") {
+TEST_CASE("the output error matches its definition, for all columns and for some") {
   const size_t tokens = 50, columns = 30, rows = 70;
   RandomValues random(1);
   const std::vector<float> x = random.vector(tokens * columns), d = random.vector(rows * columns);
@@ -90,7 +90,7 @@ TEST_CASE("the output error is that of the definition, for all columns and for s
   }
 }
 
-TEST_CASE("candidates by hand") {
+TEST_CASE("candidates worked by hand") {
   const std::vector<double> means = {16, 1, 0.0625};
   std::vector<float> scales(3);
   REQUIRE(awq_scales({means}, 0, scales));
@@ -106,7 +106,7 @@ TEST_CASE("candidates by hand") {
   CHECK_FALSE(awq_scales({std::vector<double>{1}}, 10, scales));
 }
 
-TEST_CASE("candidates of duo scaling by hand") {
+TEST_CASE("candidates of duo scaling worked by hand") {
   const std::vector<double> means = {16, 1, 0.0625}, weights = {0.25, 1, 0.25};
   const AwqMeans both{means, weights};
   CHECK(both.steps() == kAwqSteps + kDuoSteps);
@@ -125,7 +125,7 @@ TEST_CASE("candidates of duo scaling by hand") {
   CHECK(*found == std::vector<double>{0.625, 0.75});
 }
 
-TEST_CASE("scales that are refit are searched with the scales that they get") {
+TEST_CASE("the search measures each candidate with its refit scales") {
   const size_t tokens = 96, columns = 64;
   const std::vector<float> x = outlier_inputs(tokens, columns), weight = peaked_weight(12, 40 * columns);
   QuantizationSpec spec = kGroups;
@@ -148,7 +148,7 @@ TEST_CASE("scales that are refit are searched with the scales that they get") {
   CHECK(of_refit < of_plain);
 }
 
-TEST_CASE("members of a team find the candidate that one finds, to the bit") {
+TEST_CASE("a team finds the same candidate as a single worker, bit for bit") {
   const size_t tokens = 96, columns = 64, rows = 900;
   const std::vector<float> x = outlier_inputs(tokens, columns), weight = peaked_weight(12, rows * columns);
   const AwqLayer layer{weight, kGroups};
@@ -180,7 +180,7 @@ TEST_CASE("members of a team find the candidate that one finds, to the bit") {
   }
 }
 
-TEST_CASE("scales found on outlier channels lose less than none; the loss is that of the choice") {
+TEST_CASE("scales found on outlier channels lose less than no scales; the reported loss is the chosen candidate's") {
   const size_t tokens = 128, columns = 64;
   const std::vector<float> x = outlier_inputs(tokens, columns);
   const std::vector<float> first = peaked_weight(4, 20 * columns), second = peaked_weight(5, 9 * columns);
@@ -204,7 +204,7 @@ TEST_CASE("scales found on outlier channels lose less than none; the loss is tha
   CHECK(choice->unscaled_loss == doctest::Approx(unscaled / (29 * tokens)));
 }
 
-TEST_CASE("a search in parts of many rows finds a candidate that loses about as little as the best of all") {
+TEST_CASE("a search on a part of many rows finds a candidate that loses about as little as the best one") {
   const size_t tokens = 128, columns = 64, rows = 1100;
   const std::vector<float> x = outlier_inputs(tokens, columns);
   const std::vector<float> weight = peaked_weight(11, rows * columns);
@@ -249,7 +249,7 @@ TEST_CASE("groups of zeros and channels without input give numbers, not NaN") {
   for (const float value : weight) REQUIRE(std::isfinite(value));
 }
 
-TEST_CASE("clipping loses less where one weight of a group stands far out, and only clamps") {
+TEST_CASE("clipping loses less where a group has an outlier, and only clamps") {
   const size_t tokens = 128, columns = 64, rows = 70;
   const std::vector<float> x = RandomValues(7).vector(tokens * columns);
   std::vector<float> weight = RandomValues(8).vector(rows * columns);

@@ -29,7 +29,7 @@ TEST_CASE("a folded norm gives the same output") {
   for (size_t c = 0; c < channels; ++c) CHECK(found[c] == doctest::Approx(expected[c]).epsilon(1e-5));
 }
 
-TEST_CASE("norms without weights of their own, and norms that cannot be folded") {
+TEST_CASE("norms without weight and bias, and norms that cannot be folded") {
   std::vector<float> weight = {2, 4}, bias = {1};
   const float mean[] = {1}, variance[] = {4}, none[] = {0}, two[] = {1, 1};
   REQUIRE(fold_batch_norm({{}, {}, mean, variance, 0}, weight, bias));

@@ -99,7 +99,7 @@ std::vector<QParams> scales_of_columns(const ColumnLayer& layer, const Quantizat
 
 }  // namespace
 
-TEST_CASE("column-wise algorithms stay inside their arrays, and their values are those of their codes") {
+TEST_CASE("column-wise algorithms stay inside their arrays, and their values match their codes") {
   constexpr struct { size_t rows, columns; } kShapes[] = {{3, 37}, {1, 37}, {66, 9}, {4, 1}, {1, 1}, {5, 48}};
   for (const auto& shape : kShapes) {
     const ColumnLayer layer = column_layer_of(shape.rows, shape.columns);
@@ -150,7 +150,7 @@ TEST_CASE("column-wise algorithms: a group wider than the row is the whole row")
       }
 }
 
-TEST_CASE("column-wise algorithms: each group has the scales of its own columns, the short one too") {
+TEST_CASE("column-wise algorithms: each group, a short one too, has the scales of its own columns") {
   const ColumnLayer layer = column_layer_of(7, 37);
   for (const ColumnDtype& dtype : kColumnDtypes)
     for (const int64_t group_size : {5, 16, 36}) {
@@ -177,7 +177,7 @@ TEST_CASE("column-wise algorithms: each group has the scales of its own columns,
     }
 }
 
-TEST_CASE("column-wise algorithms gain over rounding to nearest with a short last group as without one") {
+TEST_CASE("column-wise algorithms beat rounding to nearest with and without a short last group") {
   const size_t rows = 40, columns = 100, tokens = 400;
   RandomValues random(3);
   ColumnLayer layer{rows, columns, random.vector(rows * columns), random.inputs(tokens, columns), {}};

@@ -93,7 +93,7 @@ std::vector<float> rounded(const Layer& layer, Method method, bool desc_act, dou
   return weight;
 }
 
-TEST_CASE("GPTAQ and Qronos: with equal inputs both are GPTQ, to the bit") {
+TEST_CASE("GPTAQ and Qronos: with equal inputs both equal GPTQ, bit for bit") {
   Layer layer = layer_of(5, 0);
   layer.changed = layer.x;
   for (const bool desc_act : {false, true}) {
@@ -127,7 +127,7 @@ TEST_CASE("GPTAQ: blocks of columns change only rounding") {
   CHECK(different < whole.size() / 100);
 }
 
-TEST_CASE("Qronos: the correction is the least squares solution that keeps the first column apart") {
+TEST_CASE("Qronos: the correction is the least squares solution with the first column held fixed") {
   const Layer layer = layer_of(4, 0.1f);
   const GpfqInputs pair = pair_of(layer);
   const std::vector<float> drift = input_drift(pair, 1);

@@ -28,7 +28,7 @@ EqualizedRegion region_of(std::vector<float>& made, std::vector<float>& bias, st
 
 }  // namespace
 
-TEST_CASE("channels meet in the middle; nothing to balance stays") {
+TEST_CASE("ranges of paired channels become equal; channels with nothing to balance are unchanged") {
   std::vector<float> made = {4, -2, 0, 0}, bias, read = {1, 3, 0.5f, 2};
   EqualizedRegion region = region_of(made, bias, read, 2);
   EqualizationOptions options;
@@ -38,7 +38,7 @@ TEST_CASE("channels meet in the middle; nothing to balance stays") {
   CHECK(read == std::vector<float>{2, 3, 1, 2});
 }
 
-TEST_CASE("ReLU between the layers: the output stays, the ranges meet, a bias counts") {
+TEST_CASE("ReLU between the layers: the output is unchanged, the ranges become equal, a bias counts") {
   RandomValues random(4);
   const size_t inputs = 5, channels = 7, outputs = 3;
   const std::vector<float> x = random.vector(inputs);
@@ -86,7 +86,7 @@ TEST_CASE("equalization refuses what does not fit") {
   CHECK(code_of(equalize({&region, 1}, {})) == ErrorCode::shape_mismatch);
 }
 
-TEST_CASE("bias correction: what the weights' change takes from the mean output") {
+TEST_CASE("bias correction restores the mean output that the change of the weights shifted") {
   const float weight[] = {1, 2, 3, 4}, quantized[] = {0, 2, 0, 5};
   const double sums[] = {2, 8};  // means 1 and 4
   std::vector<float> bias = {1, 1};

@@ -72,7 +72,7 @@ TEST_CASE("desc_act orders by the diagonal, equal ones by index; dead columns co
   CHECK(in_order->order == std::vector<uint32_t>{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("groups of columns stay together, by their largest input; a short one is the last") {
+TEST_CASE("groups of columns stay together, ordered by their largest input, a short one last") {
   const size_t n = 8;
   const float diagonal[n] = {1, 4, 2, 2, 9, 3, 100, 200};  // groups of three: {1, 4, 2}, {2, 9, 3}, a short one
   std::vector<float> h(n * n);

@@ -84,7 +84,7 @@ TEST_CASE("the expected error is tr(D H' D^T)") {
     }
 }
 
-TEST_CASE("found in steps, and summed by rows in any parts, the expected error is the same to the bit") {
+TEST_CASE("the expected error is the same bit for bit, found in steps or at once, over any split of the rows") {
   const size_t columns = 40, rows = 230;
   const std::vector<float> h = mean_products_of(RandomValues(21).inputs(300, columns), columns);
   const std::vector<float> d = RandomValues(22).vector(rows * columns);
@@ -102,7 +102,7 @@ TEST_CASE("found in steps, and summed by rows in any parts, the expected error i
   CHECK(steps.of_sums(sums) == whole.of(d));
 }
 
-TEST_CASE("tokens that each show a direction of their own say nothing about others") {
+TEST_CASE("tokens that span one direction each predict nothing about others") {
   RandomValues random(34);
   const size_t columns = 64;
   double before = 0;

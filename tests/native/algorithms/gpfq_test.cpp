@@ -69,7 +69,7 @@ TEST_CASE("GPFQ with inputs that do not overlap rounds to nearest") {
   CHECK(q.values == nearest);
 }
 
-TEST_CASE("GPFQ changes the output less than rounding, and is the same however tokens and rows are split") {
+TEST_CASE("GPFQ changes the output less than rounding does, and does not depend on the split of tokens and rows") {
   RandomValues random(2);
   const size_t columns = 24, rows = 80, tokens = 300;
   const std::vector<float> x = random.inputs(tokens, columns), weight = random.vector(rows * columns);

@@ -125,7 +125,7 @@ TEST_CASE("with independent columns GPTQ is round to nearest, in any order and b
   }
 }
 
-TEST_CASE("on correlated inputs GPTQ loses less than round to nearest, and its values are those of its codes") {
+TEST_CASE("on correlated inputs GPTQ loses less than round to nearest, and its values match its codes") {
   const size_t rows = 40, columns = 96, tokens = 300;
   for (uint32_t seed = 1; seed <= 3; ++seed) {
     RandomValues random(seed);
@@ -157,7 +157,7 @@ TEST_CASE("scales of static groups are those of the original weight, in any orde
   CHECK(worst < 1.5);
 }
 
-TEST_CASE("groups that are not static get their scales from the weight at that moment, for any block size") {
+TEST_CASE("groups that are not static get their scales from the already compensated weight, for any block size") {
   const size_t rows = 5, columns = 96;
   RandomValues random(5);
   const std::vector<float> x = random.inputs(300, columns), weight = random.vector(rows * columns);
@@ -260,7 +260,7 @@ TEST_CASE("columns in the layer's order need no index, nor does one group") {
   CHECK(group_index({5, 3, 1, 0, 2, 4}, 2) == std::vector<uint32_t>{1, 1, 2, 0, 2, 0});
 }
 
-TEST_CASE("the block size changes next to nothing, tiles of rows nothing") {
+TEST_CASE("the block size changes almost nothing, row tiles nothing") {
   const size_t rows = 150, columns = 200;
   RandomValues random(6);
   const std::vector<float> x = random.inputs(400, columns), weight = random.vector(rows * columns);

@@ -34,7 +34,7 @@ TEST_CASE("the Hessian is twice the mean outer product, divided by samples") {
     }
 }
 
-TEST_CASE("however rows are split over batches, the Hessian is the same to the bit") {
+TEST_CASE("the Hessian is the same bit for bit for any split of the rows into batches") {
   const size_t tokens = 1000, columns = 37;
   const std::vector<float> x = RandomValues(2).inputs(tokens, columns);
   std::vector<float> whole;
@@ -51,7 +51,7 @@ TEST_CASE("however rows are split over batches, the Hessian is the same to the b
   }
 }
 
-TEST_CASE("members of a team have the rows of the whole sum between them, to the bit") {
+TEST_CASE("the members of a team hold all rows of the sum between them, bit for bit") {
   const size_t tokens = 300;
   for (const size_t columns : {size_t{1}, size_t{5}, size_t{37}, size_t{200}}) {
     const std::vector<float> x = RandomValues(4).inputs(tokens, columns);
@@ -79,7 +79,7 @@ TEST_CASE("members of a team have the rows of the whole sum between them, to the
   }
 }
 
-TEST_CASE("a share of some work is whole steps, and all shares are all of it") {
+TEST_CASE("each member's share is whole steps, and the shares add up to all of the work") {
   for (const size_t count : {size_t{0}, size_t{1}, size_t{7}, size_t{64}, size_t{1001}})
     for (const size_t step : {size_t{1}, size_t{8}})
       for (const size_t members : {size_t{1}, size_t{2}, size_t{3}, size_t{16}}) {
@@ -95,7 +95,7 @@ TEST_CASE("a share of some work is whole steps, and all shares are all of it") {
       }
 }
 
-TEST_CASE("the last quarter of the tokens of each call is held out, and counts in the whole") {
+TEST_CASE("the last quarter of each call's tokens is held out, and still counts in the full Hessian") {
   const size_t columns = 9;
   const std::vector<float> x = RandomValues(6).inputs(80, columns);
   InputStatistics both(columns, true, {}, true), whole(columns, true), last(columns, true);

@@ -31,7 +31,7 @@ std::vector<float> positive_definite(size_t n) {
 
 }  // namespace
 
-TEST_CASE("a product of any shape, inside larger matrices, leaves its surroundings alone") {
+TEST_CASE("a product of any shape, inside larger matrices, does not touch its surroundings") {
   RandomValues random(1);
   for (const size_t rows : {1, 3, 4, 5, 130})
     for (const size_t columns : {1, 7, 8, 9, 260})
@@ -77,7 +77,7 @@ TEST_CASE("a product's rows and columns do not depend on the others, and deep pr
   CHECK(whole == pieces);
 }
 
-TEST_CASE("a symmetric product is the product's upper triangle and leaves the lower one alone") {
+TEST_CASE("a symmetric product computes only the upper triangle and does not touch the lower one") {
   for (const size_t n : kSizes) {
     const size_t depth = 140;
     const std::vector<float> a = RandomValues(3).vector(depth * n);

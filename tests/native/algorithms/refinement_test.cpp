@@ -113,7 +113,7 @@ TEST_CASE("refinement makes no row worse, and values stay those of codes and sca
   }
 }
 
-TEST_CASE("parts of the rows are refined to the bit as all of them") {
+TEST_CASE("refining the rows in parts gives the same bits as refining all of them") {
   RefinedLayer whole = rounded_layer(Dtype::int3, true, ScaleFormat::float32, 9), parts = whole;
   for (RefinedLayer* layer : {&whole, &parts}) {
     const size_t step = layer == &whole ? layer->rows : 7;
@@ -126,7 +126,7 @@ TEST_CASE("parts of the rows are refined to the bit as all of them") {
   CHECK(whole.codes == parts.codes);
 }
 
-TEST_CASE("after enough passes no change of one code is better") {
+TEST_CASE("after enough passes no change of a single code helps") {
   RefinedLayer layer = rounded_layer(Dtype::int3, true, ScaleFormat::float32, 3);
   for (int pass = 0; pass < 30; ++pass) descend_codes(layer.all());
   const std::vector<double> best = layer.errors();
@@ -143,7 +143,7 @@ TEST_CASE("after enough passes no change of one code is better") {
     }
 }
 
-TEST_CASE("scales that made a weight are found again, and rounded as the file holds them") {
+TEST_CASE("refinement recovers the scales that a weight was made with, rounded to the stored type") {
   RefinedLayer layer = rounded_layer(Dtype::int4, true, ScaleFormat::float32, 21);
   const std::vector<QParams> truth = layer.qparams;
   layer.weight = layer.values;

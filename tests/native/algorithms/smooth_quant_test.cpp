@@ -24,7 +24,7 @@ std::vector<double> outputs_of(const std::vector<float>& x, const std::vector<fl
 
 }  // namespace
 
-TEST_CASE("scales by hand: alpha shares the range, the clamps hold") {
+TEST_CASE("scales worked by hand: alpha splits the range, the clamps hold") {
   const float activation[] = {16, 1, 0, 9}, weight[] = {4, 4, 1, 0};
   float scales[4];
   REQUIRE(smooth_scales(activation, weight, {0.5, 1e-3}, scales));
@@ -40,7 +40,7 @@ TEST_CASE("scales by hand: alpha shares the range, the clamps hold") {
   CHECK(scales[2] == 1);
 }
 
-TEST_CASE("scales without clamps leave features alone that have nothing to balance") {
+TEST_CASE("scales without clamps do not touch features that have nothing to balance") {
   const float activation[] = {16, 0, 4, 1e-4f}, weight[] = {4, 4, 1e-10f, 1e-6f};
   float scales[4];
   REQUIRE(smooth_scales(activation, weight, {0.5, 0, 0, 1e-9}, scales));

@@ -24,7 +24,7 @@ Stages groups_of(int64_t size) {
 
 }  // namespace
 
-TEST_CASE("fused schemes: a part that is left takes the others with it, and nothing else") {
+TEST_CASE("fused schemes: leaving one part leaves its fused parts, too, and nothing else") {
   FusedLayerSchemes joined(true);
   CHECK(joined.update({part_of("a.q_proj", groups_of(32)), part_of("a.k_proj", {}), part_of("a.o_proj", groups_of(32)),
                        part_of("b.q_proj", groups_of(32)), part_of("b.k_proj", groups_of(32))}));
@@ -35,7 +35,7 @@ TEST_CASE("fused schemes: a part that is left takes the others with it, and noth
   CHECK_FALSE(joined.update({part_of("a.q_proj", {}), part_of("a.k_proj", {})}));
 }
 
-TEST_CASE("fused schemes: 16-bit casts count as left") {
+TEST_CASE("fused schemes: a part that is only cast to 16 bits counts as left") {
   Stages cast(1);
   cast.front().dtype = Dtype::bfloat16;
   FusedLayerSchemes joined(true);
@@ -43,7 +43,7 @@ TEST_CASE("fused schemes: 16-bit casts count as left") {
   CHECK(joined.update({part_of("a.q_proj", cast), part_of("a.k_proj", groups_of(32))}));
 }
 
-TEST_CASE("fused schemes: group sizes that fell back have to divide every axis") {
+TEST_CASE("fused schemes: a fallback group size divides the axis of every part") {
   FusedLayerSchemes joined(true);
   const char *gate = "experts.0.gate_proj", *down = "experts.0.down_proj";
   CHECK(joined.update({part_of(gate, groups_of(128), 256), part_of(down, groups_of(64), 64)}));
@@ -54,7 +54,7 @@ TEST_CASE("fused schemes: group sizes that fell back have to divide every axis")
   CHECK_FALSE(joined.warning());
 }
 
-TEST_CASE("fused schemes: what the config asks for is kept, with one warning") {
+TEST_CASE("fused schemes: an explicit config is followed, with one warning") {
   for (const bool may_leave : {true, false}) {
     LayerPlan kept = part_of("a.k_proj", {});
     kept.is_requested = may_leave;

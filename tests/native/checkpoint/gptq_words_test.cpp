@@ -47,7 +47,7 @@ std::pair<uint32_t, uint32_t> first_words(const WeightLayout& layout, int first,
 
 }  // namespace
 
-TEST_CASE("gptq: version 1 has codes from the middle and zero points less 1") {
+TEST_CASE("gptq: version 1 stores unsigned codes and zero points minus 1") {
   const WeightLayout four = gptq_words_layout_of(Dtype::int4, true), eight = gptq_words_layout_of(Dtype::int8, true);
   CHECK(four.components[0].shape == std::vector<uint64_t>{1, 8});
   CHECK(four.components[2].shape == std::vector<uint64_t>{1, 1});
@@ -57,7 +57,7 @@ TEST_CASE("gptq: version 1 has codes from the middle and zero points less 1") {
   CHECK(first_words(eight, -128, 0) == std::pair<uint32_t, uint32_t>(0x03020100, 0x7F7F7F7F));
 }
 
-TEST_CASE("gptq: a symmetric zero point stored as it is, not less 1, is the middle; none wraps") {
+TEST_CASE("gptq: a symmetric zero point stored without the minus 1 means the middle; none wraps") {
   for (const Dtype dtype : {Dtype::int4, Dtype::int8}) {
     const WeightLayout layout = gptq_words_layout_of(dtype, true);
     const uint32_t bits = layout.bits, middle = 1u << (bits - 1);
@@ -76,7 +76,7 @@ TEST_CASE("gptq: a symmetric zero point stored as it is, not less 1, is the midd
   }
 }
 
-TEST_CASE("gptq: version 2 has codes and zero points as they are") {
+TEST_CASE("gptq: version 2 stores codes and zero points unchanged") {
   CHECK(first_words(gptq_words_layout_of(Dtype::uint4, false), 1, 0) == std::pair<uint32_t, uint32_t>(0x87654321, 0));
   CHECK(first_words(gptq_words_layout_of(Dtype::uint4, false), 1, 9) ==
         std::pair<uint32_t, uint32_t>(0x87654321, 0x99999999));
@@ -84,7 +84,7 @@ TEST_CASE("gptq: version 2 has codes and zero points as they are") {
         std::pair<uint32_t, uint32_t>(0xCBCAC9C8, 0xFFFFFFFF));
 }
 
-TEST_CASE("gptq: one version in a model") {
+TEST_CASE("gptq: a model has one version") {
   LayerPlan a{"a", "Linear", Stages{gptq_words_layout_of(Dtype::int4, true).spec}, {}, {}};
   LayerPlan b{"b", "Linear", Stages{gptq_words_layout_of(Dtype::uint4, false).spec}, {}, {}};
   LayerPlan c{"c", "Linear", Stages{gptq_words_layout_of(Dtype::int8, true).spec}, {}, {}};

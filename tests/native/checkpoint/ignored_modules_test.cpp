@@ -21,7 +21,7 @@ std::string ignored(const List<LayerPlan>& layers, const char* config = "") {
 
 }  // namespace
 
-TEST_CASE("kept layers by both of their names, embeddings and quantized layers not at all") {
+TEST_CASE("kept layers are listed by both of their names, embeddings and quantized layers not at all") {
   CHECK(ignored({layer_of("model.layers.0.up_proj", true), layer_of("model.layers.1.up_proj", false),
                  layer_of("h.0.mlp.up", false, "transformer.h.0.mlp.up"),
                  layer_of("model.embed_tokens", false, "", "Embedding")}) ==
@@ -36,7 +36,7 @@ TEST_CASE("a tower is one pattern as long as all of it is kept") {
         R"(["visual.blocks.0.attn.qkv","model.visual.blocks.0.attn.qkv"])");
 }
 
-TEST_CASE("a tower that the loader calls otherwise is named by both of its names") {
+TEST_CASE("a tower that the loader renames is listed by both of its names") {
   CHECK(ignored({layer_of("vision_model.blocks.0.attn.qkv", false, "vision_tower.blocks.0.attn.qkv")}) ==
         R"(["re:(.*\\.)?vision_model\\..*","re:(.*\\.)?vision_tower\\..*"])");
   CHECK(ignored({layer_of("mlp_AR.linear_1", false, "model.projector.linear_1")}) ==

@@ -105,7 +105,8 @@ TEST_CASE("loadable plans: classes that read weights before 5.24 are packed, and
   CHECK(note->message.find("transformers>=5.24") != std::string::npos);
 }
 
-TEST_CASE("loadable plans: blocks end short where no layer is joined; a config that asks for more is warned") {
+TEST_CASE(
+    "loadable plans: blocks may end short in layers that are not joined; a config that asks for more gets a warning") {
   const List<safetensors::TensorHeader> tensors = {
       {"model.layers.0.mlp.down_proj.weight", StorageDtype::F32, {200, 300}},
       {"model.layers.0.mlp.gate_proj.weight", StorageDtype::F32, {200, 128}},
@@ -120,7 +121,7 @@ TEST_CASE("loadable plans: blocks end short where no layer is joined; a config t
   CHECK(warning->message.find("200 rows do not fill blocks of 128") != std::string::npos);
 }
 
-TEST_CASE("loadable plans: q, k and v are left together") {
+TEST_CASE("loadable plans: q, k and v are left unquantized together") {
   const List<safetensors::TensorHeader> tensors = {
       {"model.layers.0.self_attn.k_proj.weight", StorageDtype::F32, {64, 128}},
       {"model.layers.0.self_attn.o_proj.weight", StorageDtype::F32, {256, 128}},

@@ -215,7 +215,7 @@ TEST_CASE("DequantizeLinear: any axis, groups along both, four bits a nibble") {
       }
 }
 
-TEST_CASE("batches of matrices: channels are the last dimension but for transposed ones") {
+TEST_CASE("batches of matrices: channels are the last dimension, except for transposed ones") {
   const auto batch_of = [](bool is_input_major) {
     return OnnxWeight{"w", {2, 4, 6}, StorageDtype::F32, StorageDtype::F32, is_input_major, true};
   };

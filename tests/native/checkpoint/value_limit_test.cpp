@@ -41,7 +41,7 @@ constexpr float kMost = std::numeric_limits<float>::max();
 
 }  // namespace
 
-TEST_CASE("values end where their dtype does, and rounding to infinity is beyond") {
+TEST_CASE("values end with their dtype's range, and rounding to infinity counts as outside") {
   const ValueLimit half = value_limit_of(value_limit_layout_of("quark", cast_to(Dtype::float16), StorageDtype::F32));
   CHECK(half.dtype == StorageDtype::F16);
   CHECK(half.largest == 65504);
@@ -61,7 +61,7 @@ TEST_CASE("values end where their dtype does, and rounding to infinity is beyond
   CHECK(fake.largest_scale == kInfinity);
 }
 
-TEST_CASE("the largest scale keeps the outermost code finite, and the next larger one does not") {
+TEST_CASE("the largest scale keeps the outermost code finite; the next larger scale does not") {
   for (const char* format : {"compressed-tensors", "awq", "gptq", "quark"})
     for (const StorageDtype source : {StorageDtype::F32, StorageDtype::F16, StorageDtype::BF16}) {
       const bool is_awq = std::string_view(format) == "awq";
@@ -85,7 +85,7 @@ TEST_CASE("the largest scale keeps the outermost code finite, and the next large
     }
 }
 
-TEST_CASE("scales that their type clamped lose what is a step away") {
+TEST_CASE("clamped scales: values more than a step outside the grid are lost") {
   QuantizationSpec spec = groups_of_32(Dtype::fp4, true);
   spec.scale_format = ScaleFormat::e5m3;
   const ValueLimit limit = value_limit_of(value_limit_layout_of("quark", spec, StorageDtype::F32));
@@ -97,7 +97,7 @@ TEST_CASE("scales that their type clamped lose what is a step away") {
   CHECK_FALSE(limit.is_lost(8.1f * 1000, 6.0f * 1000, 1000));
 }
 
-TEST_CASE("weights in GGUF blocks end with the float16 that scales them") {
+TEST_CASE("weights in GGUF blocks are limited by their float16 scale") {
   for (const GgmlTypeInfo& row : kGgmlTypes) {
     if (!row.can_quantize()) continue;
     CAPTURE(row.name);

@@ -31,7 +31,7 @@ struct AihwkitCase {
 
 }  // namespace
 
-TEST_CASE("aihwkit: what is accepted, refused and remarked") {
+TEST_CASE("aihwkit: what is accepted, refused and noted") {
   const AihwkitCase specs[] = {
       {R"({"n_bits":8})", ""},
       {R"({"n_bits":4,"symmetric":false,"per_channel":true})", ""},
@@ -114,7 +114,7 @@ TEST_CASE("aihwkit: what is accepted, refused and remarked") {
   }
 }
 
-TEST_CASE("aihwkit: excluded, instance, type; exact names that settle what is below them") {
+TEST_CASE("aihwkit: excluded before instance before type; an exact name also decides for its submodules") {
   const Config config = aihwkit_config_of(R"({
     "module_qconfig_map": {
       "Linear": {"module_qconfig": {"weight_quant": {"n_bits": 4, "per_channel": true}}},
@@ -175,7 +175,7 @@ TEST_CASE("aihwkit: excluded, instance, type; exact names that settle what is be
   CHECK(Resolver(none).resolve("x.weight", shape, true).reason.rule == Rule::excluded);
 }
 
-TEST_CASE("aihwkit: what a spec says about numbers") {
+TEST_CASE("aihwkit: number formats of a spec") {
   const Config config = aihwkit_config_of(aihwkit_weight(R"({"n_bits":4,"range_estimator":"MSE"})"));
   const QuantizationSpec& spec = config.layer_type[0].second.weight.front();
   CHECK(spec.dtype == Dtype::int4);
@@ -193,7 +193,7 @@ TEST_CASE("aihwkit: what a spec says about numbers") {
   CHECK(asymmetric.layer_type[0].second.weight.front().qscheme == QScheme::per_channel);
 }
 
-TEST_CASE("aihwkit: inputs of layers with quantized weights are quantized, other entries are remarked on") {
+TEST_CASE("aihwkit: inputs of layers with quantized weights are quantized; other entries get a note") {
   const Config config = aihwkit_config_of(R"({
     "module_qconfig_map": {"Linear": {"module_qconfig": {"weight_quant": {"n_bits": 8}}}},
     "instance_qconfig_map": {"a.off": {}},
@@ -216,7 +216,7 @@ TEST_CASE("aihwkit: inputs of layers with quantized weights are quantized, other
         "warning pattern-unused /input_activation_qconfig_map/b.q");
 }
 
-TEST_CASE("aihwkit: norms are quantized where their class is known, and said to be left where it is not") {
+TEST_CASE("aihwkit: norms are quantized if their class is known; otherwise a note says that they are left") {
   const std::vector<uint64_t> shape = {16};
   {
     const Config config = aihwkit_config_of(R"({"instance_qconfig_map": {
@@ -241,7 +241,7 @@ TEST_CASE("aihwkit: norms are quantized where their class is known, and said to 
   }
 }
 
-TEST_CASE("aihwkit: a quantized module replaces layers of its class only") {
+TEST_CASE("aihwkit: a quantized module replaces only layers of its class") {
   const Config config = aihwkit_config_of(R"({"instance_qconfig_map": {
     "a": {"quantized_module": "QuantConv2d", "module_qconfig": {"weight_quant": {"n_bits": 8}}}}})");
   Resolver resolver(config);

@@ -150,7 +150,7 @@ TEST_CASE("brevitas: rules of a config") {
   }
 }
 
-TEST_CASE("brevitas: what specs say about numbers") {
+TEST_CASE("brevitas: number formats of a spec") {
   const auto spec = [](const std::string& text, const std::string& rest = R"(,"pre_quant_opt_config":[])") {
     auto parsed = config::parse_text(brevitas(R"("weight":)" + text + R"(,"input_tensors":)" + text, rest));
     REQUIRE(static_cast<bool>(parsed));

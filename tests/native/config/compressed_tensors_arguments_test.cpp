@@ -5,7 +5,7 @@
 
 using namespace wasmquant;
 
-TEST_CASE("compressed-tensors arguments: strategies and sizes go together for every spec") {
+TEST_CASE("compressed-tensors arguments: strategy and sizes agree for every spec") {
   for (const Dtype dtype : {Dtype::int4, Dtype::uint4, Dtype::int8, Dtype::fp8_e4m3, Dtype::fp4})
     for (const QScheme qscheme : {QScheme::per_tensor, QScheme::per_channel, QScheme::per_group, QScheme::per_block})
       for (const int64_t group_size : {int64_t{-1}, int64_t{16}, int64_t{32}})

@@ -57,7 +57,7 @@ constexpr const char* kDialectTexts[] = {
 
 }  // namespace
 
-TEST_CASE("a config converted to its own dialect is itself with standard values, and stays so") {
+TEST_CASE("converting a config to its own dialect only adds default values, and is stable") {
   for (const std::string text : kDialectTexts) {
     CAPTURE(text);
     const auto first = config::parse_text(text);
@@ -70,7 +70,7 @@ TEST_CASE("a config converted to its own dialect is itself with standard values,
   }
 }
 
-TEST_CASE("every dialect converts to every other, and the result is read without errors and stays the same") {
+TEST_CASE("every dialect converts to every other; the result reads without errors and is stable") {
   for (const std::string text : kDialectTexts)
     for (const char* to : {"quark", "brevitas", "aihwkit", "compressed-tensors", "gptq", "awq"}) {
       CAPTURE(text);
@@ -86,7 +86,7 @@ TEST_CASE("every dialect converts to every other, and the result is read without
     }
 }
 
-TEST_CASE("presets go to compressed-tensors and back with the same plan") {
+TEST_CASE("presets convert to compressed-tensors and back with the same plan") {
   const std::vector<uint64_t> shape = {64, 256};
   size_t count = 0;
   std::string cannot;
@@ -116,7 +116,7 @@ TEST_CASE("presets go to compressed-tensors and back with the same plan") {
         "int4_fp8 mxfp4_mxfp6_e2m3 ");  // two stages; fp6 inputs
 }
 
-TEST_CASE("presets go to GPTQ and AWQ where these can say them") {
+TEST_CASE("presets convert to GPTQ and AWQ where those can express them") {
   const auto signed_scales = convert(std::string(config::preset_named("int4_wo_128")->config_text()), "gptq");
   CHECK(places(signed_scales) == "/global_quant_config/weight");
   CHECK(signed_scales.losses.front().message == "gptq has no key for signed scales");
@@ -128,7 +128,7 @@ TEST_CASE("presets go to GPTQ and AWQ where these can say them") {
   CHECK_FALSE(static_cast<bool>(config::convert_text("int8", "nonsense")));
 }
 
-TEST_CASE("what is lost, place by place") {
+TEST_CASE("each loss is reported at its place") {
   const std::string quark = R"({"global_quant_config":{"weight":{"dtype":"int4","qscheme":"per_group","group_size":64},
       "input_tensors":{"dtype":"int8","is_dynamic":true}},
     "layer_quant_config":{"head":{"weight":{"dtype":"int8","round_method":"round"}},"*.v":{"weight":{"dtype":"fp8_e4m3"}}},
@@ -181,7 +181,7 @@ TEST_CASE("algorithms that two dialects share") {
   CHECK(message_at(beyond, "/pre_quant_opt_config/0/alpha") == "Brevitas's alpha is a number from 0 to 1");
 }
 
-TEST_CASE("patterns in other words") {
+TEST_CASE("patterns are translated to the other dialect's syntax") {
   CHECK(config::regex_of("model.*.q_proj") == "model\\..*\\.q_proj$");
   CHECK(config::regex_of("a?[bc][!d-e]") == "a.[bc][^d-e]$");
   CHECK(config::regex_of("re:x|y") == "x|y");

@@ -10,7 +10,7 @@
 
 using namespace wasmquant;
 
-TEST_CASE("foreign configs: each is one error at the key that tells it") {
+TEST_CASE("foreign configs: each is one error at the key that identifies it") {
   const struct {
     const char* text;
     const char* expected;
@@ -50,7 +50,7 @@ TEST_CASE("foreign configs: what a dialect reads is not foreign") {
   CHECK(bool(config::parse_text(R"({"bits":4,"group_size":64})", "awq")));
 }
 
-TEST_CASE("fp8: the format's other name, and entries of which one pattern matches") {
+TEST_CASE("fp8: the format's second name, and entries of which one pattern matches") {
   CHECK(problems_of(R"({"quant_method":"fp8","fmt":"float8_e4m3fn"})") == "");
   const auto parsed =
       config::parse_text(R"({"quant_method":"fp8","modules_to_not_convert":["gate","lm_head","absent"]})");

@@ -7,7 +7,7 @@
 
 using namespace wasmquant;
 
-TEST_CASE("layer classes are told from names and shapes") {
+TEST_CASE("layer classes follow from names and shapes") {
   struct Case {
     const char* name;
     std::vector<uint64_t> shape;
@@ -70,7 +70,7 @@ TEST_CASE("layer classes are told from names and shapes") {
   }
 }
 
-TEST_CASE("a layer's name is the tensor's without its last word") {
+TEST_CASE("a layer's name is the tensor's without its last component") {
   CHECK(layer_name_of("a.b.weight").layer == "a.b");
   CHECK(layer_name_of("a.b.weight").role == TensorRole::weight);
   CHECK(layer_name_of("a.b.bias").layer == "a.b");

@@ -214,7 +214,7 @@ TEST_CASE("bytes that are not UTF-8 match themselves") {
   CHECK_FALSE(NamePattern("\xff").matches("\xfe"));
 }
 
-TEST_CASE("plain names are told from globs") {
+TEST_CASE("plain names are distinguished from globs") {
   CHECK_FALSE(is_glob("model.layers.0"));
   CHECK(is_glob("model.*"));
   CHECK(is_glob("layer[0]"));

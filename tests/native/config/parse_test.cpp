@@ -33,7 +33,7 @@ const std::string kG = "/global_quant_config/weight";
 
 }  // namespace
 
-TEST_CASE("weight specs: what is accepted, refused and remarked") {
+TEST_CASE("weight specs: what is accepted, refused and noted") {
   const ParseCase cases[] = {
       {R"({"dtype":"int8"})", ""},
       {R"({"dtype":"uint8"})", ""},
@@ -186,7 +186,7 @@ TEST_CASE("weight specs: what is accepted, refused and remarked") {
   }
 }
 
-TEST_CASE("whole configs: what is accepted, refused and remarked") {
+TEST_CASE("whole configs: what is accepted, refused and noted") {
   const std::string g = R"("global_quant_config":{"weight":{"dtype":"int8"}})";
   const ParseCase cases[] = {
       {"{" + g + R"(,"exclude":null,"layer_quant_config":null,"layer_type_quant_config":null,"algo_config":null})", ""},
@@ -319,7 +319,7 @@ TEST_CASE("hints name the nearest word") {
         "these do: PerGroupMinMaxObserver, PerGroupMSEObserver, HQQObserver");
 }
 
-TEST_CASE("defaults that Quark demands") {
+TEST_CASE("defaults that Quark requires") {
   const auto spec = [](const std::string& text) {
     const auto parsed = config::parse_spec_text(text);
     REQUIRE(static_cast<bool>(parsed));
@@ -369,7 +369,7 @@ TEST_CASE("errors sum up the problems and keep them all") {
   CHECK(spec.error().message == "expected true or false, found a string");
 }
 
-TEST_CASE("a remark at many places is one line, and the error after it is not lost") {
+TEST_CASE("a note at many places is one line, and the error after it is not lost") {
   std::string text =
       R"({"global_quant_config":{"weight":{"dtype":"int8"},"bias":{"dtype":"int8"}},"layer_quant_config":{)";
   for (int i = 0; i < 300; ++i) text += "\"l" + std::to_string(i) + R"(":{"bias":{"dtype":"int8"}},)";
@@ -382,7 +382,7 @@ TEST_CASE("a remark at many places is one line, and the error after it is not lo
   CHECK_FALSE(static_cast<bool>(config::parse_text(text + R"("z":{"q":1}}})")));
 }
 
-TEST_CASE("maps keep their order, and the source gets current names") {
+TEST_CASE("maps keep their order, and the source is rewritten with current key names") {
   const auto parsed = config::parse_text(
       R"({"layer_quant_config":{"z":{"weight":{"dtype":"int8","dynamic":false,"qscheme":"per_channel","axis":1}},"a":{}},)"
       R"("layer_type_quant_config":{"torch.nn.modules.linear.Linear":{"weight":{"dtype":"int8"}}},"exclude":["q","b"]})");

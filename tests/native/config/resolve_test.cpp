@@ -122,7 +122,7 @@ TEST_CASE("embeddings never get the global config") {
   CHECK(none.reason.rule == Rule::no_config);
 }
 
-TEST_CASE("field by field, or the chosen config whole") {
+TEST_CASE("resolution: field by field, or the chosen config as a whole") {
   constexpr std::string_view kText = R"({
     "global_quant_config": {"weight": {"dtype": "int8"}, "input_tensors": {"dtype": "int8", "is_dynamic": true}},
     "layer_type_quant_config": {"Linear": {"output_tensors": {"dtype": "uint8", "is_dynamic": true}}},
@@ -159,7 +159,7 @@ TEST_CASE("field by field, or the chosen config whole") {
   CHECK(by_replace.resolve("y.a.weight", shape, true).weight[0].dtype == Dtype::int4);
 }
 
-TEST_CASE("replaced as in Quark: exclude covers what it matches, and a cache entry comes before all others") {
+TEST_CASE("as in Quark: exclude covers what it matches, and a cache entry has priority over all others") {
   constexpr std::string_view kText = R"(
     "global_quant_config": {"weight": {"dtype": "int8"}},
     "layer_quant_config": {"m.a.k_proj": {"weight": {"dtype": "int4"}}},
@@ -259,7 +259,7 @@ TEST_CASE("each tensor gets its spec: whole configs, classes, lists") {
   CHECK(config == resolve_config_of(json::write(config::to_json(config))));
 }
 
-TEST_CASE("excluding again changes nothing") {
+TEST_CASE("excluding submodules of an excluded module changes nothing") {
   const auto excluded = [](const char* list) {
     const Config config =
         resolve_config_of(std::string(R"({"global_quant_config":{"weight":{"dtype":"int8"}},"exclude":)") + list + "}");
@@ -274,7 +274,7 @@ TEST_CASE("excluding again changes nothing") {
   CHECK(excluded(R"(["a.*"])") == "01100");
 }
 
-TEST_CASE("aihwkit: a norm's weight is quantized where the config says that it is a LayerNorm") {
+TEST_CASE("aihwkit: a norm's weight is quantized if the config says that it is a LayerNorm") {
   const Config config = resolve_config_of(R"({"dialect":"aihwkit","module_qconfig_map":{"LayerNorm":{"module_qconfig":
       {"weight_quant":{"n_bits":8}}}},"layer_types":{"*.ln_1":"LayerNorm"}})");
   Resolver resolver(config);
@@ -283,7 +283,7 @@ TEST_CASE("aihwkit: a norm's weight is quantized where the config says that it i
   CHECK(resolver.resolve("h.0.ln_2.weight", v, true).weight.empty());
 }
 
-TEST_CASE("brevitas: channels of transposed convolutions are on axis 1, and 3-D convolutions stay") {
+TEST_CASE("brevitas: channels of transposed convolutions are on axis 1, and 3-D convolutions are left") {
   const Config config = resolve_config_of(
       R"({"dialect":"brevitas","global_quant_config":{"weight":{"qscheme":"per_channel"}},"pre_quant_opt_config":[],)"
       R"("layer_types":{"up":"ConvTranspose2d","line_up":"ConvTranspose1d","volume_up":"ConvTranspose3d"}})");
@@ -317,7 +317,7 @@ TEST_CASE("reasons read as sentences") {
         R"({"rule":"layer-glob","where":"/a","text":"b"})");
 }
 
-TEST_CASE("a config inside a config.json is pointed into") {
+TEST_CASE("diagnostics of a config inside a config.json point into that file") {
   const Config config = resolve_config_of(
       R"({"model_type":"llama","quantization_config":{"global_quant_config":{"weight":{"dtype":"int8"}},"exclude":["h"],"quant_method":"quark"}})");
   Resolver resolver(config);
@@ -373,7 +373,7 @@ TEST_CASE("patterns that matched nothing are reported with the nearest layer") {
   CHECK(warnings[0].severity == Severity::warning);
 }
 
-TEST_CASE("default exclusions give way to rules that name a layer, and leave casts alone") {
+TEST_CASE("default exclusions yield to rules that name a layer, and do not apply to casts") {
   const families::ModelFamily family;
   const families::DefaultExclusions exclusions(family, {});
   const std::vector<uint64_t> m = {8, 8};
@@ -396,7 +396,7 @@ TEST_CASE("default exclusions give way to rules that name a layer, and leave cas
   CHECK(rule_of(plain, "l.0.mlp.gate.weight") == "global");
 }
 
-TEST_CASE("patterns times tensors have a limit; names without wildcards count nothing") {
+TEST_CASE("the product of patterns and tensors is limited; names without wildcards do not count") {
   const auto fits = [](std::string_view exclude, uint64_t tensors) {
     const Config config = resolve_config_of("{\"global_quant_config\":{\"weight\":{\"dtype\":\"int8\"}},\"exclude\":[" +
                                             std::string(exclude) + "]}");

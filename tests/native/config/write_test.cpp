@@ -80,7 +80,7 @@ TEST_CASE("specs of other dialects keep their numbers") {
   CHECK(count >= 25);
 }
 
-TEST_CASE("every spec reads back as it was written, without remarks") {
+TEST_CASE("every spec reads back as it was written, without notes") {
   size_t count = 0;
   for (const DtypeInfo& dtype : kDtypes) {
     if (dtype.dtype == Dtype::uint16) continue;  // no config can name it
@@ -135,7 +135,7 @@ TEST_CASE("a config reads back as it was written") {
   CHECK_FALSE(write_config_of(texts[0]) == write_config_of(texts[2]));
 }
 
-TEST_CASE("presets parse without a remark and survive writing") {
+TEST_CASE("presets parse without notes and survive writing") {
   CHECK(config::presets().size() >= 36);
   for (const config::Preset& preset : config::presets()) {
     CAPTURE(std::string(preset.name));

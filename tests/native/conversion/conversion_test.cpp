@@ -104,7 +104,7 @@ TEST_CASE("conversion: tensors get llama.cpp's names") {
   for (const Case& c : cases) CHECK_MESSAGE(target(c.model_type, c.source) == c.target, c.source);
 }
 
-TEST_CASE("conversion: rows of heads interleave in the llama architecture only") {
+TEST_CASE("conversion: only the llama architecture interleaves rows of heads") {
   const ConversionTensors tensors = with({{"model.layers.0.self_attn.q_proj.weight", {16, 16}},
                                           {"model.layers.0.self_attn.k_proj.weight", {8, 16}},
                                           {"model.layers.0.self_attn.q_proj.bias", {16}},
@@ -263,7 +263,7 @@ TEST_CASE("conversion: what cannot be converted is named") {
                 "tokenizer.json", "2097152 tokens");
 }
 
-TEST_CASE("conversion: vision towers are left out with a remark") {
+TEST_CASE("conversion: vision towers are left out with a note") {
   DiagnosticList diagnostics;
   const auto model = run(llama("gemma3", R"(,"head_dim": 4)"),
                          {{"language_model.model.embed_tokens.weight", {48, 16}},

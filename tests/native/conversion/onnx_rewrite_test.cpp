@@ -141,7 +141,7 @@ TEST_CASE("MatMulNBits in place of MatMul, all else byte for byte") {
   CHECK(rewrite(out.file, int4_groups()).file == out.file);
 }
 
-TEST_CASE("nothing chosen: the same file") {
+TEST_CASE("without a chosen weight the file is unchanged") {
   const std::string file = model_of(linear(raw_tensor("w", {64, 32})));
   CHECK(rewrite(file, spec_of(Dtype::fp4, QScheme::per_group)).file == file);
 }
@@ -197,7 +197,7 @@ TEST_CASE("DequantizeLinear under the weight's own name, for Constants in branch
   CHECK(out.opset == 17);
 }
 
-TEST_CASE("an initializer of an old file goes with its input") {
+TEST_CASE("an initializer of an old file is removed with its input") {
   const Message graph = linear(raw_tensor("w", {64, 32})).message(11, value_of("w")).message(11, value_of("in"));
   const Outcome out = rewrite(model_of(graph, 17, 3), int4_groups());
   const auto model = read_onnx(out.file);
@@ -236,7 +236,7 @@ TEST_CASE("inputs quantized at run time: once for all nodes that share them") {
   CHECK(model->nodes[9].find("group")->integer == 1);
 }
 
-TEST_CASE("external data: taken in where they fit, written out where they do not") {
+TEST_CASE("external data: embedded if they fit, written to a file if they do not") {
   const std::string file = model_of(linear(external_tensor("w", {64, 32}, "old.bin", "64"))
                                         .message(5, external_tensor("kept", {20, 20}, "old.bin", "8256"))
                                         .message(5, raw_tensor("inside", {30, 30})));
@@ -350,7 +350,7 @@ TEST_CASE("edits that overlap are an error, edits that touch are not") {
   }
 }
 
-TEST_CASE("operators that hold a graph they cannot have stay as they are, with what is in it quantized") {
+TEST_CASE("operators with a graph that they cannot have stay unchanged, but weights in it are quantized") {
   const auto holding = [](Message node) {
     const Message inside = Message()
                                .message(1, constant_of("k", raw_tensor("", {64, 32})))

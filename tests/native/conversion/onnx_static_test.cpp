@@ -75,7 +75,7 @@ constexpr StaticScale kUnsigned{0.5f, 200, false}, kSigned{0.25f, -7, true};
 
 }  // namespace
 
-TEST_CASE("a pair before a layer and one behind it, under the value's name") {
+TEST_CASE("one pair of nodes before a layer and one after it, under the value's name") {
   const Message gemm = node_of("Gemm", {"x", "w", "b"}, {"y"}, "/up/Gemm").message(5, attribute_of("transB", 1));
   const std::string file = model_of(Message()
                                         .message(1, node_of("Relu", {"in"}, {"x"}, "before"))
@@ -108,7 +108,7 @@ TEST_CASE("a pair before a layer and one behind it, under the value's name") {
     if (node.op_type == "Gemm") CHECK(node.find("transB") != nullptr);
 }
 
-TEST_CASE("layers that quantize a value alike share the pair, others have their own; nodes without names stay so") {
+TEST_CASE("layers that quantize a value alike share a pair, others have their own; unnamed nodes stay unnamed") {
   Message graph;
   graph.message(1, node_of("Relu", {"in"}, {"x"}));
   for (const char* name : {"a", "b", "c"})

@@ -97,7 +97,7 @@ using ViewsTexts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("views: Identity, Transpose, Cast and Reshape before a product go with the weight") {
+TEST_CASE("views: Identity, Transpose, Cast and Reshape before a product are applied to the weight") {
   const Message graph = Message()
                             .message(1, node_of("Identity", {"w"}, {"a"}))
                             .message(1, node_of("Cast", {"a"}, {"b"}).message(5, attribute_of("to", 1)))
@@ -121,7 +121,7 @@ TEST_CASE("views: Identity, Transpose, Cast and Reshape before a product go with
         "MatMulInteger(x_quantized,w_quantized,x_zero_point)>y_output_quantized");
 }
 
-TEST_CASE("views: what another node reads is dequantized, too, in the tensor's own type") {
+TEST_CASE("views: a value that another node reads is dequantized, too, in the tensor's own type") {
   const Message graph = Message()
                             .message(1, node_of("Transpose", {"w"}, {"a"}))
                             .message(1, node_of("Cast", {"a"}, {"b"}).message(5, attribute_of("to", 1)))
@@ -135,7 +135,7 @@ TEST_CASE("views: what another node reads is dequantized, too, in the tensor's o
   CHECK(out.diagnostics.empty());
 }
 
-TEST_CASE("views: what something else reads stays, down to the weight") {
+TEST_CASE("views: a view with another reader stays, and so does its weight") {
   const Message chain = Message()
                             .message(1, node_of("Identity", {"w"}, {"a"}))
                             .message(1, node_of("Transpose", {"a"}, {"b"}))

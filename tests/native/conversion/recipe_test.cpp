@@ -111,7 +111,7 @@ TEST_CASE("recipe: the order of tensors does not matter") {
   CHECK(view[written.back()].name == "blk.23.ffn_down.weight");
 }
 
-TEST_CASE("recipe: what the user chooses goes before rules, shapes before that") {
+TEST_CASE("recipe: the user's choice overrides rules, shapes override both") {
   const std::vector<uint64_t> wide{8, 256}, narrow{8, 96}, odd{8, 33}, row{1, 256}, vector{256};
   const auto choose = [&](std::string_view name, const std::vector<uint64_t>& shape, const RecipeOptions& options,
                           std::optional<GgmlType> chosen = {}, Recipe recipe = Recipe::q4_k_m) {
@@ -149,7 +149,7 @@ TEST_CASE("recipe: what the user chooses goes before rules, shapes before that")
   CHECK(choose("blk.0.attn_q.weight", vector, plain).reason == TypeReason::kept);
 }
 
-TEST_CASE("recipe: mxfp4 is that type throughout") {
+TEST_CASE("recipe: mxfp4 is one type throughout") {
   const std::vector<uint64_t> shape{8, 64};
   const RecipeTensor tensors[] = {{"output.weight", shape, {}}, {"blk.0.attn_v.weight", shape, {}}};
   for (const TypeChoice& choice : choose_types(Recipe::mxfp4, {"llama", 1, 1, 1, 0}, {}, tensors))

@@ -168,7 +168,7 @@ TEST_CASE("tokenizer: WordPiece") {
   CHECK(written->metadata.find("tokenizer.ggml.normalizer.strip_accents") == nullptr);
 }
 
-TEST_CASE("tokenizer: sentencepiece goes before tokenizer.json") {
+TEST_CASE("tokenizer: sentencepiece has priority over tokenizer.json") {
   const std::string json = R"({"model": {"type": "BPE", "vocab": {"x": 0}, "merges": []},)" + kBytes + "}";
   const std::string pieces = piece("<unk>", 0, 2) + piece("<s>", 0, 3) + piece("\u2581a", -1.5f, 1) +
                              field(2, field(3, uint8_t{2})) + field(3, field(3, uint8_t{0}));
@@ -239,7 +239,7 @@ TEST_CASE("tokenizer: broken texts are errors that name the file") {
   CHECK(settings.error().where.starts_with("tokenizer_config.json: byte "));
 }
 
-TEST_CASE("tokenizer: pretokenizers are known by their expressions") {
+TEST_CASE("tokenizer: pretokenizers are recognised by their expressions") {
   const auto name = [](const std::string& json) {
     const auto parsed = json::parse(json);
     REQUIRE(parsed);

@@ -34,7 +34,7 @@ TEST_CASE("diagnostics: a warning that repeats is one line with a count, errors 
   CHECK(list.items()[4].message == "it has no effect");
 }
 
-TEST_CASE("diagnostics: the limit is one of each severity, and says what is not shown") {
+TEST_CASE("diagnostics: the limit applies to each severity, and the last line counts the rest") {
   DiagnosticList list;
   for (int i = 0; i < 1000; ++i) list.warning("key-ignored", "", "warning " + std::to_string(i));
   list.error("value-invalid", "/late", "an error");

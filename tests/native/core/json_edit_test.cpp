@@ -77,7 +77,7 @@ TEST_CASE("json edit: a new member has the indentation of its object") {
         "  {\n    \"a\": 1,\n    \"q\": {\n      \"b\": 2\n    }\n  }");
 }
 
-TEST_CASE("json edit: line ends stay what they are") {
+TEST_CASE("json edit: line endings are kept") {
   CHECK(set("{\r\n  \"a\": 1\r\n}\r\n", "b", "[\n  2\n]") == "{\r\n  \"a\": 1,\r\n  \"b\": [\r\n    2\r\n  ]\r\n}\r\n");
   CHECK(set("{\n\n  \"a\": 1\n\n}", "b", "2") == "{\n\n  \"a\": 1,\n  \"b\": 2\n\n}");
 }
@@ -99,14 +99,14 @@ TEST_CASE("json edit: empty objects are filled in the layout around them") {
   CHECK(set(R"({"a": {}, "b": 1})", "a.c", "2") == R"({"a": {"c": 2}, "b": 1})");
 }
 
-TEST_CASE("json edit: a path that is not there is made") {
+TEST_CASE("json edit: a missing path is created") {
   CHECK(set("{}", "a.b.c", "[\n  1\n]") ==
         "{\n  \"a\": {\n    \"b\": {\n      \"c\": [\n        1\n      ]\n    }\n  }\n}");
   CHECK(set("{\n  \"a\": null,\n  \"z\": 0\n}", "a.b", "1") == "{\n  \"a\": {\n    \"b\": 1\n  },\n  \"z\": 0\n}");
   CHECK(set(R"({"a":1})", "b.c", "2") == R"({"a":1,"b":{"c":2}})");
 }
 
-TEST_CASE("json edit: names are compared as they read, and written as JSON strings") {
+TEST_CASE("json edit: names are compared unescaped and written as JSON strings") {
   CHECK(set(R"({"\u0061":1})", "a", "2") == R"({"\u0061":2})");
   CHECK(set(R"({"a":1})", "tab\there \"and\" \\", "2") == R"({"a":1,"tab\there \"and\" \\":2})");
 }
@@ -132,7 +132,7 @@ TEST_CASE("json edit: of members of one name the last is set, and all are remove
   CHECK(removed(R"({"a":1,"a":2})", "a") == "{}");
 }
 
-TEST_CASE("json edit: what is not an object is refused with its place") {
+TEST_CASE("json edit: a value that is not an object is refused with its place") {
   json_edit_check_refused("{\"a\": 1,}", "b", "byte 8", "expected a key in quotes, found '}'");
   json_edit_check_refused("{\"a\": Inf}", "b", "byte 6", "expected a JSON value, found 'I'");
   json_edit_check_refused("{\"a\": 1", "b", "byte 7", "found the end of the text");

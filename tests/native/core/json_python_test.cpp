@@ -21,7 +21,7 @@ TEST_CASE("json, Python's grammar: the three constants are numbers") {
   CHECK(std::isnan(json::parse("NaN", json::kPython)->as_number()));
 }
 
-TEST_CASE("json, Python's grammar: other words for them are refused where they begin") {
+TEST_CASE("json, Python's grammar: other spellings of them are refused where they begin") {
   const struct {
     const char *text, *where, *found;
   } refused[] = {

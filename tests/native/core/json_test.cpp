@@ -158,7 +158,7 @@ TEST_CASE("json: duplicates are found among hundreds of thousands of keys") {
   CHECK(parsed(text + "\"last\":0}").members().size() == 300'001);
 }
 
-TEST_CASE("json: limits hold exactly") {
+TEST_CASE("json: limits are exact") {
   const json::Limits limits{.max_bytes = 20, .max_depth = 3, .max_nodes = 5};
   CHECK(json::parse("[[[1]]]", limits));
   json_check_refused({"[[[[1]]]]", "byte 3", "nested deeper than 3"}, limits);
@@ -229,7 +229,7 @@ TEST_CASE("json: decimal text is read correctly rounded") {
   CHECK(parsed("1.00000005960464477539062500001").as_number() == 1.0000000596046448);
 }
 
-TEST_CASE("json: text of a string") {
+TEST_CASE("json: a string is written with its escapes") {
   std::string out;
   json::append_quoted(out, "\"\\/\b\f\n\r\t\x01\x1f\x7f\xC3\xA9"s + "\0"s);
   CHECK(out == "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\xC3\xA9\\u0000\"");

@@ -4,7 +4,7 @@
 
 using namespace wasmquant;
 
-TEST_CASE("text that is written from front to back is the text of the value") {
+TEST_CASE("text written as a stream equals the text of the value") {
   std::string text;
   json::TextWriter out(text);
   const uint64_t shape[] = {2, 0, 18446744073709551615u};

@@ -28,7 +28,7 @@ TEST_CASE("a list keeps its elements through growth, copies and moves") {
   CHECK(*owners[8] == 8);
 }
 
-TEST_CASE("a list is cut, filled and inserted into") {
+TEST_CASE("a list is truncated, filled and inserted into") {
   List<int> numbers = {1, 2, 3};
   numbers.resize(5);
   CHECK(numbers == List<int>{1, 2, 3, 0, 0});

@@ -42,7 +42,7 @@ TEST_CASE("a layer's conversion is found by its name in the file and by the name
   CHECK(conversions.find("model.layers.0.self_attn.q_proj") == nullptr);
 }
 
-TEST_CASE("single experts are below a number") {
+TEST_CASE("single experts are below a numbered module") {
   CHECK(is_single_expert("mlp.experts.12.up_proj"));
   CHECK_FALSE(is_single_expert("mlp.experts.12"));
   CHECK_FALSE(is_single_expert("mlp.experts.up_proj"));

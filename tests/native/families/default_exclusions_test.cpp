@@ -26,7 +26,7 @@ std::string row_of(const ModelFamily& family, std::string_view layer, std::strin
 
 }  // namespace
 
-TEST_CASE("each row finds the layers it is about, and no others") {
+TEST_CASE("each row matches its layers and no others") {
   const ModelFamily llm =
       default_exclusions_family_of(R"({"architectures": ["XForCausalLM"], "num_hidden_layers": 4})");
   const struct {
@@ -87,7 +87,7 @@ TEST_CASE("each row finds the layers it is about, and no others") {
   CHECK(row_of(llm, "model.visual.blocks.0.attn.qkv", "Linear", {.tower = false}) == "");
 }
 
-TEST_CASE("encoders of images are towers only next to a language model") {
+TEST_CASE("image encoders are towers only next to a language model") {
   const ModelFamily clip = default_exclusions_family_of(R"({"architectures": ["CLIPModel"], "model_type": "clip"})");
   CHECK(row_of(clip, "vision_model.encoder.layers.0.mlp.fc1") == "");
   const ModelFamily llava = default_exclusions_family_of(R"({"architectures": ["LlavaForConditionalGeneration"]})");
@@ -97,7 +97,7 @@ TEST_CASE("encoders of images are towers only next to a language model") {
   CHECK(row_of(colpali, "vlm.vision_tower.vision_model.encoder.layers.0.mlp.fc1") == "tower");
 }
 
-TEST_CASE("a layer is in a tower that only its name in the loaded model shows") {
+TEST_CASE("a layer can be in a tower that only its name in the loaded model reveals") {
   const ModelFamily model = default_exclusions_family_of(
       R"({"model_type": "deepseek_ocr2", "architectures": ["DeepseekOcr2ForConditionalGeneration"]})");
   CHECK(row_of(model, "model.qwen2_model.model.model.layers.0.mlp.up_proj") == "tower");
@@ -115,7 +115,7 @@ TEST_CASE("a layer's number is compared only with the decoder's") {
   CHECK(row_of(nested, "model.language_model.layers.2.eh_proj") == "multi_token_prediction");
 }
 
-TEST_CASE("a pattern names a row when one of its words stands in it") {
+TEST_CASE("a pattern names a row if it contains one of the row's words") {
   const ModelFamily llm = default_exclusions_family_of(R"({"architectures": ["XForCausalLM"]})");
   const DefaultExclusions exclusions(llm, {.expert = "for a reason"});
   const DefaultExclusion* const expert = exclusions.find("mlp.experts.0.down_proj", "Linear");

@@ -25,7 +25,7 @@ TEST_CASE("tensors of experts by name and shape") {
   CHECK(mlx->matrices()[1].layer == "m.experts.1.up_proj");
 }
 
-TEST_CASE("which axis is which follows from the two tensors of a module") {
+TEST_CASE("the order of axes follows from the two tensors of a module") {
   const std::string name = "m.experts.gate_up_proj";
   ModelFamily family;
   // inputs 6, inner 4
@@ -55,7 +55,7 @@ TEST_CASE("which axis is which follows from the two tensors of a module") {
   CHECK_FALSE(expert_tensor(name, {3, 8, 6}, {3, 8, 6}, {3, 5, 5}, family).has_value());
 }
 
-TEST_CASE("gate and up of gpt-oss alternate and stay one matrix; Granite has names of its own") {
+TEST_CASE("gate and up of gpt-oss alternate and stay one matrix; Granite uses its own names") {
   ModelFamily family;
   family.model_type = "gpt_oss";
   const auto joint = expert_tensor("m.experts.gate_up_proj", {2, 6, 8}, {2, 6, 8}, {2, 4, 6}, family);

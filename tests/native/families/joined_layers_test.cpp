@@ -37,7 +37,7 @@ TEST_CASE("joined layers: all experts of a block are one; shared experts are an 
   CHECK(joined_layer("model.experts").empty());
 }
 
-TEST_CASE("joined layers: one matrix is made of an attention, of an MLP, and of each expert by itself") {
+TEST_CASE("joined layers: an attention, an MLP and each expert become one matrix each") {
   const struct {
     const char *layer, *name;
   } cases[] = {

@@ -23,7 +23,7 @@ bool ties(const char* architecture, std::string_view head) {
 
 }  // namespace
 
-TEST_CASE("renamed on loading") {
+TEST_CASE("names that the loader changes") {
   const struct {
     const char *type, *file, *loader;
   } cases[] = {

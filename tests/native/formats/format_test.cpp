@@ -16,7 +16,7 @@ std::string_view format_named_by(std::string_view name, const std::vector<uint8_
 
 }  // namespace
 
-TEST_CASE("formats: names and extensions are of one format each") {
+TEST_CASE("formats: each name and extension belongs to one format") {
   std::set<std::string_view> names, extensions;
   for (const Format* const format : formats()) {
     CHECK(names.insert(format->name).second);

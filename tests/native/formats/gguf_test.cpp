@@ -180,7 +180,7 @@ TEST_CASE("gguf: types and offsets of tensors") {
   gguf_check_refused(one_tensor("w", {1 << 30, 1 << 30}, 0, 19), kTruncated, "not all in the file", "w");
 }
 
-TEST_CASE("gguf: need asks for little at first and grows fast") {
+TEST_CASE("gguf: the reader requests little at first and grows fast") {
   GgufBytes file;
   file.begin(0, 1).text("tokens").number<uint32_t>(9).number<uint32_t>(8).number<uint64_t>(200'000);
   for (int i = 0; i < 200'000; ++i) file.text("token " + std::to_string(i));

@@ -56,7 +56,7 @@ TEST_CASE("imatrix: sums over counts; an expert that saw nothing weighs 1") {
   CHECK(matrix->find("blk.0.b.weight") == nullptr);
 }
 
-TEST_CASE("imatrix: .dat files, of any age") {
+TEST_CASE("imatrix: .dat files of every version") {
   Dat file;
   file.i32(2).name("a").i32(4).i32(2).f32(2).f32(1).name("b").i32(0).i32(1).f32(5);
   for (const int age : {0, 1, 2}) {
@@ -72,7 +72,7 @@ TEST_CASE("imatrix: .dat files, of any age") {
   }
 }
 
-TEST_CASE("imatrix: what is written is read, .dat as exactly as its chunks allow") {
+TEST_CASE("imatrix: written files read back, .dat as exactly as its chunk counts allow") {
   imatrix::Matrix matrix;
   matrix.dataset = "t";
   matrix.chunks = 2;

@@ -53,7 +53,7 @@ TEST_CASE("npy: arrays in C order, of every version") {
   CHECK(bool(npy_read(npy_file("{\"shape\":(0,4),\"descr\":\"<i8\",\"fortran_order\":False}", 0))));
 }
 
-TEST_CASE("npy: what a header needs, byte by byte") {
+TEST_CASE("npy: the reader requests the bytes of a header step by step") {
   const std::vector<uint8_t> file = npy_file(header_of("<f4", "(2, 3)"), 24);
   const std::span<const uint8_t> bytes(file);
   CHECK(*npy::need(bytes.first(8), file.size()) == 10);

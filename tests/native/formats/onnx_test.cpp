@@ -57,7 +57,7 @@ TEST_CASE("a weight is found without its values being read") {
   }
 }
 
-TEST_CASE("values in every place that they can stand in") {
+TEST_CASE("values in every place that can hold them") {
   std::string halves, packed;
   for (int i = 0; i < 12; ++i) protobuf::append_varint(halves, 0x3C00 + i);
   for (int i = 0; i < 6; ++i) protobuf::append_varint(packed, 7);
@@ -124,7 +124,7 @@ TEST_CASE("weights in Constants and in graphs inside nodes; names of sibling gra
   CHECK(find(*model, "shared")->consumers.size() == 3);
 }
 
-TEST_CASE("models that are quantized say so") {
+TEST_CASE("quantized models are recognised") {
   const auto model =
       read_onnx(model_of(Message()
                              .message(1, node_of("DequantizeLinear", {"q", "s"}, {"w"}))
@@ -163,7 +163,7 @@ TEST_CASE("graphs that nest without end") {
   CHECK(refusal(model_of(graph)).find("deep") != std::string::npos);
 }
 
-TEST_CASE("tensors that contradict themselves") {
+TEST_CASE("tensors with contradictory fields") {
   const std::string four = floats(ramp(4));
   CHECK(refusal_of_tensor(tensor_of("t", {4}).text(9, four)).empty());
   CHECK(refusal_of_tensor(tensor_of("t", {5}).text(9, four)).find("type and shape need 20") != std::string::npos);

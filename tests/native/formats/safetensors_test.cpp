@@ -136,7 +136,7 @@ TEST_CASE("safetensors: flipped bytes never give an index that leaves the file")
   CHECK(refused > 1'000);
 }
 
-TEST_CASE("safetensors: need asks first for the length, then for the header") {
+TEST_CASE("safetensors: the reader requests first the length, then the header") {
   const auto header = safetensors::write_header({{"w", StorageDtype::U8, {100}}}, {});
   const auto file = file_of(*header);
   const std::span<const uint8_t> all(file);
@@ -199,7 +199,7 @@ TEST_CASE("safetensors: all dtype names and the two aliases are read") {
   CHECK(index->tensors[1].dtype == StorageDtype::F8_E8M0);
 }
 
-TEST_CASE("safetensors: what the writer refuses") {
+TEST_CASE("safetensors: entries that the writer refuses") {
   const TensorHeader w{"w", StorageDtype::F32, {2}};
   using safetensors::write_header;
   check_error(write_header({w, w}, {}), ErrorCode::tensor_duplicate, "w", "two tensors");

@@ -5,7 +5,7 @@
 namespace wasmquant::kernels {
 namespace {
 
-TEST_CASE("names of instruction sets go back and forth") {
+TEST_CASE("names of instruction sets round-trip") {
   for (Simd arch : {Simd::emulated128, Simd::sse4_2, Simd::avx2, Simd::wasm}) CHECK(simd_named(name_of(arch)) == arch);
   CHECK_FALSE(simd_named("avx512").has_value());
 }

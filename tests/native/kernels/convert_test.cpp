@@ -31,7 +31,7 @@ std::vector<float> around_every_finite_code(void (*widen)(std::span<const uint16
   return values;
 }
 
-TEST_CASE("every 16-bit code widens as the oracle says, and comes back") {
+TEST_CASE("every 16-bit code widens as the oracle does, and round-trips") {
   const std::vector<uint16_t> codes = every_code();
   for_each_arch([&] {
     std::vector<float> x(codes.size()), expected(codes.size());
@@ -51,7 +51,7 @@ TEST_CASE("every 16-bit code widens as the oracle says, and comes back") {
   });
 }
 
-TEST_CASE("every value, midpoint and neighbour narrows as the oracle says") {
+TEST_CASE("every value, midpoint and neighbour narrows as the oracle does") {
   const std::vector<float> for_bf16 = around_every_finite_code(reference::widen_bf16, 0x7F80);
   const std::vector<float> for_f16 = around_every_finite_code(reference::widen_f16, 0x7C00);
   std::vector<uint16_t> expected_bf16(for_bf16.size()), expected_f16(for_f16.size());

@@ -4,7 +4,7 @@
 namespace wasmquant::kernels {
 namespace {
 
-TEST_CASE("quotients equal their oracle, by one divisor or each its own, in place too") {
+TEST_CASE("quotients equal their oracle, with one divisor or one per value, in place too") {
   for_each_arch_and_length([](size_t n, size_t offset) {
     const std::vector<float> values = test_values(n + offset, Content::finite);
     std::vector<float> divisors = test_values(n + offset, Content::finite, 1);

@@ -36,7 +36,7 @@ TEST_CASE("error sums are close to float64 sums") {
   });
 }
 
-TEST_CASE("sums beyond float32 are taken in float64") {
+TEST_CASE("sums beyond float32 are accumulated in float64") {
   for_each_arch([] {
     for (float magnitude : {1e-25f, 1e25f, 1e-40f, 3e38f}) {
       std::vector<float> x(1500, magnitude), y(1500, magnitude * 0.5f);
@@ -50,7 +50,7 @@ TEST_CASE("sums beyond float32 are taken in float64") {
   });
 }
 
-TEST_CASE("non-finite pairs are counted by themselves, zeros give zeros") {
+TEST_CASE("non-finite pairs are counted separately, zeros give zeros") {
   for_each_arch([] {
     std::vector<float> x(100, 2.0f), y(100, 1.0f);
     x[7] = std::numeric_limits<float>::infinity();

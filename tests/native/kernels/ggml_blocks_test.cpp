@@ -39,7 +39,7 @@ uint32_t fnv1a(const std::vector<uint8_t>& bytes) {
   return hash;
 }
 
-TEST_CASE("blocks are the same on every instruction set, and by the oracles") {
+TEST_CASE("blocks are the same on every instruction set and equal the oracles") {
   const std::vector<float> importance = importance_of(kBlockColumns);
   for (const GgmlType type : block_types()) {
     for (const Rows kind : kAllRows) {
@@ -59,7 +59,7 @@ bool is_same(const ErrorSums& a, const ErrorSums& b) {
          a.count == b.count;
 }
 
-TEST_CASE("the error measured on the way is that of the stored values, to the bit") {
+TEST_CASE("the error measured during quantization equals that of the stored values, bit for bit") {
   const std::vector<float> importance = importance_of(kBlockColumns);
   for (const GgmlType type : block_types()) {
     for (const Rows kind : kAllRows) {
@@ -266,7 +266,7 @@ TEST_CASE("importance lowers the error where it is high") {
   }
 }
 
-TEST_CASE("NaN and infinity count as zero, and so do they as importance") {
+TEST_CASE("NaN and infinity count as zero, also as importance") {
   const std::vector<float> x = rows_of(Rows::non_finite, kBlockRows * kBlockColumns);
   std::vector<float> clean = x, importance = importance_of(kBlockColumns), clean_importance = importance;
   for (float& v : clean) v = std::isfinite(v) ? v : 0;
@@ -281,7 +281,7 @@ TEST_CASE("NaN and infinity count as zero, and so do they as importance") {
   }
 }
 
-TEST_CASE("every code of the nibble layouts has its place") {
+TEST_CASE("every code of the nibble layouts is in its place") {
   // A block whose elements are exact multiples of the scale: code j of the first half, 15 - j of the second.
   const auto nibbles_of = [](GgmlType type, size_t header, auto value) {
     std::vector<float> x(32);

@@ -77,7 +77,7 @@ TEST_CASE("a row times a packed factor has the bits of a product") {
   });
 }
 
-TEST_CASE("rows may be computed in any portions") {
+TEST_CASE("rows may be computed in any split") {
   constexpr size_t kRows = 45, kColumns = 50, kDepth = 200;
   const std::vector<float> a = numbers(kRows * kDepth, 4), b = numbers(kColumns * kDepth, 5);
   std::vector<float> whole(kRows * kColumns), parts(kRows * kColumns);

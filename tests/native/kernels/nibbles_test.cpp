@@ -29,7 +29,7 @@ TEST_CASE("nibble kernels equal their oracles, and unpacking gives the codes bac
   });
 }
 
-TEST_CASE("the first code goes to the low nibble, an odd last one stands alone") {
+TEST_CASE("the first code goes to the low nibble, an odd last one has no partner") {
   const std::array<uint8_t, 3> codes = {1, 0xFE, 7};  // 1, -2, 7
   std::array<uint8_t, 2> bytes;
   pack_nibbles(codes, 0, bytes.data());

@@ -86,7 +86,7 @@ TEST_CASE("fake_quantize_float serves every minifloat, e1 to e7 and m0 to m10") 
   });
 }
 
-TEST_CASE("every code decodes as the oracle says, and numbers come back") {
+TEST_CASE("every code decodes as the oracle does, and numbers round-trip") {
   const float one = 1.0f;
   for_each_arch([&] {
     for (const auto& [name, format] : quantize_float_formats()) {
@@ -105,7 +105,7 @@ TEST_CASE("every code decodes as the oracle says, and numbers come back") {
   });
 }
 
-TEST_CASE("every midpoint between values and its neighbours encode as the oracle says") {
+TEST_CASE("every midpoint between values and its neighbours encode as the oracle does") {
   const float one = 1.0f;
   for (const auto& [name, format] : quantize_float_formats()) {
     CAPTURE(name);

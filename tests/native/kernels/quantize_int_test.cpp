@@ -158,7 +158,7 @@ uint8_t code_of(float x, const Affine& a, RoundMethod round, Path path) {
   return code;
 }
 
-TEST_CASE("ties go where each rounding says") {
+TEST_CASE("ties follow each rounding mode") {
   const Affine a = affine(1.0f, 0, -128, 127);
   const auto code = [&](float x, RoundMethod round) { return static_cast<int8_t>(code_of(x, a, round, Path::fake)); };
   struct Row {
@@ -183,7 +183,7 @@ TEST_CASE("the zero point is added after rounding on the fake path, before it on
   CHECK(code_of(0.5f, a, RoundMethod::half_even, Path::real) == 2);
 }
 
-TEST_CASE("NaN takes the zero point, infinity and overflow the ends") {
+TEST_CASE("NaN becomes the zero point, infinity and overflow the ends of the range") {
   const Affine a = affine(1e-30f, 5, 0, 15);
   for (Path path : kPaths) {
     CHECK(code_of(float_of(0x7FC00001), a, RoundMethod::half_even, path) == 5);

@@ -28,7 +28,7 @@ TEST_CASE("reductions equal their oracles") {
   });
 }
 
-TEST_CASE("a single extreme or non-finite value is seen wherever it stands") {
+TEST_CASE("a single extreme or non-finite value is found at any position") {
   for_each_arch([] {
     for (size_t at = 0; at < 70; ++at) {
       for (float v : {1000.0f, -1000.0f, kInf, -kInf, float_of(0x7FC00000), float_of(0xFF800001)}) {

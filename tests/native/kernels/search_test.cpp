@@ -77,7 +77,7 @@ TEST_CASE("least-squares sums equal their oracle to the last bit, with and witho
     });
 }
 
-TEST_CASE("least-squares sums are what they are said to be") {
+TEST_CASE("least-squares sums match their definition") {
   std::vector<float> x = small_values(2500, 8), weights = small_values(2500, 5);
   for (float& w : weights) w = std::fabs(w);
   const StepGrid grid{0.31f, 1 / 0.31f, -4, 3};
@@ -110,7 +110,7 @@ TEST_CASE("half-quadratic sums equal their oracle to the last bit") {
       });
 }
 
-TEST_CASE("half-quadratic sums are what they are said to be") {
+TEST_CASE("half-quadratic sums match their definition") {
   const std::vector<float> x = small_values(500, 8);
   for (const float p : {0.5f, 0.7f, 0.0f}) {
     const HalfQuadratic at{0.21f, 1 / 0.21f, 6.3f, 0, 15, RoundMethod::half_even, p - 1, 0.02f};

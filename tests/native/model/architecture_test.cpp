@@ -26,7 +26,7 @@ Architecture accepted(const std::string& more) {
   return std::move(*found);
 }
 
-TEST_CASE("what is not stated follows from the family") {
+TEST_CASE("missing keys follow from the family") {
   const Architecture llama = accepted(R"("model_type": "llama")");
   CHECK(llama.kv_heads == 8);
   CHECK(llama.head_dim == 8);

@@ -12,7 +12,7 @@ constexpr const char* kFamilies[] = {"llama", "llama_linear", "mistral", "qwen2"
                                      "qwen3", "gemma",        "gemma2",  "gemma3_text"};
 constexpr size_t kFamiliesLength = 24;
 
-TEST_CASE("logits of every family are those of transformers") {
+TEST_CASE("logits of every family match transformers") {
   for (const char* family : kFamilies) {
     const std::string folder = std::string("files/forward/") + family;
     const ModelFolder model(folder), reference = file_of(folder + "/expected.safetensors");
@@ -39,7 +39,7 @@ TEST_CASE("logits of every family are those of transformers") {
   }
 }
 
-TEST_CASE("embeddings of encoders are those of transformers") {
+TEST_CASE("embeddings of encoders match transformers") {
   for (const char* family : {"bert", "roberta"}) {
     const std::string folder = std::string("files/forward/") + family;
     const ModelFolder model(folder), reference = file_of(folder + "/expected.safetensors");
@@ -81,7 +81,7 @@ double loss_with(const char* family, const std::string& found, const std::string
   return run_forward(model, tokens, kFamiliesLength)->pass().loss_of(0);
 }
 
-TEST_CASE("every key that a family differs by counts") {
+TEST_CASE("every key in which families differ changes the result") {
   struct Change {
     const char *family, *found, *replacement;
   };

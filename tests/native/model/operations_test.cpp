@@ -36,7 +36,7 @@ TEST_CASE("a norm divides by the root of the mean square") {
   }
 }
 
-TEST_CASE("a rotation turns pairs half a head apart") {
+TEST_CASE("RoPE rotates pairs half a head apart") {
   constexpr size_t kDim = 10, kPositions = 40;
   Rope rope;
   rope.theta = 50;
@@ -189,7 +189,7 @@ TEST_CASE("the divergence of two predictions does not depend on the tiles of the
   }
 }
 
-TEST_CASE("a pass that only feeds a sink leaves the activations as they are") {
+TEST_CASE("a pass that only feeds a sink does not change the activations") {
   Architecture a = attention_of(2, 1, 4, 0, 0);
   a.vocabulary = 10;
   a.hidden = 8;

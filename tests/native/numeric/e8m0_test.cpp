@@ -8,7 +8,7 @@
 namespace wasmquant {
 namespace {
 
-TEST_CASE("e8m0: every byte is a power of two and comes back") {
+TEST_CASE("e8m0: every byte is a power of two and round-trips") {
   for (int byte = 0; byte < 255; ++byte) {
     const float value = decode_e8m0(static_cast<uint8_t>(byte));
     CHECK(value == std::ldexp(1.0f, byte - 127));
@@ -20,7 +20,7 @@ TEST_CASE("e8m0: every byte is a power of two and comes back") {
   CHECK(encode_e8m0(std::numeric_limits<float>::max()) == 254);
 }
 
-TEST_CASE("e8m0: rounding turns at 1.5, the exporter's at the square root of two") {
+TEST_CASE("e8m0: rounding switches at 1.5, the exporter's at the square root of two") {
   for (int byte = 1; byte < 254; ++byte) {
     const float value = decode_e8m0(static_cast<uint8_t>(byte));
     CHECK(encode_e8m0(value * 1.5f) == byte + 1);

@@ -29,7 +29,7 @@ TEST_CASE("sizes of rows") {
   CHECK(info_of(GgmlType::i64).bytes_of(3) == 24);
 }
 
-TEST_CASE("what can be done with a type") {
+TEST_CASE("operations that a type supports") {
   CHECK(info_of(GgmlType::q4_k).can_quantize());
   CHECK_FALSE(info_of(GgmlType::nvfp4).can_quantize());
   CHECK(info_of(GgmlType::nvfp4).can_dequantize());

@@ -12,7 +12,7 @@ namespace {
 
 constexpr FloatFormat kHalf = float_format_of(Dtype::float16);
 
-TEST_CASE("every float16 widens as its definition says, and comes back") {
+TEST_CASE("every float16 widens as defined, and round-trips") {
   for (uint32_t code = 0; code < 65536; ++code) {
     const float value = from_half(static_cast<uint16_t>(code));
     CAPTURE(code);

@@ -110,7 +110,7 @@ TEST_CASE("values far below the smallest step become zero with their sign") {
   }
 }
 
-TEST_CASE("values published for the formats") {
+TEST_CASE("published values of the formats") {
   const FloatFormat fp4 = float_format_of(Dtype::fp4);
   constexpr std::array kFp4 = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
   for (uint32_t code = 0; code < 8; ++code) CHECK(decode(fp4, code) == kFp4[code]);

@@ -75,7 +75,7 @@ TEST_CASE("Jeffreys divergence: the threshold whose cumulative shares are neares
   CHECK(kl_j_threshold(histogram_of(Shape::peak, 64, true), 8) == 32);  // fewer bins than codes
 }
 
-TEST_CASE("the entropy observer leaves out a far outlier and keeps what is even") {
+TEST_CASE("the entropy observer cuts a far outlier off and keeps uniform data") {
   QuantizationSpec spec;
   spec.observer = ObserverId::PerTensorEntropyObserver;
   std::vector<float> x(20000);

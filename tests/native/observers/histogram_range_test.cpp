@@ -98,7 +98,7 @@ TEST_CASE("percentile of both signs cuts both tails, and at 100 % nothing") {
   CHECK(skewed.qparams[0].zero_point == 64);
 }
 
-TEST_CASE("percentile of zeros and of nothing is the smallest scale") {
+TEST_CASE("percentile of zeros and of no data is the smallest scale") {
   for (const std::vector<float>& x : {std::vector<float>{}, std::vector<float>(7, 0.0f)})
     for (const bool symmetric : {true, false}) {
       const Observation found =

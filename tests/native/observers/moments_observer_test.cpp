@@ -42,7 +42,7 @@ TEST_CASE("TQT: the power of two above |mean| + 3 standard deviations") {
   CHECK(scale_of(spec, {0.5f, 0.5f, 0.5f, 0.5f}) == 1.0f / 128);  // no spread
 }
 
-TEST_CASE("TQT by Jeffreys divergence: all of small data, and less than the outlier of much") {
+TEST_CASE("TQT by Jeffreys divergence: the full range of little data, less than the outlier of much data") {
   const QuantizationSpec spec = spec_of(ObserverId::TQTKLJObserver, Dtype::int8, true);
   CHECK(scale_of(spec, {1, -3, 2, 0.5f}) == 4.0f / 128);  // fewer bins than codes: the largest magnitude
   std::mt19937 random(3);
@@ -55,7 +55,7 @@ TEST_CASE("TQT by Jeffreys divergence: all of small data, and less than the outl
   CHECK(scale >= 4.0f / 128);
 }
 
-TEST_CASE("moments are those of float64 sums, in any order") {
+TEST_CASE("moments equal float64 sums, in any order") {
   std::mt19937 random(4);
   std::normal_distribution<float> normal(0.3f, 2.0f);
   std::vector<float> x(5000);

@@ -58,7 +58,7 @@ TEST_CASE("static per_tensor and per_channel accumulate; dynamic and per_group k
   CHECK(max_after_both(observer_spec_of(QScheme::per_tensor, true)) == std::vector<float>{8});
 }
 
-TEST_CASE("per_tensor accumulates over any shapes; per_channel starts anew with another number of channels") {
+TEST_CASE("per_tensor accumulates over any shapes; per_channel starts over when the number of channels changes") {
   const auto tensor = make_observer(observer_spec_of(QScheme::per_tensor, false));
   const auto channel = make_observer(observer_spec_of(QScheme::per_channel, false));
   for (Observer* observer : {tensor.get(), channel.get()}) {
@@ -106,7 +106,7 @@ TEST_CASE("errors leave the state as it was; before the first batch the scale is
   CHECK(finished(*observer).qparams[0].scale == 1.0f);
 }
 
-TEST_CASE("passes: the second one is asked for, and has the batches of the first") {
+TEST_CASE("passes: the observer asks for a second one, which gets the batches of the first") {
   for (const QuantizationSpec& spec : specs_of_all_observers()) {
     CAPTURE(info_of(spec.observer).name);
     const auto observer = make_observer(spec);

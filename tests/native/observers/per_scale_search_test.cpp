@@ -93,7 +93,7 @@ TEST_CASE("the squared error of every channel and group is that of min-max or le
       }
 }
 
-TEST_CASE("a fractional zero point is searched on the path of files") {
+TEST_CASE("a fractional zero point is searched with the arithmetic of files") {
   std::mt19937 random(12);
   QuantizationSpec spec = per_scale_search_spec_of(ObserverId::PerGroupMSEObserver, Dtype::uint4, false);
   spec.zero_point_type = ZeroPointType::float32;
@@ -217,7 +217,7 @@ TEST_CASE("MX: the power of two above, or the one below where that has the small
   CHECK(found.qparams[0].scale == 0.5f);
 }
 
-TEST_CASE("NVFP4: scales under that of the whole tensor are searched, too") {
+TEST_CASE("NVFP4: block scales below the tensor's scale are searched, too") {
   std::mt19937 random(16);
   QuantizationSpec spec = per_scale_search_spec_of(ObserverId::PerGroupMSEObserver, Dtype::fp4, true);
   spec.group_size = 16;

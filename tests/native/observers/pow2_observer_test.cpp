@@ -67,7 +67,7 @@ TEST_CASE("the pair found most often wins, ties go to the first") {
   CHECK(scale(Votes::last_batch, {{1}, {1}, {4}}) == 0x1p-5f);
 }
 
-TEST_CASE("per channel: scales of their own, one step for all in the search, 128 only where all are 127") {
+TEST_CASE("per channel: separate scales, one search step for all, 128 only where all are 127") {
   const std::vector<float> x = {-1, 1, 0.5f, 0, 0, 0};
   const QuantizationSpec min_max = spec_of(ObserverId::PerChannelPowOf2MinMaxObserver, Dtype::uint8, true);
   const std::vector<QParams> with_zeros = after(min_max, Votes::every_batch, {x}, {2, 3});

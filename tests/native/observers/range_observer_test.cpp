@@ -43,7 +43,7 @@ bool same_range(const RangeObserver& a, const RangeObserver& b) {
 
 }  // namespace
 
-TEST_CASE("ranges are those of the elements of each scale") {
+TEST_CASE("ranges cover exactly the elements of each scale") {
   const BatchShape shape = {2, 6, 8};
   const std::vector<float> x = normal_values(96, 1);
   for (const QuantizationSpec& spec : specs()) {
@@ -69,7 +69,7 @@ TEST_CASE("ranges are those of the elements of each scale") {
   }
 }
 
-TEST_CASE("any split, in any order, over any number of observers, is the whole") {
+TEST_CASE("any split, in any order, over any number of observers, gives the whole result") {
   const BatchShape shape = {2, 6, 8};
   const std::vector<float> x = normal_values(96, 2);
   std::mt19937 random(3);
@@ -113,7 +113,7 @@ TEST_CASE("the first element that is not finite is named and left out") {
   }
 }
 
-TEST_CASE("nothing seen, and reset") {
+TEST_CASE("before any data, and after reset") {
   QuantizationSpec spec;
   const auto g = granularity_of({4}, spec);
   RangeObserver observer(*g, spec);

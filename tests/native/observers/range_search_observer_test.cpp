@@ -174,7 +174,7 @@ TEST_CASE("a relative margin follows the size of the weights") {
   }
 }
 
-TEST_CASE("sections do no worse than the whole range, and take the last batch") {
+TEST_CASE("sections do no worse than the whole range, and use the last batch") {
   for (const bool symmetric : {true, false}) {
     const QuantizationSpec spec = range_search_observer_spec_of(symmetric, ObserverId::PerTensorRangeMSEObserver);
     const std::vector<float> x = range_search_observer_values(3, 200);

@@ -25,7 +25,7 @@ std::vector<Batch> batches_of(std::mt19937& random, bool same_shapes) {
 
 }  // namespace
 
-TEST_CASE("any split among any number of observers is the whole") {
+TEST_CASE("any split among any number of observers gives the whole result") {
   std::mt19937 random(5);
   for (QuantizationSpec spec : specs_of_all_observers()) {
     CAPTURE(info_of(spec.observer).name);

@@ -40,7 +40,7 @@ double threshold_observer_error_of(const std::vector<float>& x, const Quantizati
 
 }  // namespace
 
-TEST_CASE("activations: the mean of the batches' thresholds") {
+TEST_CASE("activations: the threshold is the mean over batches") {
   const auto observer =
       make_observer(threshold_observer_spec_of(Dtype::int8, ObserverId::PerTensorMeanPercentileObserver, false));
   const std::vector<float> first = {1.0f, -2.0f, 0.5f}, second = {4.0f, -1.0f, 0.0f};
@@ -61,7 +61,7 @@ TEST_CASE("activations: the mean of the batches' thresholds") {
   CHECK(range->qparams[0].zero_point == 96.0f);  // 1.5 / scale = 95.6
 }
 
-TEST_CASE("activations: the percentile leaves out the largest of many") {
+TEST_CASE("activations: the percentile excludes the largest of many values") {
   QuantizationSpec spec = threshold_observer_spec_of(Dtype::int8, ObserverId::PerTensorMeanPercentileObserver, false);
   std::vector<float> x = threshold_observer_values(100000, 50.0f);
   const auto found = observe_tensor(spec, x, {x.size()});  // k = 99999 of 100000
@@ -122,7 +122,7 @@ TEST_CASE("each channel is searched by itself, along any axis") {
   CHECK(rows->max == columns->max);
 }
 
-TEST_CASE("a batch that is not complete is an error, and pieces of others complete it") {
+TEST_CASE("an incomplete batch is an error until other observers' pieces complete it") {
   for (const ObserverId id : {ObserverId::PerTensorMeanPercentileObserver, ObserverId::PerTensorThresholdMSEObserver,
                               ObserverId::PerTensorRangeMSEObserver}) {
     const QuantizationSpec spec = threshold_observer_spec_of(Dtype::int4, id, true);

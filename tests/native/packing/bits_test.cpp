@@ -70,7 +70,7 @@ TEST_CASE("nibbles: the first code in the low nibble, an odd last code in a byte
   CHECK(unpacked == Bytes{0x1, 0xF, 0x7, 0x8, 0x3});
 }
 
-TEST_CASE("nibbles: every length is the 4-bit stream") {
+TEST_CASE("nibbles: every length equals the 4-bit stream") {
   for (size_t count = 0; count <= 70; ++count) {
     const Bytes codes = random_codes(count, 4, true, static_cast<uint32_t>(count));
     Bytes packed((count + 1) / 2);

@@ -26,7 +26,7 @@ TEST_CASE("block floats: the layout, byte for byte") {
   CHECK(bytes == std::vector<uint8_t>{130, 0x09, 0xE1, 0xBF, 0x08, 0x04, 0x41, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("block floats: rows of any length come back") {
+TEST_CASE("block floats: rows of any length round-trip") {
   std::mt19937 random(3);
   for (const BlockFloatFormat& format :
        {block_float_of(Dtype::mx6), block_float_of(Dtype::mx6, 32), block_float_of(Dtype::mx9),

@@ -101,7 +101,7 @@ TEST_CASE("static scales do not depend on the split into batches and pieces") {
   }
 }
 
-TEST_CASE("what was found stands in the file, aligned, and in the config block") {
+TEST_CASE("the scales found are in the file, aligned, and in the config block") {
   const MemoryModel model = two_layers();
   const ModelIndex index = model.index();
   for (const char* const format : {"compressed-tensors", "quark"}) {

@@ -22,7 +22,7 @@ TEST_CASE("calibration: AWQ, GPTQ and both lose less than rounding to nearest") 
   CHECK(loss(R"({"name": "gptq", "inside_layer_modules": ["down_proj"]})") < plain - 0.005);
 }
 
-TEST_CASE("calibration: SmoothQuant mends 8 bit activations") {
+TEST_CASE("calibration: SmoothQuant repairs 8-bit activations") {
   if (is_slow_build()) return;
   const ModelFolder model("files/tiny-llama");
   const std::vector<int32_t> calib = tokens_of("calib", 8), validation = tokens_of("validation", 16);

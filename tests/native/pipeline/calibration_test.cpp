@@ -11,7 +11,7 @@ using namespace wasmquant::testing;
 
 namespace {
 
-TEST_CASE("calibration: what rounds columns, biases and equalization, on small models") {
+TEST_CASE("calibration: column rounding, bias correction and equalization on small models") {
   // 24 and 28 columns, 3 blocks: small enough for sanitizers.
   const ModelFolder model("files/forward/llama"), qwen("files/forward/qwen2");
   std::vector<int32_t> tokens(48);
@@ -87,7 +87,7 @@ TEST_CASE("calibration: what rounds columns, biases and equalization, on small m
   CHECK(error_of(corrected) < 1e-6);
 }
 
-TEST_CASE("calibration: SmoothQuant and AWQ's scales leave the float model as it was") {
+TEST_CASE("calibration: SmoothQuant and AWQ's scales do not change the float model's outputs") {
   const ModelFolder tiny("files/tiny-llama");
   const size_t count = is_slow_build() ? 1 : 4, length = is_slow_build() ? 24 : kLength;
   auto calib = tokens_of("calib", count), validation = tokens_of("validation", count);
@@ -280,7 +280,7 @@ TEST_CASE("calibration: classes of Brevitas become the same steps") {
   CHECK(none->empty());
 }
 
-TEST_CASE("calibration: the factor of a Hessian stands for its inputs") {
+TEST_CASE("calibration: the factor of a Hessian replaces its inputs") {
   constexpr size_t kTokens = 40, kColumns = 9, kRows = 5;
   std::mt19937 random(3);
   std::normal_distribution<float> normal;

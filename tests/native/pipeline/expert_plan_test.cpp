@@ -138,7 +138,7 @@ TEST_CASE("simulated values of experts in one tensor are those of single experts
   }
 }
 
-TEST_CASE("experts that a rule leaves are plain values under the names of the others") {
+TEST_CASE("experts that a rule leaves are stored as plain values, named like the others") {
   const Layouts layouts = make_layouts(StorageDtype::BF16);
   constexpr const char* kConfig = R"({"global_quant_config": {"weight": {"dtype": "int8", "qscheme": "per_channel",
     "ch_axis": 0}}, "exclude": ["*.experts.1.*"]})";
@@ -276,7 +276,7 @@ TEST_CASE("experts that nothing quantizes keep the arrangement that the loader r
     }
 }
 
-TEST_CASE("a source with single experts of a class that has one parameter for all is warned of") {
+TEST_CASE("a source with single experts gets a warning if its class has one parameter for all") {
   const Layouts layouts = make_layouts(StorageDtype::F32);
   const struct {
     const char *type, *format;
@@ -355,7 +355,7 @@ TEST_CASE("experts of layouts that transformers cannot decompress are left, and 
     }
 }
 
-TEST_CASE("single experts that are left have a group of fp8, which lets the loader pass them") {
+TEST_CASE("single experts that are left get an fp8 group, so that the loader skips them") {
   const Layouts layouts = make_layouts(StorageDtype::F32);
   const auto groups_of = [&](const char* preset, ExpertChoice experts, const char* config_json = kMerged) {
     json::Value block;
@@ -396,7 +396,7 @@ TEST_CASE("awq and gptq name the module of experts none of which is quantized, a
             .find("experts.1.up_proj") != std::string::npos);
 }
 
-TEST_CASE("experts of which some are left, or that differ, are refused for a preset and warned of for a config") {
+TEST_CASE("experts that are partly left or differ are refused for a preset and a warning for a config") {
   const Layouts layouts = make_layouts(StorageDtype::F32);
   const ModelIndex index = mixture_index(layouts.single, kMerged);
   const std::string int8 = R"({"dtype": "int8", "qscheme": "per_channel", "ch_axis": 0})",
@@ -419,7 +419,7 @@ TEST_CASE("experts of which some are left, or that differ, are refused for a pre
                                 rest) == std::to_string(1 + 3 * (kExpertCount - 1)));
 }
 
-TEST_CASE("a family whose layers the loader splits is refused unless they are bytes with a scale a row") {
+TEST_CASE("a family whose layers the loader splits is refused unless they are bytes with a scale per row") {
   MemoryModel model;
   model.add_file(
       "model.safetensors",

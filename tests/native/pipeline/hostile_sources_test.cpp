@@ -161,7 +161,7 @@ TEST_CASE("hostile sources: shapes, widths and JSON that do not go together are 
   }
 }
 
-TEST_CASE("hostile sources: what was not read is an error, and bytes that were not asked for are refused") {
+TEST_CASE("hostile sources: missing bytes are an error, and bytes that were not requested are refused") {
   QuantizedModel model = model_of(nf4(kNf4), hostile_sources_config_of("bitsandbytes"));
   CHECK(bool(original_model(model.index)));
   ModelIndex unread = model.memory.index();

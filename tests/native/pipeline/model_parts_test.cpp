@@ -63,7 +63,7 @@ TEST_CASE("model parts: subsets of several models in any order") {
   }
 }
 
-TEST_CASE("model parts: names that do not tell, and parts given twice") {
+TEST_CASE("model parts: ambiguous names, and duplicate parts") {
   const std::vector<PartFile> renamed = {{"renamed.gguf", {1, 3, ""}}};
   CHECK(missing_parts(named(renamed)).empty());
   CHECK(order_of_parts(named(renamed)).error().message.find("and part 2 is not here") != std::string::npos);

@@ -50,7 +50,7 @@ Planned onnx_activations_planned(const ModelIndex& index, const std::string& con
 
 }  // namespace
 
-TEST_CASE("static inputs and outputs are asked of calibration, and stand in the file when it has found them") {
+TEST_CASE("static inputs and outputs are requested from calibration, and the results are in the file") {
   const ModelIndex index = onnx_activations_network();
   const std::string config =
       onnx_activations_config_of(kOnnxActivationsInt8, kUint8, R"(, "output_tensors": )" + kUint8);
@@ -85,7 +85,7 @@ TEST_CASE("static inputs and outputs are asked of calibration, and stand in the 
   CHECK(count_of(*asked.plan, floats({0.15625f})) == 0);
 }
 
-TEST_CASE("without calibration static inputs are left out, with a word on it") {
+TEST_CASE("without calibration static inputs are left out, with a warning") {
   const ModelIndex index = onnx_activations_network();
   const Planned out = onnx_activations_planned(index, onnx_activations_config_of(kOnnxActivationsInt8, kUint8), false);
   REQUIRE(bool(out.plan));

@@ -251,7 +251,7 @@ TEST_CASE("batch norms: codes are those of the folded weights, in every form") {
   }
 }
 
-TEST_CASE("batch norms: what cannot be done is told") {
+TEST_CASE("batch norms: a norm that cannot be folded is named with the reason") {
   const std::string text = onnx_folding_network();
   const OnnxFile source(text);
   const ModelIndex index = source.read();

@@ -231,7 +231,7 @@ TEST_CASE("float16 in varints: read whole, the same as in bytes") {
   }
 }
 
-TEST_CASE("what is ONNX: by its first bytes or its name") {
+TEST_CASE("ONNX files are recognised by their first bytes or their name") {
   ModelIndex index;
   const uint32_t file = index.add_file("weights", 100), named = index.add_file("M.ONNX", 100);
   const auto fed = [&](uint32_t number, std::vector<uint8_t> prefix) {
@@ -246,7 +246,7 @@ TEST_CASE("what is ONNX: by its first bytes or its name") {
   CHECK(index.feed(named, {}).error().code == ErrorCode::format_unknown);  // not the first file
 }
 
-TEST_CASE("what the model cannot hold is named, or becomes int8 by a preset") {
+TEST_CASE("a weight that ONNX cannot hold is named, or becomes int8 with a preset") {
   OnnxFiles source;
   source.add("model.onnx", plain_network());
   const auto index = source.read();

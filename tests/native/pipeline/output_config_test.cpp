@@ -23,7 +23,7 @@ Plan plan_with_block() {
 
 }  // namespace
 
-TEST_CASE("output config: without anything to say the text is carried over") {
+TEST_CASE("output config: without changes the text is copied") {
   const std::string odd = "{ \"a\" :1, \"a\": Infinity ,\r\n\"b\":{}}";
   CHECK(output_config_written({}, odd) == odd);
   CHECK(output_config_written({}, "") == "");
@@ -48,7 +48,7 @@ TEST_CASE("output config: a block in text_config does not survive next to the ne
         R"({"text_config": {"cap": 30.0}, "z": 1, "quantization_config": {"percentile": 100.0}})");
 }
 
-TEST_CASE("output config: changes stand in text_config, too, where the model has one") {
+TEST_CASE("output config: changes are in text_config, too, if the model has one") {
   Plan plan;
   plan.config_changes.set("tie_word_embeddings", false);
   CHECK(output_config_written(plan, R"({"text_config": {"cap": 30.0, "tie_word_embeddings": true}, "z": NaN})") ==

@@ -90,7 +90,7 @@ bool reads_all(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("packed tasks: what was packed is read") {
+TEST_CASE("packed tasks: a packed task reads back") {
   const TensorTask task = packed_example();
   const auto tasks = PackedTasks::open(pack_twice(task));
   REQUIRE(bool(tasks));
@@ -185,7 +185,7 @@ TEST_CASE("packed tasks: sizes that do not agree are refused, with the name of t
               }).empty());
 }
 
-TEST_CASE("packed tasks: what a former run made is copied where both make the same, its tiles and places aside") {
+TEST_CASE("packed tasks: outputs of an earlier run are copied if both tasks agree except in tiles and offsets") {
   TensorTask now = packed_example();
   now.padding = 5;
   TensorTask then = now;

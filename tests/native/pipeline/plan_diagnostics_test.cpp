@@ -160,7 +160,7 @@ TEST_CASE("plan diagnostics: a tile that memory cannot hold names the tensor and
   CHECK(refused.plan.error().message.find("asked for by /global_quant_config") != std::string::npos);
 }
 
-TEST_CASE("plan diagnostics: remarks on many tensors name the first of them") {
+TEST_CASE("plan diagnostics: a note on many tensors names the first of them") {
   const Attempt left = attempt(language_model(), "int8");
   REQUIRE(left.find("low-coverage") != nullptr);
   CHECK(left.find("low-coverage")->where == "model.embed_tokens.weight");

@@ -74,7 +74,7 @@ TEST_CASE("specs, reasons and outputs come with the first row that names them") 
   CHECK(rows_of(again, 4, 9)["tensors"].items().empty());
 }
 
-TEST_CASE("an output whose name does not begin with the layer stands in its row") {
+TEST_CASE("an output whose name does not begin with the layer's is written in its row") {
   const ModelIndex index = layers_and_norm().index();
   List<Diagnostic> diagnostics;
   auto plan = make_plan(index, "int4_wo_32", {}, diagnostics);

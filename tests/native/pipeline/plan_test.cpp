@@ -29,7 +29,7 @@ const PlannedTensor& plan_planned(const Plan& plan, const ModelIndex& index, std
 
 }  // namespace
 
-TEST_CASE("presets keep embeddings, norms and lm_head as they are and say why") {
+TEST_CASE("presets keep embeddings, norms and lm_head unchanged and say why") {
   const ModelIndex index = small_model(256).index();
   List<Diagnostic> diagnostics;
   auto plan = make_plan(index, "int4_wo_128", {}, diagnostics);
@@ -76,7 +76,7 @@ TEST_CASE("a preset's group size falls back to the largest that fits, an explici
   CHECK(plan.error().message.find("64") != std::string::npos);
 }
 
-TEST_CASE("what a format cannot hold is refused before any work, every tensor of it") {
+TEST_CASE("a config that a format cannot hold is refused before any work, with every tensor named") {
   const ModelIndex index = small_model(256).index();
   List<Diagnostic> diagnostics;
   auto plan = make_plan(index, R"({"global_quant_config": {"weight": {"dtype": "fp8_e5m2", "qscheme": "per_tensor"}}})",

@@ -87,7 +87,7 @@ TEST_CASE("quantized sources: tensors that belong to no weight are copied, scale
   }
 }
 
-TEST_CASE("quantized sources: compressed-tensors models keep what is no weight") {
+TEST_CASE("quantized sources: compressed-tensors models keep tensors that are not weights") {
   const auto original = original_model(model_of({{"a.weight", StorageDtype::I8, {8, 16}},
                                                  {"a.weight_scale", StorageDtype::F32, {8, 1}},
                                                  {"a.input_scale", StorageDtype::F32, {1}},

@@ -27,7 +27,7 @@ std::vector<int32_t> random_tokens(size_t count) {
   return out;
 }
 
-TEST_CASE("rotation: R1 and R2 leave the float model as it was") {
+TEST_CASE("rotation: R1 and R2 do not change the float model's outputs") {
   const std::vector<int32_t> tokens = random_tokens(24);
   const struct {
     const char *family, *options;

@@ -22,7 +22,7 @@ TEST_CASE("row lengths: layers that a runtime joins read the width of the embedd
   CHECK(lengths.of("model.layers.0.self_attn.o_proj", 32, kPerWord) == 30);
 }
 
-TEST_CASE("row lengths: what a module's joined layers write, the module's other layer reads") {
+TEST_CASE("row lengths: a module's other layer reads as many values as its joined layers write") {
   RowLengths lengths{json::Value()};
   lengths.add_hidden(64);
   lengths.add_rows("model.layers.0.self_attn.q_proj", 60);
@@ -32,7 +32,7 @@ TEST_CASE("row lengths: what a module's joined layers write, the module's other 
   CHECK(lengths.of("model.layers.0.self_attn.q_proj", 64, kPerWord) == 64);
 }
 
-TEST_CASE("row lengths: whole words where nothing ends in the last one, none where several do") {
+TEST_CASE("row lengths: whole words if no length ends in the last word, unknown if several do") {
   RowLengths lengths{json::Value()};
   CHECK(lengths.of("a.b", 64, kPerWord) == 64);
   lengths.add(48);

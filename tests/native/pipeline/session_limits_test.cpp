@@ -134,7 +134,7 @@ TEST_CASE("saturating clamps to the largest finite value, with any tiles") {
   CHECK(bits[8] == 0xFBFF);
 }
 
-TEST_CASE("what float16 just holds is not refused") {
+TEST_CASE("the largest weight that float16 holds is not refused") {
   for (const SessionLimitsCase& c :
        {SessionLimitsCase{"quark", R"({"dtype": "float16"})", StorageDtype::F32, 65519, ""},
         SessionLimitsCase{"compressed-tensors", kSessionLimitsInt4, StorageDtype::F16, -60000, ""},
@@ -147,7 +147,7 @@ TEST_CASE("what float16 just holds is not refused") {
   }
 }
 
-TEST_CASE("nvfp4 of tiny weights has a finite second scale, and block scales that mean something") {
+TEST_CASE("nvfp4 of tiny weights has a finite second scale and usable block scales") {
   const char* spec =
       R"({"dtype": "fp4", "qscheme": "per_group", "ch_axis": -1, "group_size": 16, "scale_format": "e4m3"})";
   for (const float size : {1e-30f, 1e-36f, 1e-37f, 1e-38f}) {
@@ -163,7 +163,7 @@ TEST_CASE("nvfp4 of tiny weights has a finite second scale, and block scales tha
   }
 }
 
-TEST_CASE("GGUF types: what llama.cpp's validation refuses is refused here, named by the block's largest element") {
+TEST_CASE("GGUF types: blocks that llama.cpp's validation refuses are refused here, with the largest element named") {
   for (const GgmlTypeInfo& type : kGgmlTypes) {
     if (!type.can_quantize() || type.type == GgmlType::f32) continue;
     CAPTURE(type.name);

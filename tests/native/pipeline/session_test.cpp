@@ -200,7 +200,7 @@ TEST_CASE("output bytes and sums are the same for every tile size and order") {
   }
 }
 
-TEST_CASE("what was written decodes to the values of the spec, bit for bit") {
+TEST_CASE("written codes decode to the values of the spec, bit for bit") {
   for (const StorageDtype dtype : {StorageDtype::F32, StorageDtype::BF16}) {
     const MemoryModel model = session_model_of(dtype, 72, 192);
     const ModelIndex index = model.index();
@@ -296,7 +296,8 @@ TEST_CASE("a weight that is not finite is named with its element, unless the con
   }
 }
 
-TEST_CASE("aihwkit: codes that nothing below zero makes unsigned do not fit a file that was laid out for signed ones") {
+TEST_CASE(
+    "aihwkit: codes that become unsigned because no value is negative do not fit a file laid out for signed ones") {
   MemoryModel model;
   std::vector<float> values = small_values(64 * 64, 7);
   for (float& value : values) value = std::abs(value);

@@ -145,7 +145,7 @@ TEST_CASE("shared scales: the parts of a joined layer get the second scale of al
 }
 
 TEST_CASE(
-    "shared scales: parts of two dtypes, of which Quark rounds the scales differently, keep their own with a warning") {
+    "shared scales: parts of two dtypes whose scales Quark rounds differently keep separate scales, with a warning") {
   const MemoryModel model = split_model(StorageDtype::F32);
   const Made made = scales_of(model, config_of(kQuarkNvfp4), "quark", "weight_scale_2");
   CHECK(made["l.0.mlp.gate_proj"] != made["l.0.mlp.up_proj"]);

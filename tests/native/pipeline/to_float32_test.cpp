@@ -69,7 +69,7 @@ TEST_CASE("to_float32: F4, two to a byte, the first in the low nibble") {
   }
 }
 
-TEST_CASE("small floats: which dtypes are values, and of which shapes") {
+TEST_CASE("small floats: the dtypes and shapes that hold values") {
   const uint64_t even[] = {3, 4}, odd[] = {4, 3};
   CHECK(is_quantizable(StorageDtype::F8_E4M3, odd));
   CHECK(is_quantizable(StorageDtype::F4, even));

@@ -150,7 +150,7 @@ TEST_CASE("granularity: blocks of rows and columns") {
   CHECK_FALSE(static_cast<bool>(granularity_of({2, 2, 2}, spec)));
 }
 
-TEST_CASE("granularity: errors say what was found and what fits") {
+TEST_CASE("granularity: errors say what was found and what is allowed") {
   const auto message_of = [](const Shape& shape, const QuantizationSpec& spec, ErrorCode code) {
     const auto g = granularity_of(shape, spec);
     REQUIRE_FALSE(static_cast<bool>(g));

@@ -70,7 +70,7 @@ TEST_CASE("aihwkit: data without negative values makes symmetric codes unsigned,
   CHECK(spec_for_data(grid_rule_spec_of(Dtype::int8, true, {}), positive).dtype == Dtype::int8);
 }
 
-TEST_CASE("aihwkit: floors, and the zero point of the scale before its floor") {
+TEST_CASE("aihwkit: scale floors, and a zero point computed before the floor") {
   const QuantizationSpec symmetric = grid_rule_spec_of(Dtype::int4, true, aihwkit_grid());
   CHECK(qparams_of(-1e-12f, 1e-12f, symmetric).scale == 1e-8f);
   const QParams q = qparams_of(-2e-8f, 2e-8f, grid_rule_spec_of(Dtype::uint8, false, aihwkit_grid()));
@@ -78,7 +78,7 @@ TEST_CASE("aihwkit: floors, and the zero point of the scale before its floor") {
   CHECK(q.zero_point == 128.0f);  // 127.5 of the steps that there would be
 }
 
-TEST_CASE("the zero point is added after rounding or before it, and x is divided") {
+TEST_CASE("the zero point is added after or before rounding, and x is divided by the scale") {
   // Scale 1: x + 3 with a tie. Rounding first makes 0.5 zero; rounding last takes 3.5 to 4.
   const QParams q{1.0f, 3.0f};
   CHECK(codes_of(grid_rule_spec_of(Dtype::uint4, false, aihwkit_grid()), q, {0.5f, 1.5f, -0.5f}) ==
@@ -102,7 +102,7 @@ TEST_CASE("Brevitas: all-negative asymmetric weights saturate, as upstream") {
   CHECK(y[0] == y[1]);
 }
 
-TEST_CASE("powers of two are of the threshold, by a logarithm that float32 rounds") {
+TEST_CASE("powers of two: the threshold is rounded up by a logarithm in float32") {
   const QuantizationSpec spec = grid_rule_spec_of(Dtype::int4, true, weights(true));
   CHECK(qparams_of(-1.0f, 1.0f, spec).scale == 1.0f / 8);
   CHECK(qparams_of(-1.1f, 1.0f, spec).scale == 2.0f / 8);
@@ -116,7 +116,8 @@ TEST_CASE("powers of two are of the threshold, by a logarithm that float32 round
   CHECK(std::isfinite(qparams_of(-largest, largest, spec).scale));
 }
 
-TEST_CASE("pieces of a divided grid are the whole, along rows, channels of the last axis and in wide codes") {
+TEST_CASE(
+    "a grid divided into pieces gives the whole result, along rows, channels of the last axis and in wide codes") {
   std::vector<float> x;
   for (int i = 0; i < 5 * 300; ++i) x.push_back(static_cast<float>((i * 7919) % 1001 - 500) / 173.0f);
   for (const RoundingGrid& grid : {aihwkit_grid(), weights(false)})
@@ -148,7 +149,7 @@ TEST_CASE("pieces of a divided grid are the whole, along rows, channels of the l
       }
 }
 
-TEST_CASE("groups may end short where the grid says so") {
+TEST_CASE("the last group may be short if the grid allows it") {
   QuantizationSpec spec = grid_rule_spec_of(Dtype::int8, true, brevitas_mx_integer_grid());
   spec.qscheme = QScheme::per_group;
   spec.group_size = 32;

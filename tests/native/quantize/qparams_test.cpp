@@ -43,7 +43,7 @@ TEST_CASE("asymmetric integers: zero is in the range and has a code") {
   CHECK(negative.zero_point == 15.0f);
 }
 
-TEST_CASE("float32 zero points: the range as it is") {
+TEST_CASE("float32 zero points: the range is used unchanged") {
   QuantizationSpec spec = qparams_spec_of(Dtype::uint4, false);
   spec.zero_point_type = ZeroPointType::float32;
   const QParams q = qparams_of(1.0f, 4.0f, spec);
@@ -57,7 +57,7 @@ TEST_CASE("float32 zero points: the range as it is") {
 }
 
 // Brevitas' groupwise quantizers: their scales with power-of-two thresholds, and without a floor.
-TEST_CASE("float32 zero points: the keys of a grid decide about the scale") {
+TEST_CASE("float32 zero points: the grid's keys determine the scale") {
   QuantizationSpec spec = qparams_spec_of(Dtype::uint4, false);
   spec.zero_point_type = ZeroPointType::float32;
   spec.grid.divisor = ScaleDivisor::code_count;
@@ -85,7 +85,7 @@ TEST_CASE("fp8: largest magnitude over the largest value") {
   CHECK(qparams_of(1e-30f, 1e-30f, qparams_spec_of(Dtype::fp8_e4m3, true)).scale == 1e-30f / 448.0f);
 }
 
-TEST_CASE("zeros, nothing seen, and ranges beyond float32") {
+TEST_CASE("zeros, no data, and ranges beyond float32") {
   for (const Dtype dtype : {Dtype::int8, Dtype::uint4, Dtype::fp8_e4m3})
     for (const bool symmetric : {false, true}) {
       const QParams zeros = qparams_of(0.0f, 0.0f, qparams_spec_of(dtype, symmetric));
@@ -102,7 +102,7 @@ TEST_CASE("zeros, nothing seen, and ranges beyond float32") {
   static_assert(kScaleEpsilon == 0x1p-23f);
 }
 
-TEST_CASE("scale_type: the stored scale, zero point from the scale before") {
+TEST_CASE("scale_type: the scale is rounded for storage, the zero point comes from the unrounded scale") {
   QuantizationSpec spec = qparams_spec_of(Dtype::int8, true);
   spec.scale_type = ScaleType::bfloat16;
   CHECK(qparams_of(0.0f, 127.5f * 1.00390625f, spec).scale == 1.0f);  // 1 + 2^-8: a tie, to even

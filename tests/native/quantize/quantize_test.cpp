@@ -109,7 +109,7 @@ float slow_code(float x, const QParams& q, const DtypeInfo& dtype, Path path) {
 
 }  // namespace
 
-TEST_CASE("integers: codes and values of every granularity are those of the formula") {
+TEST_CASE("integers: codes and values of every granularity match the formula") {
   for (const QuantizeSetting& setting : quantize_settings()) {
     const DtypeInfo& dtype = info_of(setting.spec.dtype);
     if (!dtype.is_integer) continue;

@@ -81,7 +81,7 @@ TEST_CASE("zeros stay zeros, of either sign") {
   }
 }
 
-TEST_CASE("constants come back as the format allows") {
+TEST_CASE("constants round-trip as far as the format allows") {
   for (const SpecialValuesSetting& s : special_values_settings()) {
     CAPTURE(s.name);
     const DtypeInfo& dtype = info_of(s.spec.dtype);

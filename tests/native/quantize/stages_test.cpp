@@ -99,7 +99,7 @@ TEST_CASE("scale quant: the scales of groups as fp8") {
   }
 }
 
-TEST_CASE("stages: lists that mean nothing are refused") {
+TEST_CASE("stages: meaningless lists are refused") {
   const std::vector<uint64_t> shape = {4, 32};
   const auto fp8 = stages_spec_of(Dtype::fp8_e4m3, QScheme::per_tensor),
              int4 = stages_spec_of(Dtype::int4, QScheme::per_channel);
