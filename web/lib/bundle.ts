@@ -8,7 +8,7 @@ import { serveWorker } from './worker/serve.js';
 
 export * from './api/exports.js';
 
-/** What a thread is called that this file started: there it answers jobs, whatever else it is imported in. */
+/** What a thread is called that this file started: it answers jobs. In any other the file is the library. */
 const workerName = 'wasmquant worker';
 
 /** Browsers start workers from the page's own origin only: one of a script that imports this file. */
