@@ -266,6 +266,6 @@ export const libraryRooms = {
   host: ['api', 'io', 'worker', 'run'],
   language_model: ['api', 'engine', 'io', 'model', 'worker', 'pool', 'plan', 'calibration'],
   curve: ['api', 'io', 'model', 'pool', 'plan', 'run', 'host', 'language_model'],
-  '': ['api', 'engine', 'model', 'pool', 'plan', 'run', 'host', 'language_model', 'curve'],
+  '': ['api', 'engine', 'model', 'worker', 'pool', 'plan', 'run', 'host', 'language_model', 'curve'],
   onnxruntime: ['api', 'model', 'calibration'],
 };

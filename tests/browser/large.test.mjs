@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { browserOfTests, chooseRuntime, chosen, picture, quantizeButton, show } from './browser.mjs';
+import { browserOfTests, chooseRuntime, chosen, picture, quantizeButton, show, someWeights } from './browser.mjs';
 
 const browser = await browserOfTests();
 const layers = 10;
@@ -39,7 +39,10 @@ function writeModel(folder) {
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(text.length));
   mkdirSync(folder);
-  writeFileSync(join(folder, 'model.safetensors'), Buffer.concat([length, text, Buffer.alloc(end, 0x3c)]));
+  // BF16: the upper halves of F32.
+  const values = new Uint32Array(someWeights(end / 2).buffer);
+  const weights = Buffer.from(Uint16Array.from(values, (bits) => bits >>> 16).buffer);
+  writeFileSync(join(folder, 'model.safetensors'), Buffer.concat([length, text, weights]));
   const config = {
     ...{ architectures: ['Qwen3MoeForCausalLM'], model_type: 'qwen3_moe', hidden_size: 32, num_hidden_layers: layers },
     ...{
@@ -79,8 +82,9 @@ async function longestTask(page, steps) {
       .filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain')
       .map(({ pid, tid }) => `${pid} ${tid}`),
   );
+  // Promises are settled behind a task, in a piece of its own: all that ran counts, not what is named a task.
   const own = traceEvents
-    .filter(({ name, ph, pid, tid }) => /RunTask$/.test(name) && ph === 'X' && mains.has(`${pid} ${tid}`))
+    .filter(({ ph, pid, tid }) => ph === 'X' && mains.has(`${pid} ${tid}`))
     .map(({ tdur = 0 }) => tdur / 1000);
   const long = await page.evaluate(() => {
     window.endTasks();
@@ -126,6 +130,13 @@ test('4,000 tensors are opened, filtered and planned again without a task over 1
   found.run = await longestTask(page, async () => {
     await quantizeButton(page).click();
     await page.locator('.result-head').waitFor({ timeout: 120_000 });
+    await page.locator('.worst .link').first().waitFor({ timeout: 120_000 }); // what more bits would buy
+  });
+  found.again = await longestTask(page, async () => {
+    await page.locator('.worst .link').first().click();
+    await page.getByRole('button', { name: 'Quantize again' }).click();
+    await page.getByText(/[\d,]+ tensors kept/).waitFor({ timeout: 120_000 });
+    await page.locator('.worst .link').first().waitFor({ timeout: 120_000 });
   });
   process.stdout.write(`# longest tasks, ms: ${JSON.stringify(found)}\n`);
   for (const [step, { byClock, byProcessor }] of Object.entries(found))

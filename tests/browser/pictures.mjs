@@ -1,5 +1,5 @@
-// node tests/browser/pictures.mjs [states] [details] [variants]: takes the pictures of README.md and web/docs/page.md anew, from the
-// page in dist/demo: its states, and details of them. Variants are every state wide, in dark and on a phone, in tests/browser/out.
+// node tests/browser/pictures.mjs [states] [details] [link] [variants]: takes the pictures of README.md and web/docs/page.md anew, from the
+// page in dist/demo: its states, and details of them, and the one that others show with a link to the page. Variants are every state wide, in dark and on a phone, in tests/browser/out.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { main, root } from '../setup/command.mjs';
@@ -37,6 +37,13 @@ async function states(browser, folder, name, options) {
   await page.waitForTimeout(500);
   await page.evaluate(() => document.activeElement.blur());
   await picture('result', true);
+  await close();
+}
+
+/** In the size that sites which show links ask for, 1200 × 630. */
+async function link(browser) {
+  const { page, close } = await browser.open({ viewport: { width: 1400, height: 735 }, deviceScaleFactor: 6 / 7 });
+  await page.screenshot({ path: join(root, 'web/demo/link.png') });
   await close();
 }
 
@@ -98,6 +105,7 @@ main(async (args) => {
     const isWanted = (part) => args.length === 0 || args.includes(part);
     if (isWanted('states')) await states(browser, docs, '', { viewport: { width: 1280, height: 720 } });
     if (isWanted('details')) await details(browser);
+    if (isWanted('link')) await link(browser);
     if (!isWanted('variants')) return;
     await states(browser, out, 'wide-', { viewport: { width: 1440, height: 900 } });
     await states(browser, out, 'dark-', { viewport: { width: 1440, height: 900 }, colorScheme: 'dark' });

@@ -90,6 +90,27 @@ function sampleModel(): Plugin {
   };
 }
 
+/**
+ * The picture that others show with a link to the page (`node tests/browser/pictures.mjs link`). They want its whole address: set
+ * WASMQUANT_PAGE to that of the page when it is built for a server.
+ */
+function linkPicture(): Plugin {
+  const fileName = 'link.png';
+  const page = process.env.WASMQUANT_PAGE;
+  const content = page ? new URL(fileName, page.endsWith('/') ? page : `${page}/`).href : `./${fileName}`;
+  return {
+    name: 'link-picture',
+    apply: 'build',
+    generateBundle() {
+      this.emitFile({ type: 'asset', fileName, source: readFileSync(join(root, fileName)) });
+    },
+    transformIndexHtml: () => [
+      { tag: 'meta', attrs: { property: 'og:image', content }, injectTo: 'head' },
+      ...(page ? [{ tag: 'meta', attrs: { property: 'og:url', content: page }, injectTo: 'head' as const }] : []),
+    ],
+  };
+}
+
 /** ONNX Runtime, which most visits do not need: cached when first loaded. */
 const isRare = (name: string) => /^assets\/ort-/.test(name);
 
@@ -123,7 +144,7 @@ export default defineConfig({
     __LINKS__: JSON.stringify(linksOf(JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as Package)),
   },
   appType: 'mpa', // an address that is not there is not the page
-  plugins: [contentSecurity(), sampleModel(), offlineWorker()],
+  plugins: [contentSecurity(), linkPicture(), sampleModel(), offlineWorker()],
   resolve: {
     alias: [
       { find: /^wasmquant\/onnxruntime$/, replacement: join(repository, 'dist/onnxruntime/onnxruntime.js') },

@@ -1,4 +1,4 @@
-// Bundles the library into dist/service_worker.js: one file, for hosts that forbid import().
+// Bundles the library into one file: dist/service_worker.js for hosts that forbid import(), dist/bundle.js for pages without a bundler.
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'rolldown';
 
@@ -10,10 +10,12 @@ const engine = {
   resolveId: (source) => (source.endsWith('/engine.js') ? path('../../dist/engine.js') : null),
 };
 
-export default defineConfig({
-  input: path('./service_worker.ts'),
+const oneFile = (name, output) => ({
+  input: path(`./${name}.ts`),
   platform: 'browser',
   transform: { target: 'es2022' },
   plugins: [engine],
-  output: { file: path('../../dist/service_worker.js'), format: 'esm', codeSplitting: false },
+  output: { file: path(`../../dist/${name}.js`), format: 'esm', codeSplitting: false, ...output },
 });
+
+export default defineConfig([oneFile('service_worker'), oneFile('bundle', { minify: true })]);

@@ -1,11 +1,14 @@
 // Diagnostics. Equal messages at several places are one entry with a list of places.
 import type { Diagnostic } from 'wasmquant';
 import { sentenceOf } from '../../present/sentence';
-import { plural } from '../../present/units';
+import { countText, plural } from '../../present/units';
 import { textOf } from './code-text';
 
 /** Number shown before the rest is folded. */
 const shownAtOnce = 3;
+
+/** Places listed: a large model has thousands, which take long to draw. */
+const mostPlaces = 100;
 
 interface DiagnosticGroup {
   diagnostic: Diagnostic;
@@ -25,7 +28,7 @@ function gathered(items: Diagnostic[]): DiagnosticGroup[] {
 }
 
 function Places({ places }: { places: string[] }) {
-  const list = places.map((place) => (
+  const list = places.slice(0, mostPlaces).map((place) => (
     <code key={place} class="diagnostic-place">
       {place}
     </code>
@@ -33,8 +36,9 @@ function Places({ places }: { places: string[] }) {
   if (places.length < 2) return list;
   return (
     <details>
-      <summary>{places.length} places</summary>
+      <summary>{countText(places.length)} places</summary>
       {list}
+      {places.length > mostPlaces && <span class="fine">and {countText(places.length - mostPlaces)} more</span>}
     </details>
   );
 }
@@ -77,13 +81,16 @@ export function Remarks({ items, isOpen = false }: { items: Diagnostic[]; isOpen
   return (
     <details class="remarks" open={isOpen && items.some(({ severity }) => severity !== 'note')}>
       <summary>{texts.join(' and ')}</summary>
-      <Diagnostics items={items} />
+      <Entries entries={entries} />
     </details>
   );
 }
 
 export function Diagnostics({ items }: { items: Diagnostic[] }) {
-  const entries = gathered(items);
+  return <Entries entries={gathered(items)} />;
+}
+
+function Entries({ entries }: { entries: DiagnosticGroup[] }) {
   if (entries.length === 0) return null;
   const rest = entries.slice(shownAtOnce);
   return (

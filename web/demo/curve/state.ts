@@ -6,7 +6,7 @@ import type { Kind } from '../../present/verdict';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
 import { type Choice, choice } from '../configure/choice';
-import { largeCurve } from '../configure/planner';
+import { largeModel } from '../configure/planner';
 import { formatFor, isLarge } from '../configure/reach';
 import type { RuntimeId } from '../configure/runtimes';
 import { type SizeFor, whenSized } from '../configure/sizes';
@@ -161,11 +161,11 @@ export async function measureCurve({ outputs = false } = {}): Promise<void> {
     else taken = Promise.all([shownAs, taken]).then(([points]) => use(points));
   };
   const target = targets[runtime];
-  const isInWorker = isLarge(model) && !outputs;
+  const large = isLarge(model) && !outputs ? largeModel(model) : null;
   const measure = async (text: string | null): Promise<Curve> => {
-    if (isInWorker) {
+    if (large) {
       const tokens = text === null ? null : await plainTokensOf(model, text, signal);
-      return largeCurve(model, { target, ...(tokens && { tokens }) }, signal, take);
+      return large.ask('curve', { target, ...(tokens && { tokens }) }, { signal, onTold: take });
     }
     const tokens = text === null ? null : await tokensOf(model, text, signal);
     return engine.curve(model, {

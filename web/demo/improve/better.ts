@@ -6,12 +6,13 @@ import { lastRun } from '../app/stage';
 import { algorithms, hasAlgorithm } from '../configure/algorithms';
 import { choice, chosenConfig, dialectOf, needsText } from '../configure/choice';
 import { holdsAlgorithms } from '../configure/formats';
+import { largeModel } from '../configure/planner';
 import { addedPoints, curve, pointId, points } from '../curve/state';
 import { modelOf } from '../inspect/kept-model';
 import { opened } from '../open/opened';
 import { runJob } from '../quality/job';
 import { textFor, texts } from '../quality/texts';
-import { tokensOf } from '../quality/tokenize';
+import { plainTokensOf, tokensOf } from '../quality/tokenize';
 import { type FinishedRun, run } from '../run/runs';
 import { startRun } from '../run/start-run';
 
@@ -86,15 +87,13 @@ async function plainOf(model: Model, done: FinishedRun, signal: AbortSignal) {
       plain: plain.loss ?? 0,
       windows: known.metric.windows ?? usualWindows,
     };
-  const tokens = await tokensOf(model, await textFor('measure'), signal);
+  const text = await textFor('measure');
   const target = format === 'gguf' ? ('llama.cpp' as const) : ('transformers' as const);
-  const found = await quantizer.value!.curve(model, {
-    schemes: [preset],
-    target,
-    tokens,
-    windows: usualWindows,
-    signal,
-  });
+  const asked = { schemes: [preset], target, windows: usualWindows };
+  const large = largeModel(model);
+  const found = large
+    ? await large.ask('curve', { ...asked, tokens: await plainTokensOf(model, text, signal) }, { signal })
+    : await quantizer.value!.curve(model, { ...asked, tokens: await tokensOf(model, text, signal), signal });
   const [point] = found.points;
   return {
     original: found.original.loss ?? 0,

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { formats, type Model, type OutputFormat, type PlannedTensor, type TensorReport } from 'wasmquant';
 import { quantizer } from '../app/engine';
-import { planOf } from '../configure/planner';
+import { largeModel, sizedPlan } from '../configure/planner';
 import type { FinishedRun } from '../run/runs';
 import { type Candidate, candidatesFor } from './candidates';
 
@@ -47,8 +47,11 @@ async function optionOf(
 ): Promise<Option | null> {
   const edited = candidate.edit(config);
   try {
-    const { totals } = await planOf(model, edited, { format });
-    const [tried] = await quantizer.value!.preview(model, edited, [name], { format, signal });
+    const { totals } = await sizedPlan(model, edited, { format });
+    const large = largeModel(model);
+    const [tried] = large
+      ? await large.ask('preview', { config: edited, tensors: [name], options: { format } }, { signal })
+      : await quantizer.value!.preview(model, edited, [name], { format, signal });
     return { candidate, bytes: totals.bytesAfter - before, sqnrDb: tried?.error?.sqnrDb ?? null };
   } catch (error) {
     if (signal.aborted) throw error;
@@ -63,7 +66,7 @@ export async function findSuggestions(run: FinishedRun, signal: AbortSignal): Pr
   const list: Suggestion[] = [];
   suggestions.value = { run: number, list, isComplete: false };
   const context = { model, format, config, signal };
-  const before = (await planOf(model, config, { format })).totals.bytesAfter;
+  const before = (await sizedPlan(model, config, { format })).totals.bytesAfter;
   for (const tensor of worst(run)) {
     const row = plan.tensors.find(({ name }) => name === tensor.name);
     if (!row) continue;

@@ -5,16 +5,21 @@ import { type FinishedRun, keptRun, type RunFiles, runs } from '../run/runs';
 
 let opened: { files: RunFiles; model: Promise<Model> } | null = null;
 
-async function openFiles({ handle }: RunFiles): Promise<Model> {
-  if (!quantizer.value) throw new Error('The quantizer has not started.');
-  if (handle.kind === 'file') return await quantizer.value.open(await (handle as FileSystemFileHandle).getFile());
+/** What can be opened. */
+export async function filesOf({ handle }: RunFiles): Promise<File | File[]> {
+  if (handle.kind === 'file') return await (handle as FileSystemFileHandle).getFile();
   const files: File[] = [];
   for await (const entry of (handle as FileSystemDirectoryHandle).values()) {
     // Desktops add hidden files to folders.
     if (entry.kind === 'file' && !entry.name.startsWith('.'))
       files.push(await (entry as FileSystemFileHandle).getFile());
   }
-  return await quantizer.value.open(files);
+  return files;
+}
+
+async function openFiles(files: RunFiles): Promise<Model> {
+  if (!quantizer.value) throw new Error('The quantizer has not started.');
+  return await quantizer.value.open(await filesOf(files));
 }
 
 /** Whether values of a run can be read back. */

@@ -19,7 +19,16 @@ export interface Errors {
 export const relativeError = (sqnrDb: number | null | undefined) =>
   sqnrDb === null || sqnrDb === undefined || Number.isNaN(sqnrDb) ? null : 10 ** (-sqnrDb / 20);
 
+/** Several views show the errors of a run, which may have thousands of tensors. */
+const known = new WeakMap<Report['tensors'], Errors>();
+
 export function errorsOf({ tensors }: Pick<Report, 'tensors'>): Errors {
+  const errors = known.get(tensors) ?? errorsFound(tensors);
+  known.set(tensors, errors);
+  return errors;
+}
+
+function errorsFound(tensors: Report['tensors']): Errors {
   const quantized = tensors.filter(({ error, calibration }) => error || calibration);
   const isOfOutputs = quantized.some(({ calibration }) => calibration);
   return {

@@ -1,21 +1,44 @@
 // Where the error is: one row for each block of the model, width by bytes, colour by error. A click opens the tensor.
 import { useSignal } from '@preact/signals';
-import { bytesText } from '../../present/units';
+import { useMemo } from 'preact/hooks';
+import { collapse } from '../../present/collapse';
+import { bytesText, plural } from '../../present/units';
 import { percent } from '../../present/verdict';
 import { canLookInto } from '../inspect/kept-model';
 import { Values } from '../inspect/values';
 import { type ErrorKind, errorsOf, type LayerError, limits } from '../report/errors';
 import type { FinishedRun } from '../run/runs';
 
-interface Block {
-  title: string;
-  layers: LayerError[];
+/** A layer, or layers of one block whose names differ in numbers: hundreds of experts are one cell, of the worst of them. */
+interface Cell {
+  name: string;
+  worst: LayerError;
+  count: number;
+  bytes: number;
 }
 
-/** Rows without numbered blocks, and blocks that are drawn. */
-const [rowOf, mostBlocks] = [12, 64];
+interface Block {
+  title: string;
+  cells: Cell[];
+}
+
+/** Rows without numbered blocks, blocks that are drawn, and layers of a block that have a cell each. */
+const [rowOf, mostBlocks, mostCells] = [12, 64, 24];
 
 const othersTitle = (row: number) => (row === 0 ? 'others' : `others ${row + 1}`);
+
+const isWorse = (a: LayerError, b: LayerError) => (a.error ?? 0) > (b.error ?? 0);
+
+function cellsOf(layers: LayerError[]): Cell[] {
+  const rows = layers.map((layer) => ({ ...layer, name: layer.tensor.name }));
+  const alike = layers.length > mostCells ? () => '' : ({ name }: { name: string }) => name;
+  return collapse(rows, alike).map(({ name, rows: merged }) => ({
+    name,
+    worst: merged.reduce((worst, layer) => (isWorse(layer, worst) ? layer : worst)),
+    count: merged.length,
+    bytes: merged.reduce((sum, { tensor }) => sum + tensor.bytesAfter, 0),
+  }));
+}
 
 function blocksOf(errors: LayerError[]): Block[] {
   const blocks = new Map<string, LayerError[]>();
@@ -23,10 +46,12 @@ function blocksOf(errors: LayerError[]): Block[] {
   for (const layer of errors) {
     const [, number] = /(?:^|[./_])(?:layers?|blocks?|blk|h)[./_](\d+)(?=[./_])/.exec(layer.tensor.name) ?? [];
     const title = number === undefined ? othersTitle(Math.floor(others++ / rowOf)) : `layer ${number}`;
-    blocks.set(title, [...(blocks.get(title) ?? []), layer]);
+    const known = blocks.get(title);
+    if (known) known.push(layer);
+    else blocks.set(title, [layer]);
   }
   const isNumbered = ({ title }: Block) => title.startsWith('layer');
-  const list = [...blocks].map(([title, layers]) => ({ title, layers }));
+  const list = [...blocks].map(([title, layers]) => ({ title, cells: cellsOf(layers) }));
   return [...list.filter(isNumbered), ...list.filter((block) => !isNumbered(block))];
 }
 
@@ -44,8 +69,8 @@ function shareOf(kind: ErrorKind, error: number | null): number {
 export function ErrorMap({ done }: { done: FinishedRun }) {
   const open = useSignal<string | null>(null);
   const errors = errorsOf(done.report);
+  const blocks = useMemo(() => blocksOf(errors.list), [errors]);
   if (errors.list.length === 0) return null;
-  const blocks = blocksOf(errors.list);
   const shown = errors.list.find(({ tensor }) => tensor.name === open.value);
   return (
     <section class="card" aria-labelledby="error-map">
@@ -53,18 +78,18 @@ export function ErrorMap({ done }: { done: FinishedRun }) {
         Where the error is <span>width: bytes, colour: {errors.title}</span>
       </h2>
       <div class={`map ${blocks.length > 12 ? 'map-dense' : ''}`}>
-        {blocks.slice(0, mostBlocks).map(({ title, layers }) => (
+        {blocks.slice(0, mostBlocks).map(({ title, cells }) => (
           <div key={title} class="map-row">
             <span class="fine">{title}</span>
-            {layers.map(({ tensor, error }) => (
+            {cells.map(({ name, worst: { tensor, error }, count, bytes }) => (
               <button
                 key={tensor.name}
                 type="button"
                 class="map-layer"
                 aria-pressed={open.value === tensor.name}
-                aria-label={`${tensor.name}: ${bytesText(tensor.bytesAfter)}, ${error === null ? 'error not known' : percent(error)}`}
-                title={tensor.name}
-                style={{ flexGrow: tensor.bytesAfter, '--share': `${Math.round(100 * shareOf(errors.title, error))}%` }}
+                aria-label={`${name}${count > 1 ? `, ${plural(count, 'layer')}` : ''}: ${bytesText(bytes)}, ${error === null ? 'error not known' : `${count > 1 ? 'at most ' : ''}${percent(error)}`}`}
+                title={name}
+                style={{ flexGrow: bytes, '--share': `${Math.round(100 * shareOf(errors.title, error))}%` }}
                 onClick={() => {
                   open.value = open.value === tensor.name ? null : tensor.name;
                 }}

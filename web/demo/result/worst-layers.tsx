@@ -1,7 +1,7 @@
 // Layers with the largest errors first; equal ones share a line. What more bits would buy is tried for the worst.
 
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { collapse } from '../../present/collapse';
 import { percentText, shownLeft } from '../../present/coverage';
 import { capital } from '../../present/sentence';
@@ -84,7 +84,7 @@ export function WorstLayers({ done }: { done: FinishedRun }) {
   const failure = useSignal<Failure | null>(null);
   const found = useSuggestions(done, failure);
   const errors = errorsOf(done.report);
-  const groups = groupsOf(errors);
+  const groups = useMemo(() => groupsOf(errors), [errors]);
   const { coverage, tensors, quantized } = done.report.totals;
   const left = coverage.bytes - coverage.quantizedBytes;
   const offers = found?.list ?? [];

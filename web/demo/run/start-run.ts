@@ -1,5 +1,13 @@
 // One run from click to files: choose a destination, quantize in the workers, hand over the result.
-import { type Calibration, type FormerRun, formats, type Model, type Plan, type Progress } from 'wasmquant';
+import {
+  type Calibration,
+  formats,
+  type Model,
+  type Plan,
+  type Progress,
+  type Quantizer,
+  type Report,
+} from 'wasmquant';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
 import { algorithms, withAlgorithm } from '../configure/algorithms';
@@ -12,20 +20,22 @@ import {
   needsText,
   whenPlanned,
 } from '../configure/choice';
+import { largeModel } from '../configure/planner';
 import { shortName } from '../configure/scheme-names';
 import { needsActivations } from '../configure/static-inputs';
-import { activationsOf, feeds } from '../feeds/feeds';
-import { modelOf } from '../inspect/kept-model';
+import { activationsOf, feeds, type GivenFeeds } from '../feeds/feeds';
+import { filesOf, modelOf } from '../inspect/kept-model';
+import type { LargeModel } from '../large/large-model';
 import { type OpenedModel, opened } from '../open/opened';
 import { textFor } from '../quality/texts';
-import { tokensOf } from '../quality/tokenize';
+import { plainTokensOf, tokensOf } from '../quality/tokenize';
 import { destination, isSingleFile } from './destination';
-import type { Output } from './output';
+import type { Output, Place } from './output';
 import { pickFile } from './pick-file';
 import { pickFolder } from './pick-folder';
 import { Rate } from './rate';
 import { createRunFolder } from './run-folder';
-import { keptRun, run, runs } from './runs';
+import { type FinishedRun, keptRun, run, runs } from './runs';
 
 let controller: AbortController | null = null;
 /** The output of the kept run. */
@@ -65,25 +75,66 @@ async function createFolder(bytes: number): Promise<Output> {
 }
 
 /** The previous run if its output can be reused: unchanged tensors are copied from it. */
-async function reusable(model: Model, { format }: Choice): Promise<FormerRun | null> {
+function reusable(model: Model, { format }: Choice): FinishedRun | null {
   const former = keptRun.value;
   // A folder on disk is the user's, who may have changed its files.
-  if (former?.model !== model || former.choice.format !== format || former.files?.folder !== null) return null;
-  if (former.choice.weighted) return null;
-  const { configText, preset } = former.choice;
-  return { config: configText ?? preset, output: await modelOf(former), report: former.report };
+  const isKept = former?.model === model && former.choice.format === format && former.files?.folder === null;
+  return isKept && !former.choice.weighted ? former : null;
 }
 
-async function calibrationOf(
-  model: Model,
-  { config, weighted }: { config: Record<string, unknown>; weighted: boolean },
-  signal: AbortSignal,
-): Promise<Calibration | null> {
-  const given = feeds();
-  if (given && (needsActivations(config) || dialectOf(config) !== 'quark')) return activationsOf(given, signal);
-  return !formats.inputs[model.format].hasGraph && (weighted || needsText(config))
-    ? { tokens: await tokensOf(model, await textFor('calibrate'), signal) }
-    : null;
+interface Task {
+  model: Model;
+  number: number;
+  choice: Choice;
+  /** The values that the user gave for an ONNX model. */
+  given: GivenFeeds | null;
+  /** The text to calibrate with. */
+  text: string | null;
+  reuse: FinishedRun | null;
+  target: Place;
+}
+
+async function taskOf(model: Model, config: Record<string, unknown>, target: Place): Promise<Task> {
+  const used = choice.value;
+  const fed = feeds();
+  const given = fed && (needsActivations(config) || dialectOf(config) !== 'quark') ? fed : null;
+  const isTextNeeded = !formats.inputs[model.format].hasGraph && (used.weighted || needsText(config));
+  const text = !given && isTextNeeded ? await textFor('calibrate') : null;
+  const reuse = given || text !== null ? null : reusable(model, used);
+  const number = (runs.value.at(-1)?.number ?? 0) + 1;
+  return { model, number, choice: used, given, text, reuse, target };
+}
+
+const configOf = ({ configText, preset }: Choice) => configText ?? preset;
+
+/** In the worker that has the model. */
+async function runLarge(large: LargeModel, task: Task, signal: AbortSignal): Promise<Report> {
+  const { model, number, choice, text, reuse, target } = task;
+  const tokens = text === null ? null : await plainTokensOf(model, text, signal);
+  const former = reuse?.files && {
+    number: reuse.number,
+    config: configOf(reuse.choice),
+    output: await filesOf(reuse.files),
+  };
+  const work = { number, config: configOf(choice), format: choice.format, target };
+  const given = { ...(tokens && { tokens }), ...(former && { reuse: former }) };
+  return large.ask('run', { ...work, ...given }, { signal, onTold: progressToScreen() });
+}
+
+async function runHere(engine: Quantizer, task: Task, signal: AbortSignal): Promise<Report> {
+  const { model, choice, given, text, reuse, target } = task;
+  let calibration: Calibration | null = null;
+  if (given) calibration = await activationsOf(given, signal);
+  else if (text !== null) calibration = { tokens: await tokensOf(model, text, signal) };
+  const former = reuse && { config: configOf(reuse.choice), output: await modelOf(reuse), report: reuse.report };
+  return engine.quantizeModel(model, configOf(choice), {
+    target,
+    format: choice.format,
+    signal,
+    onProgress: progressToScreen(),
+    ...(calibration && { calibration }),
+    ...(former && { reuse: former }),
+  });
 }
 
 /** `int4 g128`, `int4 g128, calibrated`, `custom (from int4_wo_128)`. */
@@ -97,24 +148,16 @@ function titleOf({ preset, configText, weighted }: Choice, config: Record<string
 }
 
 async function runInto(output: Output, { model, title }: OpenedModel, plan: Plan, signal: AbortSignal): Promise<void> {
-  const used = choice.value;
   const config = chosenConfig.value;
   if (!quantizer.value || !config) return;
+  const task = await taskOf(model, config, output.handle);
+  const { number, choice: used } = task;
   const configTitle = titleOf(used, config);
-  const calibration = await calibrationOf(model, { config, weighted: used.weighted }, signal);
-  const reuse = calibration ? null : await reusable(model, used);
-  const report = await quantizer.value.quantizeModel(model, used.configText ?? used.preset, {
-    target: output.handle,
-    format: used.format,
-    signal,
-    onProgress: progressToScreen(),
-    ...(calibration && { calibration }),
-    ...(reuse && { reuse }),
-  });
+  const large = task.given ? null : largeModel(model);
+  const report = await (large ? runLarge(large, task, signal) : runHere(quantizer.value, task, signal));
   const list = await output.files(report);
   await forgetFiles();
   kept = output;
-  const number = (runs.value.at(-1)?.number ?? 0) + 1;
   const files = { list, handle: output.handle, folder: output.folder };
   const done = { number, plan, report, model, choice: used, config, modelTitle: title, configTitle, files };
   runs.value = [...runs.value, done];
