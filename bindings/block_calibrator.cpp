@@ -74,7 +74,7 @@ Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work,
   return tasks;
 }
 
-std::string stored_json(const StoredChange& stored) {
+std::string stored_json(const StoredValues& stored) {
   static List<double> sums;
   List<TileWrite> writes;
   for (const StoredPiece& piece : stored.pieces)
@@ -207,7 +207,7 @@ class BoundBlockCalibrator : Counted {
   std::shared_ptr<Calibration> calibration_;
   Status status_;
   uint32_t prepared_ = 0, done_ = 0;  // parts
-  StoredChange stored_;
+  StoredValues stored_;
 };
 
 class BoundEmbeddingRotation : Counted {
@@ -237,7 +237,7 @@ class BoundEmbeddingRotation : Counted {
 
   std::shared_ptr<Calibration> calibration_;
   Status status_;
-  StoredChange stored_;
+  StoredValues stored_;
 };
 
 }  // namespace

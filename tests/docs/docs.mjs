@@ -44,6 +44,9 @@ function* problemsOf(page, markdown) {
   yield* linkProblems(page, markdown);
   yield* listProblems(page, markdown);
   yield* figureProblems(markdown);
+  for (const { language, line, unrun, peer } of fencesOf(markdown))
+    if (/^(bash|ts|python|yaml)$/.test(language) && !unrun && !peer)
+      yield `line ${line}: nothing runs this block; say why in <!-- unrun: ... --> before it`;
 }
 
 /** `await using` is newer than Node 20: the bundler says it in older words. */

@@ -53,7 +53,7 @@ void DialectConversion::add_loss(const std::string& where, const char* pattern, 
   losses_.add({Severity::warning, "option-lost", where, std::move(text), ""});
 }
 
-bool DialectConversion::is_one_step(const Stages& stages, const std::string& where) {
+bool DialectConversion::require_single_stage(const Stages& stages, const std::string& where) {
   if (stages.size() > 1) report_loss(where, "{} quantizes each tensor in one step", name_of(to_));
   return stages.size() == 1;
 }

@@ -47,8 +47,8 @@ class DialectConversion {
     const void* const at[] = {&values..., nullptr};
     add_loss(where, pattern, {at, message::kKinds<message::kind_of<T>()...>});
   }
-  /// Whether there is a single spec; only Quark's dialect can express several stages.
-  bool is_one_step(const Stages& stages, const std::string& where);
+  /// False, and a loss, if there are several stages, which only Quark's dialect can express.
+  bool require_single_stage(const Stages& stages, const std::string& where);
   /// One loss for all numbers of a spec that differ.
   void compare_numbers(const QuantizationSpec& have, const QuantizationSpec& get, const std::string& where);
   /// Losses for features of Quark's specs only: rounding, scale types, fractional zero points, axes other than 0.

@@ -293,7 +293,7 @@ Status BlockCalibration::settle_copies() {
     Tensor& target = tensor(weight.slot);
     if (is_quantized(weight.slot) || target.stored) continue;
     std::vector<float>& values = (*block_)[weight.slot];
-    TRY(stored, store_changed(*target.task, values, nullptr, values));
+    TRY(stored, store_modified(*target.task, values, nullptr, values));
     has_changed_ |= stored.values != values;
     values = stored.values;
     target.stored.emplace(std::move(stored));
@@ -321,7 +321,7 @@ const ValueRange& BlockCalibration::joined_range(Slot slot) noexcept {
   return first.joined;
 }
 
-Result<StoredChange> BlockCalibration::store(Slot slot) {
+Result<StoredValues> BlockCalibration::store(Slot slot) {
   Tensor& target = tensor(slot);
   if (!target.task)
     return error_at(ErrorCode::argument_invalid, "calibration", "slot {} has no tensor", static_cast<uint32_t>(slot));
@@ -331,12 +331,12 @@ Result<StoredChange> BlockCalibration::store(Slot slot) {
     has_changed_ = true;
   }
   if (!target.stored) {
-    TRY(stored, store_changed(*target.task, ranged(slot), nullptr, weight, joined_range(slot)));
+    TRY(stored, store_modified(*target.task, ranged(slot), nullptr, weight, joined_range(slot)));
     has_changed_ |= stored.values != weight;
     weight = std::move(stored.values);
     target.stored.emplace(std::move(stored));
   }
-  StoredChange out = std::move(*target.stored);
+  StoredValues out = std::move(*target.stored);
   target.stored.reset();
   target.clipped = {};
   return out;

@@ -71,8 +71,8 @@ class BlockCalibration final : public model::InputSink {
   /// What a member has made of the part since the last call of optimize().
   List<std::span<uint8_t>> results(size_t member) noexcept;
 
-  /// Stores the tensor; call once. Errors: those of store_changed.
-  Result<StoredChange> store(model::Slot slot);
+  /// Stores the tensor; call once. Errors: those of store_modified.
+  Result<StoredValues> store(model::Slot slot);
   /// Of a layer that an algorithm changed by its inputs' products; none for others.
   const std::optional<LayerEvidence>& evidence(model::Slot slot) const noexcept {
     return tensors_[static_cast<size_t>(slot)].evidence;
@@ -103,7 +103,7 @@ class BlockCalibration final : public model::InputSink {
     std::vector<float> original;  // reference for the error, if the weight has changed
     std::vector<float> clipped;   // clipped by AWQ; scales are computed from it
     ValueRange joined;            // of all weights that share a scale with it, once the first of them is stored
-    std::optional<StoredChange> stored;
+    std::optional<StoredValues> stored;
     std::optional<LayerEvidence> evidence;
   };
   struct Judgement;     // judgement.h

@@ -63,7 +63,7 @@ Result<double> BlockSensitivity::measure(Slot slot, const TensorTask& task) cons
     return error_at(ErrorCode::argument_invalid, task.name, "is not a quantized linear layer of the block");
   const LinearInput input = model::linear_layers()[number].reads;
   const bool is_attention = input == LinearInput::attention || input == LinearInput::attention_output;
-  TRY(stored, store_changed(task, weight, nullptr, weight));
+  TRY(stored, store_modified(task, weight, nullptr, weight));
   for (size_t i = 0; i < weight.size(); ++i) stored.values[i] -= weight[i];
   const double noise = energy(input, stored.values);
   if (noise == 0) return 0.0;

@@ -28,7 +28,7 @@ class BlockSensitivity final : public model::InputSink {
   /// Relative squared error of the residual stream if only this layer is stored as `task` says: |X D^T|^2 / |X W^T|^2
   /// (D: the change of weight W), times the share of its half of the block (attention or feed-forward) in the stream.
   /// o_proj and down_proj make the halves' outputs; errors before them are assumed to propagate in proportion. Errors:
-  /// those of store_changed, argument-invalid if the task belongs to another tensor.
+  /// those of store_modified, argument-invalid if the task belongs to another tensor.
   Result<double> measure(model::Slot slot, const TensorTask& task) const;
 
  private:

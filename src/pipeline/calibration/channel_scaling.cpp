@@ -235,7 +235,7 @@ Result<bool> BlockCalibration::clip(const Part& part) {
     if (!clipping_->expected)
       clipping_->expected.emplace(input.hessian, input.mean.size(), input.tokens, applied_scales(part.input));
     const std::vector<float>& weight = (*block_)[slot];
-    TRY(stored, store_changed(*tensor(slot).task, ranged(slot), nullptr, weight));
+    TRY(stored, store_modified(*tensor(slot).task, ranged(slot), nullptr, weight));
     clipping_->judged.push_back({slot, rows_of(slot)});
     TRY_VOID(judge(clipping_->judged.back(), *clipping_->expected, {}, weight, stored.values, may_be_undone));
   }

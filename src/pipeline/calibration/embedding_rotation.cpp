@@ -18,7 +18,7 @@ Status EmbeddingRotation::begin(uint32_t slot, TensorTask task) {
   return {};
 }
 
-Result<StoredChange> EmbeddingRotation::store(std::span<const float> rows, uint32_t first_row) {
+Result<StoredValues> EmbeddingRotation::store(std::span<const float> rows, uint32_t first_row) {
   if (!task_ || rows.empty()) return error_at(ErrorCode::state_invalid, "calibration", "no rows were loaded");
   std::vector<float> rotated(rows.begin(), rows.end());
   if (slot_ == kFinalNormSlot) {
@@ -31,7 +31,7 @@ Result<StoredChange> EmbeddingRotation::store(std::span<const float> rows, uint3
   }
   // All tiles except the last have as many rows as the first.
   if (tile_rows_ == 0) tile_rows_ = slot_ == kFinalNormSlot ? 1 : rows.size() / rotation_.hidden();
-  return store_changed_rows(*task_, tile_rows_, first_row, rotated);
+  return store_modified_rows(*task_, tile_rows_, first_row, rotated);
 }
 
 }  // namespace wasmquant

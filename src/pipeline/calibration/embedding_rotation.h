@@ -19,8 +19,8 @@ class EmbeddingRotation {
   /// plan's. Error: argument-invalid for another slot.
   Status begin(uint32_t slot, TensorTask task);
   /// Rotates and stores the next tile. `first_row`: of the tile; 0 for the norm. The pass must continue with the
-  /// returned values. Errors: those of store_changed_rows.
-  Result<StoredChange> store(std::span<const float> rows, uint32_t first_row);
+  /// returned values. Errors: those of store_modified_rows.
+  Result<StoredValues> store(std::span<const float> rows, uint32_t first_row);
 
  private:
   ModelRotation& rotation_;

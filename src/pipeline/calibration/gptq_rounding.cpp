@@ -335,7 +335,7 @@ Status BlockCalibration::judge_rounded(const Part& part) {
     const std::span<const uint8_t> codes(reinterpret_cast<const uint8_t*>(layer.codes.data()),
                                          layer.weight.size() * code_bytes_of(layout.spec));
     auto stored = groups.empty()
-                      ? store_changed(*target.task, layer.weight, &layer.scales, original)
+                      ? store_modified(*target.task, layer.weight, &layer.scales, original)
                       : store_grouped(*target.task, codes, layer.scales.qparams, groups, layer.weight, original);
     if (!stored) return at(name(layer.slot), std::move(stored.error()));
     layer.weight = {};
@@ -367,7 +367,7 @@ Status BlockCalibration::settle_rounded(const Part& part) {
         part.step->nearest_if_worse && layer.judged.error_of(Judgement::stored, *work.expected) >
                                            layer.judged.error_of(Judgement::scaled_nearest, *work.expected);
     if (is_worse) {
-      auto nearest = store_changed(*target.task, weight, nullptr, weight);
+      auto nearest = store_modified(*target.task, weight, nullptr, weight);
       if (!nearest) return at(name(layer.slot), std::move(nearest.error()));
       layer.stored.emplace(std::move(*nearest));
     }

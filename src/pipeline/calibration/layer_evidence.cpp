@@ -24,7 +24,7 @@ Result<std::vector<float>> BlockCalibration::nearest_change(Slot slot, std::span
                                                             std::span<const float> scales) {
   std::vector<float> scaled(weight.begin(), weight.end());
   for (size_t i = 0; i < scaled.size() && !scales.empty(); ++i) scaled[i] *= scales[i % scales.size()];
-  TRY(stored, store_changed(*tensor(slot).task, scaled, nullptr, scaled));
+  TRY(stored, store_modified(*tensor(slot).task, scaled, nullptr, scaled));
   std::vector<float> change = difference_of(stored.values, scaled);
   for (size_t i = 0; i < change.size() && !scales.empty(); ++i) change[i] /= scales[i % scales.size()];
   return change;

@@ -20,7 +20,7 @@ struct BlockCalibration::RoundedLayer {
   std::vector<float> corrected;  // what a step that also corrects for drift rounded, where it is refined
   std::vector<uint32_t> codes;   // their bytes
   WeightScales scales;
-  std::optional<StoredChange> stored;
+  std::optional<StoredValues> stored;
   bool is_shared = false;  // members round rows of it
 };
 

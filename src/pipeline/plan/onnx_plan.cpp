@@ -312,8 +312,8 @@ class OnnxPlanner final : public OutputPlanner {
            "use int8, which rounds only the weights, or static inputs, calibrated with feeds");
     if (float_inputs_.count != 0)
       note("inputs-float", float_inputs_.first,
-           text_of("only the weight is quantized, here and in {} other layers: ONNX's integer operators take float32 "
-                   "inputs of matrix products and convolutions, and these are others",
+           text_of("only the weight is quantized, here and in {} other layers: ONNX's integer operators are for "
+                   "matrix products and convolutions with float32 inputs, which these are not",
                    float_inputs_.count - 1));
     if (inputs_differ_ && dynamic_layers_ > float_inputs_.count)
       note("inputs-uint8", inputs,

@@ -75,7 +75,7 @@ const char* problem_of(const TensorTask& task) noexcept {
     return task.factors->fits(task.source_bytes * 8 / bits) ? nullptr : "factors do not fit";
   }
   if (layout.components.empty() || task.components.size() != layout.components.size())
-    return "places are not as many as components";
+    return "the numbers of places and components differ";
   if (const char* problem = problem_of(layout)) return problem;
   const uint64_t elements = layout.rows * layout.columns, weights = task.importance.size();
   if (task.factors->any() && !task.factors->fits(elements)) return "factors do not fit";

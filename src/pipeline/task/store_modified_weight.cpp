@@ -29,8 +29,8 @@ void fill(TensorSession& session, std::span<const float> weight) {
 }
 
 // A tensor that keeps its dtype.
-Result<StoredChange> store_copy(const TensorTask& task, std::span<const float> weight) {
-  StoredChange out;
+Result<StoredValues> store_copy(const TensorTask& task, std::span<const float> weight) {
+  StoredValues out;
   const StorageDtype dtype = task.layout->components.front().dtype;
   if (dtype != StorageDtype::F32 && dtype != StorageDtype::F16 && dtype != StorageDtype::BF16)
     return error_at(ErrorCode::format_unsupported, task.name,
@@ -68,9 +68,9 @@ void undo(const ValueTransform& change, size_t columns, std::vector<float>& valu
 }
 
 // The pieces written for a tile, and their values.
-StoredChange read_back(const TensorTask& task, uint64_t tile, const TileResult& result,
+StoredValues read_back(const TensorTask& task, uint64_t tile, const TileResult& result,
                        std::span<const float> original) {
-  StoredChange out;
+  StoredValues out;
   for (const TileWrite& write : result.writes) {
     StoredPiece& piece = out.pieces.emplace_back();
     piece.at = {write.file, write.offset};
@@ -115,8 +115,8 @@ Result<WeightScales> observed_scales(const TensorTask& task, std::span<const flo
   return WeightScales{{scales.qparams().begin(), scales.qparams().end()}, scales.second_scale()};
 }
 
-Result<StoredChange> store_changed(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
-                                   std::span<const float> original, const ValueRange& joined) {
+Result<StoredValues> store_modified(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
+                                    std::span<const float> original, const ValueRange& joined) {
   if (task.is_copy) return store_copy(task, weight);
   const TensorTask tile = whole(task);
   TensorSession session(tile);
@@ -131,7 +131,7 @@ Result<StoredChange> store_changed(const TensorTask& task, std::span<const float
   return read_back(tile, 0, result, original);
 }
 
-Result<StoredChange> store_grouped(const TensorTask& task, std::span<const uint8_t> codes,
+Result<StoredValues> store_grouped(const TensorTask& task, std::span<const uint8_t> codes,
                                    std::span<const QParams> qparams, std::span<const uint32_t> index,
                                    std::span<const float> values, std::span<const float> original) {
   const WeightLayout& layout = task.layout;
@@ -168,8 +168,8 @@ Result<StoredChange> store_grouped(const TensorTask& task, std::span<const uint8
   return read_back(stored, 0, result, original);
 }
 
-Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
-                                        std::span<const float> values) {
+Result<StoredValues> store_modified_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
+                                         std::span<const float> values) {
   if (task.is_copy) {
     TRY(out, store_copy(task, values));
     Location& at = out.pieces.front().at;

@@ -31,7 +31,7 @@ struct StoredPiece {
   Bytes bytes;
 };
 
-struct StoredChange {
+struct StoredValues {
   List<StoredPiece> pieces;
   std::vector<float> values;   // the decoded pieces, in C order
   kernels::ErrorSums error{};  // of the values against `original`; zero for copies
@@ -39,19 +39,19 @@ struct StoredChange {
 
 /// `weight`: [elements of the task] in C order. `scales`: replace observed ones. `original`: reference of the error.
 /// `joined`: as for observed_scales; the task's joined weights are not read. Errors: value-not-finite, value-overflow, state-invalid, format-unsupported.
-Result<StoredChange> store_changed(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
-                                   std::span<const float> original, const ValueRange& joined = {});
+Result<StoredValues> store_modified(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
+                                    std::span<const float> original, const ValueRange& joined = {});
 
 /// Stores codes [rows, columns] whose columns belong to the groups of `index` [columns], with the scales of all groups
 /// [rows, groups], which must be storable as they are; `values`: what they stand for. Errors: format-unsupported, value-overflow.
-Result<StoredChange> store_grouped(const TensorTask& task, std::span<const uint8_t> codes,
+Result<StoredValues> store_grouped(const TensorTask& task, std::span<const uint8_t> codes,
                                    std::span<const QParams> qparams, std::span<const uint32_t> index,
                                    std::span<const float> values, std::span<const float> original);
 
 /// The same for rows [first_row, first_row + values.size() / columns) of a matrix in tiles of `tile_rows` rows;
 /// `first_row` begins a tile. Vectors are one row. Errors: format-unsupported if rows cannot be stored separately
 /// (scales for the whole tensor, transposed codes); value-not-finite, value-overflow.
-Result<StoredChange> store_changed_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
-                                        std::span<const float> values);
+Result<StoredValues> store_modified_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
+                                         std::span<const float> values);
 
 }  // namespace wasmquant

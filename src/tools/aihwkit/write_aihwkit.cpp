@@ -75,7 +75,7 @@ class AihwkitWriter {
   json::Value tensor(const Stages& stages, const std::string& where, bool is_weight) {
     json::Value out;
     out.set("n_bits", 0);
-    if (!conversion_.is_one_step(stages, where)) return out;
+    if (!conversion_.require_single_stage(stages, where)) return out;
     const QuantizationSpec& spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
     if (!dtype.is_integer) {

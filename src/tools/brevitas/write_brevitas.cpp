@@ -51,7 +51,7 @@ class BrevitasWriter {
 
  private:
   json::Value tensor(const Stages& stages, const std::string& where, bool is_weight) {
-    if (!conversion_.is_one_step(stages, where)) return nullptr;
+    if (!conversion_.require_single_stage(stages, where)) return nullptr;
     QuantizationSpec spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
     if (dtype.is_block() || dtype.is_plain_cast()) {

@@ -75,7 +75,7 @@ class GroupWriter {
   }
 
   json::Value arguments(const Stages& stages, const std::string& where, bool is_activation) {
-    if (!conversion_.is_one_step(stages, where)) return nullptr;
+    if (!conversion_.require_single_stage(stages, where)) return nullptr;
     QuantizationSpec spec = stages.front();
     const DtypeInfo& dtype = info_of(spec.dtype);
     const bool is_float = !dtype.is_integer;

@@ -83,7 +83,7 @@ TEST_CASE("sensitivity: the change of each layer's output, as a share of the res
     REQUIRE(bool(loss));
 
     const std::vector<float>& weight = block[layer.weight];
-    auto stored = store_changed(*task, weight, nullptr, weight);
+    auto stored = store_modified(*task, weight, nullptr, weight);
     REQUIRE(bool(stored));
     std::vector<float> change(weight.size());
     for (size_t i = 0; i < weight.size(); ++i) change[i] = stored->values[i] - weight[i];

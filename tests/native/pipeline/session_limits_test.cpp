@@ -210,8 +210,8 @@ TEST_CASE("a tensor that an algorithm changes and that keeps its dtype is refuse
     own.components = {{Role::codes, "norm.weight", StorageDtype::F16, {2}, 4}};
   });
   task.components = {{0, 0}};
-  CHECK(bool(store_changed(task, std::vector<float>{1, 65504}, nullptr, {})));
-  const auto refused = store_changed(task, std::vector<float>{1, 65520}, nullptr, {});
+  CHECK(bool(store_modified(task, std::vector<float>{1, 65504}, nullptr, {})));
+  const auto refused = store_modified(task, std::vector<float>{1, 65520}, nullptr, {});
   REQUIRE(!refused);
   CHECK(refused.error().code == ErrorCode::value_overflow);
   CHECK(refused.error().message.find("65520 at element 1") != std::string::npos);

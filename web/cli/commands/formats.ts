@@ -91,7 +91,7 @@ function allFormats({ terminal }: Context): Outcome {
 export function addFormats(program: Command, run: Run): void {
   const command = program
     .command('formats')
-    .description('formats that are read and written; of a model: what can be written from it, and how large')
+    .description('formats that are read and written; with a model: the outputs that it can have, with their sizes')
     .argument('[model]', kModelArgument);
   addOutputOptions(command).action((model: string | undefined, options: object) =>
     run(options, async (context) => (model === undefined ? allFormats(context) : formatsOfModel(context, model))),

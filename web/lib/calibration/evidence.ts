@@ -70,12 +70,12 @@ export function calibrationRemarks(tensors: readonly TensorReport[]): Diagnostic
       hint: 'give other text, or exclude them',
     }),
     ...remark('warning', 'calibration-worse', worse, {
-      what: 'came out worse than by rounding to nearest, by their own inputs',
+      what: 'came out worse than rounded to nearest, measured on their own inputs',
       detail: ({ outputSqnrDb, nearestSqnrDb }) => `${fixed(outputSqnrDb)}, nearest ${fixed(nearestSqnrDb)}`,
       hint: `set "on_worse": "nearest" in the algorithms, which keeps the better of the two, or leave the algorithm out`,
     }),
     ...remark('note', 'rounded-to-nearest', nearest, {
-      what: 'were rounded to nearest, because by their own inputs the algorithm is worse',
+      what: 'were rounded to nearest, because the algorithm is worse on their own inputs',
       detail: ({ nearestSqnrDb }) => fixed(nearestSqnrDb),
       hint: 'this is what "on_worse": "nearest" asks for',
     }),

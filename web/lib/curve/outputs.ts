@@ -181,7 +181,7 @@ async function runMade(
   for (const guess of feedGuesses) {
     const feeds = generatedFeeds(runtime.Tensor, model, inputs, count, guess);
     if (!feeds)
-      throw failure('format-unsupported', model.name, 'has an input whose values cannot be made up; give feeds');
+      throw failure('format-unsupported', model.name, 'has an input for which no values can be generated; give feeds');
     try {
       return await run(feeds);
     } catch (error) {

@@ -26,7 +26,7 @@ function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
   const named = outputFormatsOf(target.fileName ?? '');
   const container = formats.inputs[formats.outputs[plan.format].container];
   if (named.length > 0 && !named.includes(plan.format))
-    throw failure('target-invalid', target.fileName ?? '', `${plan.format} is not written to files of this ending`);
+    throw failure('target-invalid', target.fileName ?? '', `this file name is for another format than ${plan.format}`);
   if (plan.files.length > 1 && !(container.dataExtensions.length > 0 && target.takesData)) {
     const detail = `holds a single file, but the output has ${plan.files.length}; give a folder`;
     throw failure('target-invalid', 'target', detail);
