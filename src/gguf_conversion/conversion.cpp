@@ -84,7 +84,7 @@ class Converter {
                              text_of("{} is left out: llama.cpp computes no dense layer behind the pooling, so the "
                                      "embeddings are not those of sentence-transformers",
                                      module["path"].as_string()),
-                             "write compressed-tensors or fake-quantized, which keep it, or multiply by it yourself");
+                             "write a folder in another format, which keeps it, or multiply by it yourself");
   }
 
   Status map_tensors() {

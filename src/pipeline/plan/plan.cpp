@@ -1,3 +1,4 @@
+// Plans in the format that is asked for, or the usual one, and remarks on what became of the size.
 #include "pipeline/plan/plan.h"
 
 #include <algorithm>
