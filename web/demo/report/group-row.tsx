@@ -1,4 +1,4 @@
-// Tensors whose names differ in numbers alone, with the same shape, spec and word for the error: one line, as the command line has it.
+// Tensors whose names differ only in numbers, with the same shape, spec and word for the error: one line, as the command line has it.
 import { useComputed } from '@preact/signals';
 import type { PlannedTensor } from 'wasmquant';
 import type { Group } from '../../present/collapse';
