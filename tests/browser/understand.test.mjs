@@ -5,6 +5,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createQuantizer } from 'wasmquant';
+import { graph, model, node, noise, tensor } from '../node/onnx_model.mjs';
 import { root } from '../setup/command.mjs';
 import {
   browserOfTests,
@@ -128,6 +129,33 @@ test('a suggestion says what it costs and gains, and is applied with a click', a
   assert.equal(await page.locator('.compare-table tbody td:last-child').filter({ hasText: '× less' }).count(), 1);
   await page.getByText(/^Weight error: good up to 5.* 27 layers of the same error are left out/).waitFor();
   await picture(page, 'light-compare');
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('layers of an ONNX model in int8 are offered finer scales, the best for its bytes first in sight', async () => {
+  const path = join(browser.folder, 'outliers.onnx');
+  const weights = noise(128 * 128, 1).map((value, i) => (i % 977 === 0 ? 60 * value : value));
+  const nodes = [node('MatMul', ['x', 'w'], ['y'], {}, '/product')];
+  const tensors = [tensor('w', 'F32', [128, 128], weights)];
+  const [inputs, outputs] = ['x', 'y'].map((name) => [[name, 'F32', ['n', 128]]]);
+  writeFileSync(path, model(graph({ nodes, tensors, inputs, outputs })));
+  const { page, complaints, close } = await browser.open();
+  await openFile(page, path, 'outliers.onnx');
+  await chooseScheme(page, 'int8');
+  await quantize(page);
+  await show(page, 'Improve');
+  await page.getByText('Sizes are those of the whole output').waitFor();
+  const offers = page.locator('.suggestion .offers li');
+  assert.match(await offers.nth(0).textContent(), /^int8 in groups of 32: \+[\d.]+ kB, [\d.]+ % good/);
+  assert.match((await offers.allTextContents()).join(), /not quantized/);
+  assert.equal(await offers.getByText('most for its bytes').count(), 1);
+  await offers.nth(0).getByRole('button').click();
+  await page.getByRole('button', { name: /^Quantize again/ }).click();
+  await page
+    .getByText(/tensors? kept|Try another size/)
+    .first()
+    .waitFor();
   assert.deepEqual(complaints, []);
   await close();
 });

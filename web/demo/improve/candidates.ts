@@ -50,6 +50,11 @@ export function candidatesFor(row: PlannedTensor, isRecipe: boolean): Candidate[
   } else if (spec.qscheme === 'per_tensor') {
     const finer = { dtype: spec.dtype, qscheme: 'per_channel', ch_axis: 0, symmetric: true } as const;
     found.push(specOf(layer, `${spec.dtype} per channel`, finer));
+  } else if (isInteger && bits === 8 && spec.qscheme === 'per_channel') {
+    const groups = { dtype: 'int8', qscheme: 'per_group', group_size: 32, ch_axis: -1, symmetric: true } as const;
+    found.push(specOf(layer, 'int8 in groups of 32', groups));
+    const shifted = { dtype: 'uint8', qscheme: 'per_channel', ch_axis: spec.ch_axis ?? 0, symmetric: false } as const;
+    if (symmetric) found.push(specOf(layer, 'uint8 per channel with zero points', shifted));
   }
   found.push({ title: 'not quantized', edit: (config) => withExcluded(config, [layer]) });
   return found;

@@ -19,17 +19,25 @@ function signed(value: number): string {
   return `${value < 0 ? '−' : '+'}${bytesText(Math.abs(value))}`;
 }
 
-function OptionButton({ option, done }: { option: Option; done: FinishedRun }) {
-  const { candidate, sqnrDb } = option;
+const errorOf = ({ sqnrDb }: Option) => relativeError(sqnrDb) ?? 0;
+
+/** What takes away most of the error for each byte that it adds. */
+function bestOf(options: readonly Option[], now: number): Option | null {
+  const worth = (option: Option) => (now - errorOf(option)) / Math.max(1, option.bytes);
+  return options.reduce<Option | null>((best, option) => (!best || worth(option) > worth(best) ? option : best), null);
+}
+
+function OptionButton({ option, done, isBest }: { option: Option; done: FinishedRun; isBest: boolean }) {
+  const { candidate } = option;
   const base = chosenConfig.value;
   // Edits apply on top of the current config, which may be edited already; configs in other dialects cannot be edited.
   const edited = base && JSON.stringify(candidate.edit(base));
   const isApplied = base !== null && edited === JSON.stringify(base);
-  const error = relativeError(sqnrDb) ?? 0;
+  const error = errorOf(option);
   return (
     <button
       type="button"
-      class="button button-small"
+      class={isBest ? 'button button-small' : 'link'}
       disabled={
         isApplied || !canSelect.value || run.value.state === 'running' || choice.value.format !== done.plan.format
       }
@@ -46,6 +54,7 @@ function OptionButton({ option, done }: { option: Option; done: FinishedRun }) {
 
 function SuggestionRow({ suggestion: { tensor, options }, done }: { suggestion: Suggestion; done: FinishedRun }) {
   const now = relativeError(tensor.error?.sqnrDb) ?? 0;
+  const best = bestOf(options, now);
   return (
     <li class="suggestion">
       <p>
@@ -54,12 +63,21 @@ function SuggestionRow({ suggestion: { tensor, options }, done }: { suggestion: 
           <ErrorText kind="weight error" error={now} />, {tensor.spec && specText(tensor.spec)}
         </span>
       </p>
-      <div class="actions">
+      {options.length === 0 && <p class="fine">Nothing that this format holds is better.</p>}
+      <ul class="offers">
         {options.map((option) => (
-          <OptionButton key={option.candidate.title} option={option} done={done} />
+          <li key={option.candidate.title}>
+            {/* The part of the error that is left. */}
+            <span
+              class="offer-bar"
+              aria-hidden="true"
+              style={{ '--share': `${Math.round((100 * errorOf(option)) / (now || 1))}%` }}
+            />
+            <OptionButton option={option} done={done} isBest={option === best} />
+            {option === best && options.length > 1 && <span class="fine">most for its bytes</span>}
+          </li>
         ))}
-        {options.length === 0 && <span class="fine">Nothing that this format holds is better.</span>}
-      </div>
+      </ul>
     </li>
   );
 }
@@ -107,9 +125,9 @@ export function ImproveView() {
       {found?.isComplete && found.list.length === 0 && <p class="fine">No layer lost anything.</p>}
       {found?.isComplete && found.list.length > 0 && (
         <p class="fine">
-          Sizes are those of the whole output; errors were measured by quantizing the layer that way.{' '}
-          {capital(ruleOf('weight error'))}. A click changes the config; run again to get the files: layers that did not
-          change are kept.
+          The bar is the part of the error that is left. Sizes are those of the whole output; errors were measured by
+          quantizing the layer that way. {capital(ruleOf('weight error'))}. A click changes the config; run again to get
+          the files: layers that did not change are kept.
         </p>
       )}
     </section>
