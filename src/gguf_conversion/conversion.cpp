@@ -35,6 +35,7 @@ class Converter {
     TRY(parameters, write_hyperparameters(config, *family_, metadata));
     parameters_ = parameters;
     check_attention_scale(config);
+    check_modules();
     TRY_VOID(map_tensors());
     TRY_VOID(check_unique());
     if (embedding_rows_ == 0)
@@ -71,6 +72,19 @@ class Converter {
     diagnostics_.warning_in("attention-scale-lost", "config.json: ", "query_pre_attn_scalar", nullptr,
                             "GGUF has no key for it: llama.cpp uses {} for this model, so attention differs slightly",
                             expected);
+  }
+
+  // Dense modules change the embedding behind the pooling, by weights in files of their own.
+  void check_modules() {
+    const auto modules = json::parse(files_.modules, json::kPython);
+    if (!modules) return;
+    for (const json::Value& module : modules->items())
+      if (module["type"].as_string().ends_with(".Dense"))
+        diagnostics_.warning("loader-limit", "modules.json",
+                             text_of("{} is left out: llama.cpp computes no dense layer behind the pooling, so the "
+                                     "embeddings are not those of sentence-transformers",
+                                     module["path"].as_string()),
+                             "write a folder in another format, which keeps it, or multiply by it yourself");
   }
 
   Status map_tensors() {

@@ -25,6 +25,7 @@ struct ModelFiles {
   std::string_view name;     // of the model, for general.name
   std::string_view config;   // config.json
   std::string_view pooling;  // 1_Pooling/config.json of sentence-transformers
+  std::string_view modules;  // modules.json of sentence-transformers
   TokenizerFiles tokenizer;
 };
 

@@ -185,11 +185,14 @@ Result<List<AttributeInput>> opset_changes(const onnx::Model& model, uint32_t op
         inputs.push_back(std::move(input));
         continue;
       }
-      return error_at(ErrorCode::format_unsupported, node.name.empty() ? node.op_type : node.name,
-                      "this needs opset {}, and opset {} changes what {} means; export the model for opset {}{}", opset,
-                      uint32_t{change.version}, node.op_type, opset,
-                      opset == kPerChannel ? std::string_view(", or give the weights one scale each (int8_per_tensor)")
-                                           : std::string_view());
+      return error_at(
+          ErrorCode::format_unsupported, node.name.empty() ? node.op_type : node.name,
+          "this needs opset {}, and opset {} changes what {} means, which is not converted here. Export the "
+          "model for opset {}, convert it with onnx.version_converter.convert_version(model, {}) of the "
+          "Python package onnx, or leave --qdq (the option qdq) out where it is set{}",
+          opset, uint32_t{change.version}, node.op_type, opset, opset,
+          opset == kPerChannel ? std::string_view(", or give the weights one scale each (int8_per_tensor)")
+                               : std::string_view());
     }
   }
   return inputs;

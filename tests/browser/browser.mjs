@@ -113,6 +113,12 @@ export async function show(page, name) {
   if ((await tab.getAttribute('aria-selected')) !== 'true') await tab.click();
 }
 
+/** Gives each tensor of the table a line of its own: those of equal ones start folded. */
+export async function unfold(page) {
+  const closed = page.locator('.row-group button[aria-expanded=false]');
+  while ((await closed.count()) > 0) await closed.first().click();
+}
+
 /** Opens the config and waits for its editor. */
 export async function openConfig(page) {
   await openPanel(page, 'Edit the config');

@@ -16,6 +16,7 @@ import {
   sampleFolder,
   show,
   someWeights,
+  unfold,
   writeConfig,
   writeSafetensors,
 } from './browser.mjs';
@@ -160,7 +161,7 @@ test('marked rows can get another scheme, be excluded, and be reset', async () =
   await page.getByRole('checkbox', { name: 'Select all rows of the table' }).check();
   await page.getByText('4 selected').waitFor();
   await page.getByLabel('Scheme of the selected layers').selectOption('mxfp4');
-  await page.locator('.badge', { hasText: 'fp4' }).nth(3).waitFor();
+  await page.locator('.row-group .badge', { hasText: 'fp4' }).waitFor();
   await picture(page, 'light-selection');
   assert.match(await page.locator('.reason').first().textContent(), /layer_quant_config|named/);
   // The marks go with each action: what is marked next stands for itself.
@@ -171,15 +172,25 @@ test('marked rows can get another scheme, be excluded, and be reset', async () =
   };
   await markAll();
   await page.getByRole('button', { name: 'Exclude' }).click();
-  await page.locator('.badge-copy').nth(3).waitFor();
+  await page.locator('.row-group .badge-copy').waitFor();
   await markAll();
   await page.getByRole('button', { name: 'Like the rest' }).click();
-  await page.locator('.badge', { hasText: 'int4' }).nth(3).waitFor();
+  await page.locator('.row-group .badge', { hasText: 'int4' }).waitFor();
   await markAll();
   await page.getByRole('button', { name: 'Clear' }).click();
   assert.equal(await page.locator('.selection-bar').count(), 0);
 
+  await page.getByRole('searchbox').fill('');
+  await page.getByRole('checkbox', { name: 'Select model.layers.{0..3}.mlp.down_proj.weight' }).check();
+  await page.getByText('4 selected').waitFor();
+  await unfold(page);
+  for (const layer of [1, 2, 3])
+    await page.getByRole('checkbox', { name: `Select model.layers.${layer}.mlp.down_proj.weight` }).uncheck();
+  await page.getByText('1 selected').waitFor();
+  await page.getByRole('button', { name: 'Clear' }).click();
+
   await chooseRuntime(page, /^llama\.cpp/);
+  await unfold(page);
   await page.getByRole('checkbox', { name: 'Select model.layers.0.mlp.down_proj.weight' }).check();
   await page.getByLabel('Scheme of the selected layers').selectOption('q8_0');
   await page.locator('.badge', { hasText: 'q8_0' }).first().waitFor();

@@ -14,6 +14,7 @@ import {
   sampleFolder,
   show,
   someWeights,
+  unfold,
   writeSafetensors,
 } from './browser.mjs';
 
@@ -105,7 +106,14 @@ test('tensors are shown as a tree and can be searched', async () => {
   assert.equal(await leaves.count(), 4);
   assert.match(await leaves.first().textContent(), /Linear, 256 × 256, F32 → int4.*262 kB → 34\.8 kB/);
   await page.getByRole('button', { name: 'Tree' }).click();
-  assert.equal(await page.locator('.tensors tbody tr').count(), 4);
+  const rows = page.locator('.tensors tbody tr');
+  assert.equal(await rows.count(), 1);
+  assert.match(
+    await rows.textContent(),
+    /model\.layers\.\{0\.\.3\}\.self_attn\.q_proj\.weight×4 Linear.*1\.05 MB → 139 kB/,
+  );
+  await unfold(page);
+  assert.equal(await rows.count(), 5);
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -19,6 +19,7 @@ import {
   show,
   someWeights,
   storedRuns,
+  unfold,
   writeConfig,
   writeSafetensors,
 } from './browser.mjs';
@@ -60,6 +61,8 @@ for (const [name, options] of [
     await page.getByRole('button', { name: /^All \d+ schemes/ }).click();
     await check('all schemes');
     await show(page, 'Tensors');
+    await check('tensors');
+    await unfold(page);
     await page.getByRole('checkbox', { name: 'Select model.layers.0.mlp.down_proj.weight' }).check();
     await check('a row marked');
     await openConfig(page);
@@ -74,6 +77,7 @@ for (const [name, options] of [
     await page.locator('.map-layer').first().click();
     await page.locator('.map-detail .channel-strip').waitFor();
     await check('a layer');
+    await unfold(page);
     await page.getByRole('button', { name: 'model.layers.1.mlp.down_proj.weight', exact: true }).click();
     await page.locator('.row-detail .channel-strip').waitFor();
     await check('a row open');
@@ -151,6 +155,7 @@ test('after the first visit, the page works without a network', async () => {
   await openConfig(page);
   await quantize(page);
   await show(page, 'Tensors');
+  await unfold(page);
   await page.getByRole('button', { name: 'model.layers.1.mlp.down_proj.weight', exact: true }).click();
   await page.locator('.channel-strip').waitFor();
   await close();
@@ -211,7 +216,7 @@ test('a file of 5 GiB opens at once, and its run is cancelled in the middle', as
   const { page, complaints, close } = await browser.open();
   await openFile(page, path, 'sparse.safetensors');
   await show(page, 'Tensors');
-  assert.equal(await page.locator('.tensors tbody tr').count(), count);
+  await page.locator('.tensors tbody').getByText(`×${count}`).waitFor();
   await page.getByRole('radio', { name: 'As downloads' }).check();
   await quantizeButton(page).click();
   await page.waitForFunction(

@@ -1,5 +1,6 @@
 // Language models on real text in the page: calibrated algorithms, bits per byte, a plan by budget; progress and cancel.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -92,6 +93,19 @@ test('GPTQ in the page gives the same bytes and bits per byte as Node, in less t
   const cost = expected.after.bitsPerByte - expected.before.bitsPerByte;
   const sign = cost < 0 ? '−' : '+';
   assert.ok(cells[1].startsWith(`${sign}${Math.abs(cost).toFixed(4)} ± 0.00`), cells[1]);
+  // The command line that the page names measures the same.
+  await page.getByText('Measured on the first 32 windows of 256 tokens').waitFor();
+  const asked = [
+    'evaluate',
+    sampleFolder,
+    '--text',
+    join(root, 'dist/demo/sample/measure.txt'),
+    '--sequences',
+    '32',
+    '--json',
+  ];
+  const { bitsPerByte } = JSON.parse(execFileSync(process.execPath, [join(root, 'dist/cli.js'), ...asked]));
+  assert.equal(bitsPerByte, expected.before.bitsPerByte);
   const first = page.getByRole('row', { name: /^As opened/ });
   assert.ok((await first.textContent()).includes(expected.before.bitsPerByte.toFixed(4)));
 

@@ -20,6 +20,7 @@ import {
   show,
   someWeights,
   storedRuns,
+  unfold,
   writeSafetensors,
 } from './browser.mjs';
 
@@ -60,6 +61,7 @@ test('the sample quantized in the page has the same bytes and errors as in Node'
   const measured = expected.report.tensors.filter(({ error }) => error !== null);
   assert.ok(measured.length > 0);
   await show(page, 'Tensors');
+  await unfold(page);
   for (const { name, error } of measured) {
     const row = page.locator('.tensors tbody tr').filter({ has: page.getByRole('button', { name, exact: true }) });
     const percent = (await row.locator('.cell-error').textContent()).match(/^([\d.]+) % (good|visible|bad)/);

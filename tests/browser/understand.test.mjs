@@ -16,6 +16,7 @@ import {
   quantize,
   sampleFolder,
   show,
+  unfold,
   writeSafetensors,
 } from './browser.mjs';
 
@@ -42,6 +43,7 @@ test("an opened row shows the library's histograms of the values before and afte
   await quantize(page);
   assert.ok(!scripts.some((url) => /histogram/.test(url)), 'the plot came before it was asked for');
   await show(page, 'Tensors');
+  await unfold(page);
   await page.getByRole('button', { name: worst, exact: true }).click();
   const figure = page.getByRole('img', { name: /^Histogram/ });
   await figure.locator('canvas').waitFor();
@@ -116,6 +118,7 @@ test('a suggestion says what it costs and gains, and is applied with a click', a
   const saved = readFileSync(await download(page, 'model.safetensors'));
   assert.equal(Buffer.compare(saved, readFileSync(expected.file)), 0, 'not the bytes of a whole run');
   await show(page, 'Tensors');
+  await unfold(page);
   const row = page.locator('.tensors tbody tr').filter({ has: page.getByRole('button', { name: worst, exact: true }) });
   await row.getByText(`${expected.after} good`).waitFor();
 
@@ -144,6 +147,7 @@ test('GGUF recipes are improved by type', async () => {
   await page.locator('.badge-quantize', { hasText: 'q8_0' }).first().waitFor();
   // Names and the order of rows are others in the file: the values are those of this weight all the same.
   const query = 'model.layers.0.self_attn.q_proj.weight';
+  await unfold(page);
   await page.getByRole('button', { name: query, exact: true }).click();
   const strip = page.getByRole('img', { name: /^Error per channel/ });
   await strip.waitFor();

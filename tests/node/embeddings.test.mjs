@@ -1,11 +1,12 @@
 // Embeddings of encoders: those of transformers, their agreement with a reference's, and `wasmquant evaluate` of an encoder.
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readTensors } from '../interop/safetensors_file.mjs';
 import { cli, cliJson } from './cli_process.mjs';
 import { files, memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
+import { safetensors } from './written_model.mjs';
 
 const folderOf = (family) => join(files, 'forward', family);
 const words = Array.from({ length: 40 }, (_, i) => `w${i}`);
@@ -200,6 +201,56 @@ test('an encoder as GGUF is measured from its own metadata', async (t) => {
     assert.equal(pooling, 'first');
     assert.ok(agreement.meanCosine > least, `${recipe}: ${agreement.meanCosine}`);
   }
+});
+
+test('a dense module behind the pooling is kept in a folder, and said to be missing in GGUF', async (t) => {
+  const folder = bertWithVocabulary(t);
+  const modules = ['Transformer', 'Pooling', 'Dense'].map((name, idx) => ({
+    idx,
+    path: idx === 0 ? '' : `${idx}_${name}`,
+    type: `sentence_transformers.models.${name}`,
+  }));
+  writeFileSync(join(folder, 'modules.json'), JSON.stringify(modules));
+  mkdirSync(join(folder, '2_Dense'));
+  for (const name of ['config.json', 'model.safetensors']) writeFileSync(join(folder, '2_Dense', name), name);
+  const quantizer = await quantizerFor(t);
+  const source = await modelFor(t, quantizer, folder);
+  const [said] = quantizer.plan(source, 'q8_0').diagnostics.filter(({ where }) => where === 'modules.json');
+  assert.equal(said.code, 'loader-limit');
+  assert.equal(said.severity, 'warning');
+  assert.match(said.message, /^2_Dense is left out: llama\.cpp computes no dense layer/);
+  assert.ok(!quantizer.plan(source, 'int8').diagnostics.some(({ where }) => where === 'modules.json'));
+  const target = join(folder, '../with-dense');
+  await quantizer.quantizeModel(source, 'int8', { target });
+  for (const name of ['config.json', 'model.safetensors'])
+    assert.equal(readFileSync(join(target, '2_Dense', name), 'utf8'), name);
+});
+
+test('a file that stays large because of its embeddings says which format shrinks them', async (t) => {
+  const folder = bertWithVocabulary(t);
+  const tensors = Object.fromEntries(readTensors(join(folder, 'model.safetensors')));
+  const word = tensors['embeddings.word_embeddings.weight'];
+  const rows = 4000;
+  tensors['embeddings.word_embeddings.weight'] = {
+    ...word,
+    shape: [rows, word.shape[1]],
+    data: Float32Array.from({ length: rows * word.shape[1] }, (_, i) => word.data[i % word.data.length]),
+  };
+  rmSync(join(folder, 'model.safetensors'));
+  writeFileSync(join(folder, 'model.safetensors'), safetensors(tensors));
+  const config = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, vocab_size: rows }));
+  const quantizer = await quantizerFor(t);
+  const source = await modelFor(t, quantizer, folder);
+  const plan = quantizer.plan(source, 'int4_wo_per_channel');
+  assert.ok(plan.totals.bytesAfter > plan.totals.bytesBefore / 2);
+  const low = plan.diagnostics.find(({ code }) => code === 'low-coverage');
+  assert.match(
+    low.hint,
+    /^the embeddings stay as large as they are in compressed-tensors; a GGUF file .* q8_0 or q4_k_m/,
+  );
+  // What is advised is smaller.
+  assert.ok(quantizer.plan(source, 'q8_0').totals.bytesAfter < plan.totals.bytesAfter);
 });
 
 /** The encoder with WordPiece, as conversion to GGUF reads it. */

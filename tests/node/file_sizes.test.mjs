@@ -1,10 +1,11 @@
 // Announced and reported sizes are those of the files, for every preset in every format: graph, headers, padding and
 // what is copied counted.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { formats, outputFormats, QuantizationError } from '../../dist/node.js';
+import { root } from '../setup/command.mjs';
 import { npyFile, npzFile } from './npy_file.mjs';
 import { convolutions, graph, model as modelBytes, node, noise, tensor, twoLayers, wordModel } from './onnx_model.mjs';
 import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from './scratch.mjs';
@@ -139,6 +140,42 @@ async function recipesChecked(t, quantizer) {
   }
   return recipes.map(({ name }) => name);
 }
+
+// Those of `npm run test:peers`, of hundreds of megabytes: only planned, which the test above shows to be exact.
+const peers = join(root, '.peers-python/models');
+const graphs = existsSync(peers)
+  ? readdirSync(peers).filter((name) => existsSync(join(peers, name, 'model.onnx')))
+  : [];
+test('no preset makes a real ONNX model larger without saying so', { skip: graphs.length === 0 }, async (t) => {
+  const quantizer = await quantizerFor(t);
+  for (const name of graphs) {
+    const model = await modelFor(t, quantizer, join(peers, name, 'model.onnx'));
+    const [found, larger] = [[], []];
+    for (const preset of quantizer.presets().map((each) => each.name)) {
+      for (const qdq of [false, true]) {
+        let plan;
+        try {
+          plan = quantizer.plan(model, preset, { onnx: { qdq } });
+        } catch (error) {
+          assert.ok(error instanceof QuantizationError, `${name} ${preset}: ${error}`);
+          continue;
+        }
+        const { bytesBefore, bytesAfter } = plan.totals;
+        const isSaid = plan.diagnostics.some(({ code }) => code === 'output-larger');
+        assert.equal(
+          isSaid,
+          bytesAfter > bytesBefore * 1.001,
+          `${name}, ${preset}: ${bytesBefore} become ${bytesAfter}`,
+        );
+        (isSaid ? larger : found).push(preset);
+      }
+    }
+    assert.ok(found.length > 4, name);
+    t.diagnostic(
+      `${name}: ${found.length} plans, ${larger.length} of larger files, which say so: ${[...new Set(larger)]}`,
+    );
+  }
+});
 
 test('a larger result is announced before the run, with a smaller preset', async (t) => {
   const quantizer = await quantizerFor(t);

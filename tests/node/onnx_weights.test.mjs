@@ -206,6 +206,25 @@ test('an odd number of columns in four bits: the tensor is packed, not its rows;
   assert.ok(row.error.sqnrDb > 18, `${row.error.sqnrDb} dB`);
 });
 
+test('an operator that cannot be upgraded here is refused with what upgrades it', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const scales = tensor('scales', 'F32', [2], Float32Array.from([1, 2]));
+  const nodes = [
+    node('MatMul', ['x', 'w'], ['h']),
+    node('Mul', ['scales', 'scales'], ['factors']),
+    node('Resize', ['h', 'factors'], ['y'], {}, '/resize'),
+  ];
+  const model = await modelFor(t, quantizer, oneProduct(nodes, { tensors: [weight(), scales], opset: 10 }));
+  assert.throws(
+    () => quantizer.plan(model, 'int4_wo_32', { onnx: { qdq: true } }),
+    ({ code, message }) =>
+      code === 'format-unsupported' &&
+      /this needs opset 21, and opset 11 changes what Resize means.*onnx\.version_converter\.convert_version\(model, 21\).*leave --qdq/.test(
+        message,
+      ),
+  );
+});
+
 test('Split into equal parts and Resize of version 10 are upgraded', async (t) => {
   const quantizer = await quantizerFor(t);
   const split = oneProduct(

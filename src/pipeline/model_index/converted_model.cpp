@@ -10,6 +10,7 @@ conversion::ModelFiles model_files(const ModelIndex& model, std::string_view nam
   files.name = name;
   files.config = model.sibling_file("config.json");
   files.pooling = model.sibling_file("1_Pooling/config.json");
+  files.modules = model.sibling_file("modules.json");
   files.tokenizer.tokenizer = model.sibling_file("tokenizer.json");
   files.tokenizer.tokenizer_config = model.sibling_file("tokenizer_config.json");
   files.tokenizer.chat_template = model.sibling_file("chat_template.jinja");

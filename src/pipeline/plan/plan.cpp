@@ -1,8 +1,12 @@
+// Plans in the format that is asked for, or the usual one, and remarks on what became of the size.
 #include "pipeline/plan/plan.h"
 
 #include <algorithm>
 
 #include "config/config_text.h"
+#include "core/json.h"
+#include "core/message.h"
+#include "gguf_conversion/family.h"
 #include "pipeline/calibration/algorithm_list.h"
 #include "pipeline/model_index/source_names.h"
 #include "pipeline/plan/output_format.h"
@@ -97,6 +101,26 @@ SizedPreset smaller_preset(const ModelIndex& model, const OutputFormat& format, 
   return {};
 }
 
+// Loaders of checkpoints read no quantized embeddings, which may be half of a small model; llama.cpp does.
+void say_who_shrinks_embeddings(const ModelIndex& model, const Plan& plan, const OutputFormat& format,
+                                List<Diagnostic>& diagnostics) {
+  if (format.takes_recipes || model.format().has_graph) return;
+  const auto low = std::find_if(diagnostics.begin(), diagnostics.end(),
+                                [](const Diagnostic& d) { return d.code == "low-coverage" && d.hint.empty(); });
+  if (low == diagnostics.end()) return;
+  const bool is_embedding = std::any_of(plan.tensors.begin(), plan.tensors.end(), [&](const PlannedTensor& tensor) {
+    return tensor.task.name == low->where && tensor.weight.layer_type == "Embedding";
+  });
+  if (!is_embedding) return;
+  const auto config = json::parse(model.sibling_file("config.json"), json::kPython);
+  if (!config || conversion::family_of(*config) == nullptr) return;
+  low->hint = text_of(
+      "the embeddings stay as large as they are in {}; a GGUF file has them in 8 or fewer bits, too: use q8_0 or "
+      "q4_k_m "
+      "(format gguf) where llama.cpp will run it",
+      format.name);
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,
@@ -107,6 +131,7 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const P
   const auto is_error = [](const Diagnostic& d) { return d.severity == Severity::error; };
   if (is_larger(bytes, before) && std::none_of(diagnostics.begin(), diagnostics.end(), is_error))
     diagnostics.insert(0, larger_output_warning(model, bytes, format->name, smaller_preset(model, *format, options)));
+  say_who_shrinks_embeddings(model, plan, *format, diagnostics);
   return std::move(plan);
 }
 

@@ -1,10 +1,12 @@
 // What quantization costs a language model, in bits per byte of text.
 import type { Evaluation, Model } from 'wasmquant';
+import { plural } from '../../present/units';
 import { runnableRun } from '../inspect/kept-model';
 import { opened } from '../open/opened';
 import { type FinishedRun, runs } from '../run/runs';
 import { isBusy } from './job';
 import { difference, measure, measured } from './measurements';
+import { sequences } from './texts';
 
 function Row({ title, found, before }: { title: string; found: Evaluation; before: Evaluation | null }) {
   const change = before && difference(before, found);
@@ -51,6 +53,7 @@ export function Measure() {
   const model = opened.value?.model;
   if (!model) return null;
   const run = runnableRun(model);
+  const before = measured(model, null);
   return (
     <div class="quality-part">
       <h3>What it costs</h3>
@@ -59,6 +62,13 @@ export function Measure() {
         error.
       </p>
       <Results model={model} list={runs.value.filter((done) => done.model === model)} />
+      {before && (
+        <p class="fine">
+          Measured on the first {plural(before.sequences, 'window')} of {before.length} tokens of the text. The command
+          line gives the same numbers with <code>evaluate MODEL --text FILE --sequences {sequences}</code>, and takes
+          the whole text without <code>--sequences</code>.
+        </p>
+      )}
       <div class="actions">
         <button type="button" class="button" disabled={isBusy.value} onClick={() => void measure(model, run)}>
           {run ? `Measure the model and run ${run.number}` : 'Measure the model'}

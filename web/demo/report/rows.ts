@@ -1,6 +1,7 @@
 // The rows of the table: the plan joined with the errors of a finished run; searched, sorted, and the worst marked.
 import type { Plan, PlannedTensor, Report } from 'wasmquant';
-import { type ErrorKind, errorsOf } from './errors';
+import { collapse, type Group } from '../../present/collapse';
+import { type ErrorKind, errorsOf, wordOf } from './errors';
 
 export type Row = PlannedTensor & {
   /** Relative, of the kind of all rows; null where it is not known. */
@@ -22,6 +23,9 @@ export interface Joined {
   kind: ErrorKind;
   tensors: PlannedTensor[];
   errorOf(tensor: PlannedTensor): number | null;
+  isMeasured: boolean;
+  isWorst(tensor: PlannedTensor): boolean;
+  isFormer(tensor: PlannedTensor): boolean;
   /** Made for what is drawn: a large model has thousands of rows. */
   rowOf(tensor: PlannedTensor): Row;
 }
@@ -54,19 +58,33 @@ export function joinRows(plan: Plan, measured: Measured | null): Joined {
   const worst = worstOf(errors);
   const found = new Map(measured?.report.tensors.map((tensor) => [tensor.name, tensor]));
   const errorOf = ({ name }: PlannedTensor) => errors.get(name) ?? null;
+  const isWorst = ({ name }: PlannedTensor) => worst.has(name);
+  const isFormer = (tensor: PlannedTensor) => {
+    const of = found.get(tensor.name);
+    return measured?.isCurrent === false && of !== undefined && schemeOf(of) !== schemeOf(tensor);
+  };
   const rowOf = (tensor: PlannedTensor): Row => {
-    const { name } = tensor;
-    const of = found.get(name);
-    const isFormer = measured?.isCurrent === false && of !== undefined && schemeOf(of) !== schemeOf(tensor);
+    const of = found.get(tensor.name);
     return {
       ...tensor,
       error: errorOf(tensor),
       hasFigures: of?.error !== undefined && of.error !== null,
-      worst: worst.has(name),
-      isFormer,
+      worst: isWorst(tensor),
+      isFormer: isFormer(tensor),
     };
   };
-  return { kind, tensors: plan.tensors, errorOf, rowOf };
+  return { kind, tensors: plan.tensors, isMeasured: measured !== null, errorOf, isWorst, isFormer, rowOf };
+}
+
+/** Tensors that one line can stand for, in the order of the first of each. */
+export function groupsOf(tensors: PlannedTensor[], { kind, errorOf, isFormer }: Joined): Group<PlannedTensor>[] {
+  return collapse(tensors, (tensor) => {
+    const { layer, layerType, dtype, shape, reason } = tensor;
+    const why = layer === '' ? reason.text : reason.text.replaceAll(layer, '');
+    const error = errorOf(tensor);
+    const word = error === null ? '' : wordOf(kind, error);
+    return JSON.stringify([layerType, dtype, shape, schemeOf(tensor), why, word, isFormer(tensor)]);
+  });
 }
 
 const collator = new Intl.Collator('en', { numeric: true });

@@ -1,5 +1,6 @@
 import { useComputed, useSignal } from '@preact/signals';
 import type { PlannedTensor } from 'wasmquant';
+import type { Group } from '../../present/collapse';
 import { capital } from '../../present/sentence';
 import { countText } from '../../present/units';
 import { lastRun } from '../app/stage';
@@ -8,8 +9,9 @@ import { canSelect, isSelectable, select, selected } from '../configure/selectio
 import { SelectionBar } from '../configure/selection-bar';
 import { shownRun } from '../run/runs';
 import { ruleOf } from './errors';
+import { GroupRow } from './group-row';
 import { LeftList } from './left-list';
-import { joinRows, type Order, type SortKey, selectTensors } from './rows';
+import { groupsOf, joinRows, type Order, type SortKey, selectTensors } from './rows';
 import { SortHeader } from './sort-header';
 import { TensorRow } from './tensor-row';
 import { TreeView } from './tree-view';
@@ -35,6 +37,23 @@ function MarkAll({ rows }: { rows: PlannedTensor[] }) {
   );
 }
 
+type Line = Group<PlannedTensor> | { tensor: PlannedTensor; isMember: boolean };
+
+function linesOf(groups: Group<PlannedTensor>[], open: ReadonlySet<string>): Line[] {
+  return groups.flatMap((group): Line[] => {
+    const isMember = group.rows.length > 1;
+    const lines = group.rows.map((tensor) => ({ tensor, isMember }));
+    if (!isMember) return lines;
+    return open.has(group.name) ? [group, ...lines] : [group];
+  });
+}
+
+function toggled(names: ReadonlySet<string>, name: string): ReadonlySet<string> {
+  const next = new Set(names);
+  if (!next.delete(name)) next.add(name);
+  return next;
+}
+
 export function TensorTable() {
   const search = useSignal('');
   const asTree = useSignal(false);
@@ -47,10 +66,14 @@ export function TensorTable() {
   });
   const joined = useComputed(() => (shownPlan.value ? joinRows(shownPlan.value, measured.value) : null));
   const rows = useComputed(() => (joined.value ? selectTensors(joined.value, search.value, order.value) : []));
+  /** Names of the groups whose tensors have lines of their own. */
+  const open = useSignal<ReadonlySet<string>>(new Set());
+  const lines = useComputed(() => (joined.value ? linesOf(groupsOf(rows.value, joined.value), open.value) : []));
   const kind = joined.value?.kind ?? 'weight error';
 
-  if (!shownPlan.value || !joined.value) return null;
-  const { tensors, rowOf } = joined.value;
+  const all = joined.value;
+  if (!shownPlan.value || !all) return null;
+  const { tensors } = all;
   const sortBy = (key: SortKey) => {
     const { key: current, descending } = order.value;
     // Third click: back to file order. Sizes start with the largest, errors with the worst.
@@ -62,7 +85,7 @@ export function TensorTable() {
   const header = (key: SortKey, title: string) => (
     <SortHeader key={key} title={title} order={order.value} sortKey={key} onSort={sortBy} />
   );
-  const hidden = rows.value.length - shown.value;
+  const hidden = lines.value.length - shown.value;
   return (
     <section class="tensors" aria-labelledby="tensors">
       <div class="tensors-head">
@@ -112,9 +135,27 @@ export function TensorTable() {
             </tr>
           </thead>
           <tbody>
-            {rows.value.slice(0, shown.value).map((tensor) => (
-              <TensorRow key={tensor.name} row={rowOf(tensor)} kind={kind} measured={measured.value !== null} />
-            ))}
+            {lines.value.slice(0, shown.value).map((line) =>
+              'rows' in line ? (
+                <GroupRow
+                  key={line.name}
+                  group={line}
+                  joined={all}
+                  isOpen={open.value.has(line.name)}
+                  onToggle={() => {
+                    open.value = toggled(open.value, line.name);
+                  }}
+                />
+              ) : (
+                <TensorRow
+                  key={line.tensor.name}
+                  row={all.rowOf(line.tensor)}
+                  kind={kind}
+                  measured={measured.value !== null}
+                  isMember={line.isMember}
+                />
+              ),
+            )}
           </tbody>
         </table>
       )}

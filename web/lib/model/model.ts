@@ -27,6 +27,7 @@ const siblingFiles = [
   'tokenizer.model',
   'chat_template.jinja',
   '1_Pooling/config.json',
+  'modules.json',
 ];
 
 const rowsAtOnce = 1024;
