@@ -1,5 +1,5 @@
 // The site of guides in a browser: no link leads nowhere, search finds what a reader would type, and nothing scrolls sideways on a
-// phone, in light and dark.
+// phone, in light and dark; tables fit a laptop.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -54,6 +54,19 @@ async function requireNarrow(browser, url, pages) {
   assert.equal(backgrounds.size, 2, 'light and dark look the same');
 }
 
+/** Fields_of_configs names every value that was tried in one cell; its tables may scroll. */
+async function requireTables(browser, url, pages) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  for (const name of pages.filter((name) => !name.includes('Fields_of_configs'))) {
+    await page.goto(`${url}${name}`);
+    const cut = await page.evaluate(() =>
+      [...document.querySelectorAll('table')].some((table) => table.scrollWidth > table.clientWidth + 1),
+    );
+    assert.ok(!cut, `${name} has a table that does not fit 1280 pixels`);
+  }
+  await page.close();
+}
+
 /** Throws with what is wrong. */
 export async function checkSite(folder) {
   requireLinks(folder);
@@ -69,6 +82,7 @@ export async function checkSite(folder) {
     assert.deepEqual(complaints, []);
     const guides = readdirSync(join(folder, 'documents')).map((name) => `documents/${encodeURIComponent(name)}`);
     await requireNarrow(browser, server.url, ['index.html', ...guides]);
+    await requireTables(browser, server.url, ['index.html', ...guides]);
   } finally {
     await browser.close();
     await server.close();

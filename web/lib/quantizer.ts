@@ -220,9 +220,9 @@ export class EngineQuantizer implements Quantizer {
     check(tensor, 'string', 'tensor');
     check(options, { bins: 'number', signal: 'signal' }, 'options');
     return this.#run(options.signal, async (resources, signal) => {
-      const { distributionOf } = await loaded(import('./run/weight_histogram.js'));
+      const { histogramOf } = await loaded(import('./run/weight_histogram.js'));
       const models = [opened(reference, 'reference'), opened(quantized, 'quantized')] as const;
-      return distributionOf(resources, ...models, tensor, { ...options, signal });
+      return histogramOf(resources, ...models, tensor, { ...options, signal });
     });
   }
 

@@ -104,7 +104,7 @@ export async function prepare(request: QuantizeRequest): Promise<PreparedRun> {
   const unkept = options.resume && planned.calibration ? [calibratedNote] : [];
   const notes = [...(target.isFolder ? [] : checkSingle(plan, target)), ...planned.notes, ...unkept];
   const hasSmall = target.isFolder && formats.outputs[plan.format].hasSiblingFiles && (options.shards?.part ?? 1) === 1;
-  const small = hasSmall ? await (await loaded(import('./sidecar_files.js'))).smallFiles(model, planned.run) : [];
+  const small = hasSmall ? await (await loaded(import('./sidecar_files.js'))).sidecarFiles(model, planned.run) : [];
   const names = part?.names ?? [...plan.files, ...small].map((file) => file.name);
   if (target.isFolder) checkNames(names);
   await target.check(names);

@@ -57,7 +57,7 @@ function indexName(firstShard: string): string {
 }
 
 /** In writing order; config.json is last, because it completes the model. */
-export async function smallFiles(
+export async function sidecarFiles(
   model: OpenedModel,
   { plan, shardMap, outputConfig }: PackedPlan,
 ): Promise<SmallFile[]> {

@@ -11,7 +11,7 @@ const usualBins = 200;
 const mostBins = 4096;
 
 /** Errors: argument-invalid, tensor-missing (the models have no such weight in common), read-failed. */
-export async function distributionOf(
+export async function histogramOf(
   resources: RunResources,
   reference: OpenedModel,
   quantized: OpenedModel,
