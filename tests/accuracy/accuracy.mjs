@@ -2,7 +2,7 @@
 // tests/accuracy/results.json has is not run again unless it is named or --again is given; each is kept when it is finished, with date
 // and versions, and makes web/docs/accuracy.md. NAME: a row's name, or a part of names. --list prints the names.
 //   .peers-python/models/smollm2 and minilm are made by `npm run test:peers -- transformers`.
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -18,10 +18,19 @@ import { texts } from './text.mjs';
 /** Sequences of `length` tokens. */
 const length = 512;
 const reported = 8;
-const calibrated = 32;
+const calibrated = 16;
 /** Sentences of an encoder. */
 const sentenceCount = 64;
 const digits = 5;
+/** Pre-quantization steps of Quark's configs. */
+const stepsBefore = ['smoothquant'];
+
+/** The Python tools of the table: [environment, script of tests/accuracy/tools, packages whose versions are shown]. */
+const tools = {
+  gptqmodel: ['gptqmodel', 'gptqmodel_row.py', ['gptqmodel', 'transformers']],
+  'llm-compressor': ['llmcompressor', 'llmcompressor_row.py', ['llmcompressor', 'transformers']],
+  AutoRound: ['autoround', 'autoround_row.py', ['auto-round', 'transformers']],
+};
 
 const folderOf = (model) => join(root, '.peers-python/models', model);
 
@@ -43,11 +52,13 @@ const rounded = (numbers) =>
 class Bench {
   text = texts();
   #llamaCpp;
-  #transformers;
+  #environments = new Map();
 
-  constructor(quantizer, folder) {
+  /** `library`: exports of dist that rows use. */
+  constructor(quantizer, folder, library) {
     this.quantizer = quantizer;
     this.folder = folder;
+    Object.assign(this, library);
   }
 
   get llamaCpp() {
@@ -55,36 +66,62 @@ class Bench {
     return this.#llamaCpp;
   }
 
-  get transformers() {
-    this.#transformers ??= new PeerEnvironment('transformers');
-    return this.#transformers;
+  environment(name) {
+    if (!this.#environments.has(name)) this.#environments.set(name, new PeerEnvironment(name));
+    return this.#environments.get(name);
   }
 
   #config({ preset, algorithms, format }) {
     if (format === 'gguf') return { dialect: 'gguf', recipe: preset };
     const { config } = this.quantizer.presets().find(({ name }) => name === preset);
-    return algorithms.length > 0 ? { ...config, algo_config: algorithms.map((name) => ({ name })) } : config;
+    if (algorithms[0] === 'best') return this.bestConfig(config);
+    const entries = (areBefore) =>
+      algorithms.filter((name) => stepsBefore.includes(name) === areBefore).map((name) => ({ name }));
+    const [before, after] = [entries(true), entries(false)];
+    return {
+      ...config,
+      ...(before.length > 0 && { pre_quant_opt_config: before }),
+      ...(after.length > 0 && { algo_config: after }),
+    };
   }
 
-  /** Writes the row's file or folder. */
+  #calibration(model) {
+    return { text: this.text.calibration, tokenizer: tokenizerOf(model), length, sequences: calibrated };
+  }
+
+  /** Writes the row's file or folder: {seconds, processorSeconds}. */
   async quantize(source, row, target) {
     const { algorithms, format, tool, model, preset } = row;
+    if (tool in tools) return this.#quantizeByPython(row, target);
     if (tool === 'llama.cpp') {
       const whole = join(this.folder, 'whole.gguf');
       await this.quantizer.quantizeModel(source, { dialect: 'gguf', recipe: 'f32' }, { target: whole, format });
       const started = performance.now();
       this.llamaCpp.tool('llama-quantize', whole, target, preset.toUpperCase());
       rmSync(whole);
-      return (performance.now() - started) / 1000;
+      return { seconds: (performance.now() - started) / 1000 };
     }
-    const tokens = { text: this.text.calibration, tokenizer: tokenizerOf(model), length, sequences: calibrated };
-    const started = performance.now();
+    const [started, before] = [performance.now(), process.cpuUsage()];
     await this.quantizer.quantizeModel(source, this.#config(row), {
       target,
       format,
-      ...(algorithms.length > 0 && { calibration: { tokens } }),
+      ...(algorithms.length > 0 && { calibration: { tokens: this.#calibration(model) } }),
     });
-    return (performance.now() - started) / 1000;
+    const { user, system } = process.cpuUsage(before);
+    return { seconds: (performance.now() - started) / 1000, processorSeconds: (user + system) / 1e6 };
+  }
+
+  async #quantizeByPython({ tool, model, preset }, target) {
+    const [environment, script] = tools[tool];
+    const { data, shape } = this.tokensOfText(this.#calibration(model), length);
+    const rows = Array.from({ length: shape[0] }, (_, row) => [...data.subarray(row * length, (row + 1) * length)]);
+    const tokens = join(this.folder, 'tokens.json');
+    writeFileSync(tokens, JSON.stringify(rows));
+    const [, bits, group] = /^int(\d)_wo_(\d+)$/.exec(preset);
+    const given = [folderOf(model), target, bits, group, tokens];
+    const path = join(root, 'tests/accuracy/tools', script);
+    for await (const found of this.environment(environment).lines(path, ...given)) return found;
+    throw new Error(`${script} printed nothing`);
   }
 
   /** KLD of a language model from the model that it was made from; weights only. */
@@ -106,30 +143,33 @@ class Bench {
     const sentences = [...new Set(lines.filter((line) => /^[A-Z].{40,}\.$/.test(line)))].slice(0, sentenceCount);
     const script = join(root, 'tests/accuracy/embeddings.py');
     const given = [folderOf(model), target, JSON.stringify(sentences)];
-    for await (const found of this.transformers.lines(script, ...given)) return rounded(found);
+    for await (const found of this.environment('transformers').lines(script, ...given)) return rounded(found);
     throw new Error('embeddings.py printed nothing');
   }
 
   versionsOf({ tool, model }) {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    const made = tool === 'wasmquant' ? [`wasmquant ${version}`] : [`llama.cpp ${this.llamaCpp.versionOf()}`];
-    const measured =
-      model === 'minilm'
-        ? ['transformers', 'compressed-tensors'].map((one) => `${one} ${this.transformers.versionOf(one)}`)
-        : [];
-    return [...made, ...measured, `text of Python ${this.text.version}`].join(', ');
+    const packages = (environment, names) =>
+      names.map((name) => `${name} ${this.environment(environment).versionOf(name)}`);
+    const made = () => {
+      if (tool === 'llama.cpp') return [`llama.cpp ${this.llamaCpp.versionOf()}`];
+      return tool in tools ? packages(tools[tool][0], tools[tool][2]) : [];
+    };
+    const measured = model === 'minilm' ? packages('transformers', ['transformers', 'compressed-tensors']) : [];
+    return [...made(), `wasmquant ${version}`, ...measured, `text of Python ${this.text.version}`].join(', ');
   }
 
   async run(row) {
     const source = await this.quantizer.open(folderOf(row.model));
     const target = join(this.folder, row.format === 'gguf' ? 'model.gguf' : 'model');
     try {
-      const seconds = await this.quantize(source, row, target);
+      const took = await this.quantize(source, row, target);
       const measure =
         row.model === 'minilm' ? this.embeddings(target, row.model) : this.divergence(source, target, row.model);
       const found = await measure;
       const bytes = sizeOf(target);
-      return { name: row.name, ...found, bytes, seconds: Math.round(seconds), versions: this.versionsOf(row) };
+      const whole = Object.fromEntries(Object.entries(took).map(([name, value]) => [name, Math.round(value)]));
+      return { name: row.name, ...found, bytes, ...whole, versions: this.versionsOf(row) };
     } finally {
       await source.close();
       rmSync(target, { recursive: true, force: true });
@@ -161,12 +201,13 @@ main(async (args) => {
   if (missing)
     throw needs(`.peers-python/models/${missing.model} is missing: npm run test:peers -- transformers makes it`);
   buildAll();
-  const { createQuantizer } = await import(join(root, 'dist/node.js'));
+  const { bestConfig, createQuantizer } = await import(join(root, 'dist/node.js'));
+  const { tokensOfText } = await import(join(root, 'dist/model/text_tokens.js'));
   const quantizer = await createQuantizer();
   const folder = mkdtempSync(join(tmpdir(), 'wasmquant-accuracy-'));
   let failures = 0;
   try {
-    const bench = new Bench(quantizer, folder);
+    const bench = new Bench(quantizer, folder, { bestConfig, tokensOfText });
     for (const row of wanted) {
       try {
         keep(await bench.run(row));

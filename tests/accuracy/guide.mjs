@@ -19,9 +19,10 @@ group: Measurements
 \`npm run accuracy\` writes this page. It quantizes a trained model, measures how far the result is from the model, and keeps each row with its date and the
 versions that made it. \`npm run accuracy -- int4_wo_64\` runs the rows with that in their names, \`npm run accuracy\` those that are not here yet.
 
-Texts are three parts of Python's language reference. Algorithms calibrate on the first (32 sequences of 512 tokens), nothing in this table was chosen by the
-second, and the figures are those of the third. KLD is that of the weights: inputs of layers are float32. Seconds depend on
-the machine, and on what else it ran.`;
+Texts are three parts of Python's language reference. Algorithms calibrate on the first (16 sequences of 512 tokens), nothing in this table was chosen by the
+second, and the figures are those of the third. KLD is that of the weights: inputs of layers are float32. Seconds depend on the machine, two cores without a GPU, and on what else it ran;
+those of processors, all threads together, less so. \`best\` is [\`bestConfig\`](calibrate.md). gptqmodel and llm-compressor run GPTQ with their defaults,
+AutoRound 50 iterations on 8 of the sequences. All quantize the linear layers of the blocks.`;
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 const plusMinus = (value, error) => `${value.toPrecision(3)} ± ${error.toPrecision(1)}`;
@@ -29,7 +30,7 @@ const plusMinus = (value, error) => `${value.toPrecision(3)} ± ${error.toPrecis
 const columns = {
   smollm2: [
     'SmolLM2-135M',
-    '[KLD](measure.md#compared-with-the-original-model) and the rest on 8 sequences of 512 tokens, the second half of each scored.',
+    '[KLD](measure.md#compared-with-the-original-model) and the rest on 8 sequences of 512 tokens, the second half of each scored. The model was read from a GGUF in Q4_1, 16 levels with a minimum in each 32 columns, so schemes with zero points and GGUF types find some of their levels again; compare rows of one scheme.',
     ['KLD', (row) => plusMinus(row.meanKld, row.meanKldError)],
     ['median', (row) => row.medianKld.toPrecision(3)],
     ['99 %', (row) => row.kld99.toPrecision(3)],
@@ -61,13 +62,14 @@ function section(model, results) {
   const [title, text, ...shown] = columns[model];
   const found = measured(model, results);
   if (found.length === 0) return [];
-  const headers = ['by', 'scheme', ...shown.map(([name]) => name), 'size', 'seconds'];
+  const headers = ['by', 'scheme', ...shown.map(([name]) => name), 'size', 'seconds', 'of processors'];
   const lines = found.map((row) => [
     row.tool,
     schemeOf(row),
     ...shown.map(([, of]) => of(row)),
     megabytes(row.bytes),
     row.seconds,
+    row.processorSeconds ?? '',
   ]);
   const made = [...new Set(found.map(({ date, versions }) => `${date}, ${versions}`))].map((stamp) => {
     const those = found.filter(({ date, versions }) => stamp === `${date}, ${versions}`);

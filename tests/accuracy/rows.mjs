@@ -1,19 +1,51 @@
 // The rows of the table: model, who quantizes, to what, with which algorithms.
 
-const withoutData = [[]];
-const withAlgorithms = [[], ['gptq'], ['awq'], ['awq', 'gptq']];
-
-/** Presets of SmolLM2-135M, whose hidden size of 576 has no groups of 128: [preset, lists of algorithms]. */
+/** Presets of SmolLM2-135M, whose hidden size of 576 has no groups of 128: [preset, format]. Without data. */
 const presets = [
-  ['int8', withoutData],
-  ['fp8_per_channel', withoutData],
-  ['int4_wo_32', withAlgorithms],
-  ['int4_wo_64', withAlgorithms],
-  ['uint4_wo_64', withAlgorithms],
-  ['int4_wo_per_channel', withAlgorithms],
-  ['mxfp4_weight_only', [[], ['gptq']]],
-  ['nvfp4', withoutData],
+  ['int8', 'compressed-tensors'],
+  ['fp8_per_channel', 'compressed-tensors'],
+  ['mxfp8', 'compressed-tensors'],
+  ['bfp16', 'quark'],
+  ['mxfp6_e2m3', 'quark'],
+  ['mx6', 'quark'],
+  ['int4_wo_32', 'compressed-tensors'],
+  ['int4_wo_64', 'compressed-tensors'],
+  ['int4_wo_per_channel', 'compressed-tensors'],
+  ['uint4_wo_32', 'compressed-tensors'],
+  ['uint4_wo_64', 'compressed-tensors'],
+  ['mxfp4_weight_only', 'compressed-tensors'],
+  ['nvfp4', 'compressed-tensors'],
+  ['amdfp4', 'quark'],
+  ['int3_wo_32', 'gptq'],
+  ['int3_wo_64', 'gptq'],
+  ['int2_wo_32', 'gptq'],
 ];
+
+/** `best` is bestConfig. */
+const algorithms = {
+  int4_wo_64: [['gptq'], ['gptaq'], ['qronos'], ['gpfq'], ['awq'], ['smoothquant', 'gptq'], ['awq', 'gptq'], ['best']],
+  uint4_wo_64: [['gptq'], ['best']],
+  mxfp4_weight_only: [['gptq'], ['best']],
+  int3_wo_64: [['gptq'], ['best']],
+  int2_wo_32: [['best']],
+};
+
+/** The tools that people use, with symmetric integers in groups of 64. */
+const others = {
+  gptqmodel: [
+    ['int4_wo_64', ['gptq']],
+    ['int3_wo_64', ['gptq']],
+  ],
+  'llm-compressor': [
+    ['int4_wo_64', ['gptq']],
+    ['int3_wo_64', ['gptq']],
+  ],
+  AutoRound: [
+    ['int4_wo_64', ['signround']],
+    ['int3_wo_64', ['signround']],
+  ],
+};
+
 const recipes = ['q8_0', 'q6_k', 'q5_k_m', 'q4_k_m', 'q4_0', 'iq4_xs', 'q3_k_m', 'q2_k'];
 const encoderPresets = ['int8', 'fp8_per_channel', 'int4_wo_32', 'int4_wo_64', 'int4_wo_128', 'uint4_wo_64'];
 
@@ -28,9 +60,12 @@ const row = (model, tool, preset, algorithms, format) => ({
 
 /** In the order of the table. */
 export const rows = [
-  ...presets.flatMap(([preset, lists]) =>
-    lists.map((algorithms) => row('smollm2', 'wasmquant', preset, algorithms, 'compressed-tensors')),
-  ),
+  ...presets.flatMap(([preset, format]) => [
+    ...[[], ...(algorithms[preset] ?? [])].map((list) => row('smollm2', 'wasmquant', preset, list, format)),
+    ...Object.entries(others).flatMap(([tool, schemes]) =>
+      schemes.filter(([scheme]) => scheme === preset).map(([, list]) => row('smollm2', tool, preset, list, format)),
+    ),
+  ]),
   ...recipes.flatMap((recipe) => ['wasmquant', 'llama.cpp'].map((tool) => row('smollm2', tool, recipe, [], 'gguf'))),
   ...encoderPresets.map((preset) => row('minilm', 'wasmquant', preset, [], 'compressed-tensors')),
 ];
