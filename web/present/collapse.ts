@@ -69,7 +69,7 @@ export function collapse<Row extends { name: string }>(rows: Row[], alike: (row:
     pieces: row.name.split(kNumberSegment),
     numbers: row.name.match(kNumberSegment) ?? [],
   }));
-  return groupBy(items, (item) => JSON.stringify([item.pieces, alike(item.row)])).flatMap(merge);
+  return groupBy(items, ({ pieces, row }) => JSON.stringify(pieces) + alike(row)).flatMap(merge);
 }
 
 /** Every row on its own line. */

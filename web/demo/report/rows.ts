@@ -49,8 +49,17 @@ function worstOf(errors: ReadonlyMap<string, number | null>): Set<string> {
   return new Set(measured.slice(0, marked).map(({ name }) => name));
 }
 
-const schemeOf = ({ action, spec, stages }: Pick<PlannedTensor, 'action' | 'spec' | 'stages'>) =>
-  JSON.stringify([action, spec, stages]);
+type Scheme = Pick<PlannedTensor, 'action' | 'spec' | 'stages'>;
+
+/** By the spec, which many rows share. */
+const schemes = new WeakMap<object, string>();
+
+function schemeOf({ action, spec, stages }: Scheme): string {
+  if (!spec || stages) return JSON.stringify([action, spec, stages]);
+  const text = schemes.get(spec) ?? JSON.stringify(spec);
+  schemes.set(spec, text);
+  return action + text;
+}
 
 export function joinRows(plan: Plan, measured: Measured | null): Joined {
   const { title: kind, list } = errorsOf(measured?.report ?? { tensors: [] });

@@ -1,4 +1,5 @@
 // After a run: what came of it in a sentence, Save, how to use it, before and after, and where the error is.
+import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { formats } from 'wasmquant';
 import { otherDiagnostics } from '../../present/output_size';
@@ -115,6 +116,14 @@ export function ResultView() {
 
 function Result({ done }: { done: FinishedRun }) {
   const hasGraph = formats.inputs[done.model.format].hasGraph;
+  // In a task of their own: the table of a large model takes as long as all above it.
+  const hasViews = useSignal(false);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      hasViews.value = true;
+    });
+    return () => clearTimeout(timer);
+  }, []);
   const place = usePlace(done, hasGraph);
   const isOther =
     !isSameChoice(choice.value, done.choice) &&
@@ -143,7 +152,7 @@ function Result({ done }: { done: FinishedRun }) {
           <WorstLayers done={done} />
         </div>
       </div>
-      <Views of="result" />
+      {hasViews.value && <Views of="result" />}
     </>
   );
 }
