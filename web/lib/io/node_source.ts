@@ -78,6 +78,14 @@ async function openHandle(handle: NodeFileHandle & FileHandle, name: string): Pr
   );
 }
 
+/** Node's words for the usual errors name its functions. */
+function whyNotOpened(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  if (code === 'ENOENT') return 'there is no such file or folder';
+  if (code === 'EACCES') return 'may not be read: permission is denied';
+  return `cannot be opened: ${textOf(error)}`;
+}
+
 /** Errors: source-invalid. */
 export async function openNodeSource(source: Source, fallbackName: string): Promise<FileSource> {
   const path = pathOf(source);
@@ -85,7 +93,7 @@ export async function openNodeSource(source: Source, fallbackName: string): Prom
     if (path !== null) return await openPath(path);
     if (isNodeFileHandle(source)) return await openHandle(source, fallbackName);
   } catch (error) {
-    throw failure('source-invalid', path ?? fallbackName, `cannot be opened: ${textOf(error)}`, error);
+    throw failure('source-invalid', path ?? fallbackName, whyNotOpened(error), error);
   }
   return openSource(source, fallbackName);
 }
@@ -95,7 +103,7 @@ export async function kindOfPath(path: string): Promise<'file' | 'folder'> {
   try {
     return (await stat(path)).isDirectory() ? 'folder' : 'file';
   } catch (error) {
-    throw failure('source-invalid', path, `cannot be opened: ${textOf(error)}`, error);
+    throw failure('source-invalid', path, whyNotOpened(error), error);
   }
 }
 
