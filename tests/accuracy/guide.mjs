@@ -20,9 +20,9 @@ group: Measurements
 versions that made it. \`npm run accuracy -- int4_wo_64\` runs the rows with that in their names, \`npm run accuracy\` those that are not here yet.
 
 Texts are three parts of Python's language reference. Algorithms calibrate on the first (16 sequences of 512 tokens), nothing in this table was chosen by the
-second, and the figures are those of the third. KLD is that of the weights: inputs of layers are float32. Seconds depend on the machine, two cores without a GPU, and on what else it ran;
-those of processors, all threads together, less so. \`best\` is [\`bestConfig\`](calibrate.md). gptqmodel and llm-compressor run GPTQ with their defaults,
-AutoRound 50 iterations on 8 of the sequences. All quantize the linear layers of the blocks.`;
+second, and the figures are those of the third. KLD is that of the weights: inputs of layers are float32. Seconds depend on the machine, two cores without a
+GPU, and on what else it ran; those of processors, all threads together, less so. \`best\` is [\`bestConfig\`](calibrate.md). gptqmodel and llm-compressor run
+GPTQ with their defaults, AutoRound 50 iterations on 8 of the sequences. All quantize the linear layers of the blocks.`;
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 const plusMinus = (value, error) => `${value.toPrecision(3)} ± ${error.toPrecision(1)}`;
@@ -30,7 +30,8 @@ const plusMinus = (value, error) => `${value.toPrecision(3)} ± ${error.toPrecis
 const columns = {
   smollm2: [
     'SmolLM2-135M',
-    '[KLD](measure.md#compared-with-the-original-model) and the rest on 8 sequences of 512 tokens, the second half of each scored. The model was read from a GGUF in Q4_1, 16 levels with a minimum in each 32 columns, so schemes with zero points and GGUF types find some of their levels again; compare rows of one scheme.',
+    `[KLD](measure.md#compared-with-the-original-model) and the rest on 8 sequences of 512 tokens, the second half of each scored. The model was read from a GGUF
+in Q4_1, 16 levels with a minimum in each 32 columns. So schemes with zero points and GGUF types find some of their levels again: compare rows of one scheme.`,
     ['KLD', (row) => plusMinus(row.meanKld, row.meanKldError)],
     ['median', (row) => row.medianKld.toPrecision(3)],
     ['99 %', (row) => row.kld99.toPrecision(3)],
