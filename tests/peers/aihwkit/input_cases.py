@@ -4,6 +4,7 @@ Makes FOLDER/inputs/model.safetensors, linear layers that each get an input of t
 "estimator", "symmetric", "layers": [those whose inputs are quantized]}; FOLDER/<name>.safetensors has the batches "<layer>.input.<i>", and
 FOLDER/<name>-expected.safetensors "<layer> scale" and, with zero points, "<layer> zero_point" as aihwkit estimates them from these batches; of
 searches for a range and its shift also "<layer> other scales" and "<layer> other zero_points", those for the columns in other orders.
+`python input_cases.py FOLDER SEED COUNT CASE LAYER`: instead, a line {"scales", "zero_points"} of MORE_ORDERS orders for one layer of one case.
 """
 import json
 import os
@@ -25,6 +26,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 ORDERS = 8
+MORE_ORDERS = 120
 FEATURES = {"block.first": 24, "block.second": 17, "head": 40}
 
 
@@ -70,14 +72,36 @@ def qparams_of(model, made, batches):
     return found
 
 
-def other_ends(model, made, batches):
+def other_ends(model, made, batches, count=ORDERS):
     """Where the search ends for the same values in other orders, which are summed in other orders: {layer: (scales, zero points)}."""
     generator = torch.Generator().manual_seed(5)
     ends = []
-    for _ in range(ORDERS):
+    for _ in range(count):
         orders = {layer: torch.randperm(inputs[0].shape[-1], generator=generator) for layer, inputs in batches.items()}
         ends.append(qparams_of(model, made, {layer: [x[..., orders[layer]] for x in inputs] for layer, inputs in batches.items()}))
     return {layer: [torch.cat(parts) for parts in zip(*(end[layer] for end in ends))] for layer in batches}
+
+
+def case_of(seed, i):
+    """(map, names of layers, settings of the estimator, whether symmetric, {layer: batches})."""
+    chosen = random.Random(f"inputs {seed} {i}")
+    generator = torch.Generator().manual_seed(chosen.randrange(2**31))
+    quant = QuantizationConfig(weight_quant=WeightQuantConfig(n_bits=8), activation_quant=ActivationQuantConfig(n_bits=0))
+    made = QuantizationMap(default_qconfig=QuantizationConfig())
+    made.module_qconfig_map = {nn.Linear: QuantizedModuleConfig(QuantLinear, quant)}
+    names = chosen.sample(list(FEATURES), chosen.randrange(1, 4))
+    settings = estimator_of(chosen)
+    symmetric = chosen.random() < 0.5
+    for name in names:
+        made.input_activation_qconfig_map[name] = ActivationQuantConfig(n_bits=8, symmetric=symmetric, **settings)
+    batches = {layer: [random_batch(chosen, generator, FEATURES[layer]) for _ in range(chosen.randrange(1, 4))] for layer in names}
+    return made, names, settings, symmetric, batches
+
+
+def print_more_ends(seed, case, layer):
+    made, _, _, _, batches = case_of(seed, case)
+    scales, zero_points = other_ends(Layers(), made, {layer: batches[layer]}, MORE_ORDERS)[layer]
+    print(json.dumps(dict(scales=scales.tolist(), zero_points=zero_points.tolist())), flush=True)
 
 
 def main(folder, seed, count):
@@ -86,18 +110,8 @@ def main(folder, seed, count):
     os.makedirs(os.path.join(folder, "inputs"), exist_ok=True)
     save_file({name: value.clone() for name, value in model.state_dict().items()}, os.path.join(folder, "inputs", "model.safetensors"))
     for i in range(int(count)):
-        chosen = random.Random(f"inputs {seed} {i}")
-        generator = torch.Generator().manual_seed(chosen.randrange(2**31))
-        quant = QuantizationConfig(weight_quant=WeightQuantConfig(n_bits=8), activation_quant=ActivationQuantConfig(n_bits=0))
-        made = QuantizationMap(default_qconfig=QuantizationConfig())
-        made.module_qconfig_map = {nn.Linear: QuantizedModuleConfig(QuantLinear, quant)}
-        names = chosen.sample(list(FEATURES), chosen.randrange(1, 4))
-        settings = estimator_of(chosen)
-        symmetric = chosen.random() < 0.5
-        for name in names:
-            made.input_activation_qconfig_map[name] = ActivationQuantConfig(n_bits=8, symmetric=symmetric, **settings)
+        made, names, settings, symmetric, batches = case_of(seed, i)
         config, name = as_json(made, None), f"inputs-{seed}-{i}"
-        batches = {layer: [random_batch(chosen, generator, FEATURES[layer]) for _ in range(chosen.randrange(1, 4))] for layer in names}
         expected = {}
         try:
             found = qparams_of(model, made, batches)
@@ -115,8 +129,11 @@ def main(folder, seed, count):
         save_file({f"{layer}.input.{k}": x.contiguous() for layer, inputs in batches.items() for k, x in enumerate(inputs)},
                   os.path.join(folder, f"{name}.safetensors"))
         save_file(expected, os.path.join(folder, f"{name}-expected.safetensors"))
-        print(json.dumps(dict(name=name, config=config, estimator=settings["range_estimator"].name, symmetric=symmetric, layers=names)), flush=True)
+        print(json.dumps(dict(name=name, case=i, config=config, estimator=settings["range_estimator"].name, symmetric=symmetric, layers=names)), flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if len(sys.argv) > 4:
+        print_more_ends(sys.argv[2], *sys.argv[4:6])
+    else:
+        main(*sys.argv[1:])

@@ -40,29 +40,31 @@ function lossOf(batches, estimator, { scale, zeroPoint, symmetric }) {
   }, 0);
 }
 
-/** What differs of one layer: a text, or undefined. */
-function difference({ header, data }, expected, batches, layer, { config, estimator, symmetric }, row) {
+/** What differs of one layer: a text, or undefined. `moreEnds` asks aihwkit for ends in more orders: {scales, zero_points}. */
+async function difference({ header, data }, expected, batches, layer, { config, estimator, symmetric }, row, moreEnds) {
   if (!header[`${layer}.input_scale`]) return `${layer}.input_scale is missing`;
   const [scale] = new Float32Array(data(`${layer}.input_scale`).buffer);
   const theirs = expected.get(`${layer} scale`).data[0];
   const zeroPoint = symmetric ? 0 : data(`${layer}.input_zero_point`)[0];
   const zero = symmetric ? 0 : expected.get(`${layer} zero_point`).data[0];
   if (scale === theirs && zeroPoint === zero) return undefined;
-  if (/MSE|cross_entropy/.test(estimator)) {
-    const entry = config.input_activation_qconfig_map[layer].range_estimator_params;
-    const seen = entry?.range_opt_method === 'grid' ? batches : batches.slice(-1);
-    const ours = lossOf(seen, estimator, { scale, zeroPoint, symmetric });
-    const best = lossOf(seen, estimator, { scale: theirs, zeroPoint: zero, symmetric });
-    const others = expected.get(`${layer} other scales`)?.data ?? [];
-    const zeros = expected.get(`${layer} other zero_points`)?.data ?? [];
-    const ends = [...others].map((end, i) => lossOf(seen, estimator, { scale: end, zeroPoint: zeros[i], symmetric }));
-    if (ours <= Math.max(best, ...ends) * lossTolerance + 1e-12) {
-      row.searches = (row.searches ?? 0) + 1;
-      return undefined;
-    }
-    return `${layer}: ${estimator} with a loss of ${ours}, aihwkit's ${best}; scale ${scale}, ${theirs}`;
+  if (!/MSE|cross_entropy/.test(estimator))
+    return `${layer}: scale ${scale} and zero point ${zeroPoint}, aihwkit's ${theirs} and ${zero} (${estimator})`;
+  const entry = config.input_activation_qconfig_map[layer].range_estimator_params;
+  const seen = entry?.range_opt_method === 'grid' ? batches : batches.slice(-1);
+  const lossAt = (scale, zeroPoint) => lossOf(seen, estimator, { scale, zeroPoint, symmetric });
+  const [ours, best] = [lossAt(scale, zeroPoint), lossAt(theirs, zero)];
+  const isAsGoodAs = (losses) => ours <= Math.max(...losses) * lossTolerance + 1e-12;
+  const lossesOf = (scales, zeros) => [...scales].map((end, i) => lossAt(end, zeros[i]));
+  const others = expected.get(`${layer} other scales`)?.data;
+  let isEnd = isAsGoodAs([best, ...lossesOf(others ?? [], expected.get(`${layer} other zero_points`)?.data)]);
+  if (!isEnd && others) {
+    const { scales, zero_points } = await moreEnds(layer); // rare valleys take more orders than every case can have
+    isEnd = isAsGoodAs(lossesOf(scales, zero_points));
   }
-  return `${layer}: scale ${scale} and zero point ${zeroPoint}, aihwkit's ${theirs} and ${zero} (${estimator})`;
+  if (!isEnd) return `${layer}: ${estimator} with a loss of ${ours}, aihwkit's ${best}; scale ${scale}, ${theirs}`;
+  row.searches = (row.searches ?? 0) + 1;
+  return undefined;
 }
 
 /** The batches of a layer's inputs, in order. */
@@ -97,9 +99,13 @@ export async function checkInputs({ environment, quantizer, folder, options: { s
     const written = parsed(bytes());
     compared += line.layers.length;
     const inputs = readTensors(calibration);
-    const failures = line.layers.map((layer) =>
-      difference(written, expected, batchesOf(inputs, layer), layer, line, row),
-    );
+    const moreEnds = async (layer) => {
+      for await (const ends of environment.lines('input_cases.py', folder, seed, count, line.case, layer)) return ends;
+      throw new Error('input_cases.py printed no ends');
+    };
+    const failures = [];
+    for (const layer of line.layers)
+      failures.push(await difference(written, expected, batchesOf(inputs, layer), layer, line, row, moreEnds));
     row.add(name, failures.filter(Boolean));
   }
   row.note = `${compared} inputs compared, ${row.searches ?? 0} of them other ends of searches: with a loss within 1 % of aihwkit's, or of its own with the columns in another order`;

@@ -36,9 +36,14 @@ function missingLayers(plan, { layers }) {
   return Object.keys(layers).filter((layer) => !planned.has(layer));
 }
 
-/** A spec as a file names it: Quark cannot make a TQTObserver from JSON. */
-const loadable = (spec) =>
-  spec?.observer_cls === 'TQTObserver' ? { ...spec, observer_cls: 'PerTensorMinMaxObserver' } : spec;
+/** Dtypes without scales. */
+const casts = ['bfloat16', 'float16'];
+
+/** A spec as a file names it: Quark cannot make a TQTObserver from JSON, and looks for scales of layers that are only cast, which are excluded. */
+function loadable(spec) {
+  if (casts.includes(spec?.dtype)) return null;
+  return spec?.observer_cls === 'TQTObserver' ? { ...spec, observer_cls: 'PerTensorMinMaxObserver' } : spec;
+}
 
 /** What our plan of format "quark" sets on the layers that Quark knows, and the block that says so; null when that format is refused. */
 function written(quantizer, { model, layers }, config) {
