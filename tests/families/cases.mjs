@@ -5,6 +5,9 @@ export const presets = ['int8', 'int4_wo_32', 'fp8_per_channel', 'mxfp4'];
 /** Classes of transformers that do not compute in bfloat16 whatever their weights are; mxfp4 loads as bfloat16. */
 export const notInBfloat16 = ['ctrl', 'deberta', 'fnet', 'nystromformer', 'xlnet', 'canine', 'deepseek_v4'];
 
+/** The same for float16. */
+export const notInFloat16 = ['deepseek_v4'];
+
 /** Of the presets `chosen`, those that the class of a family computes with. */
 export const presetsOf = (family, chosen) =>
   chosen.filter((preset) => preset !== 'mxfp4' || !notInBfloat16.includes(family));

@@ -23,7 +23,7 @@ import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { buildAll } from '../setup/build.mjs';
 import { main } from '../setup/command.mjs';
-import { leastShare, notInBfloat16, presets, presetsOf, rules } from './cases.mjs';
+import { leastShare, notInBfloat16, notInFloat16, presets, presetsOf, rules } from './cases.mjs';
 import { formats, runCase } from './cell.mjs';
 import { conversionDifferences } from './conversions.mjs';
 import { checkCoverage, checkMixtures } from './coverage.mjs';
@@ -66,7 +66,8 @@ async function choose(python, { dtype, ...wanted }) {
   const names = await chooseFamilies(python, wanted);
   if (dtype === undefined) return names;
   if (!['bf16', 'f16'].includes(dtype)) throw new Error(`no dtype is called ${dtype}; there are bf16 and f16`);
-  const chosen = dtype === 'bf16' ? names.filter((name) => !notInBfloat16.includes(name)) : names;
+  const others = dtype === 'bf16' ? notInBfloat16 : notInFloat16;
+  const chosen = names.filter((name) => !others.includes(name));
   return [...new Set(chosen.map((name) => (/-b?f16$/.test(name) ? name : `${name}-${dtype}`)))];
 }
 
