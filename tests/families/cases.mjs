@@ -6,7 +6,7 @@ export const presets = ['int8', 'int4_wo_32', 'fp8_per_channel', 'mxfp4'];
 export const notInBfloat16 = ['ctrl', 'deberta', 'fnet', 'nystromformer', 'xlnet', 'canine', 'deepseek_v4'];
 
 /** The same for float16. */
-export const notInFloat16 = ['deepseek_v4'];
+export const notInFloat16 = ['deberta', 'deepseek_v4', 'xlnet'];
 
 /** Of the presets `chosen`, those that the class of a family computes with. */
 export const presetsOf = (family, chosen) =>

@@ -36,21 +36,22 @@ function missingLayers(plan, { layers }) {
   return Object.keys(layers).filter((layer) => !planned.has(layer));
 }
 
-/** Dtypes without scales. */
-const casts = ['bfloat16', 'float16'];
+/** A spec as a file names it: Quark cannot make a TQTObserver from JSON. */
+const loadable = (spec) =>
+  spec?.observer_cls === 'TQTObserver' ? { ...spec, observer_cls: 'PerTensorMinMaxObserver' } : spec;
 
-/** A spec as a file names it: Quark cannot make a TQTObserver from JSON, and looks for scales of layers that are only cast, which are excluded. */
-function loadable(spec) {
-  if (casts.includes(spec?.dtype)) return null;
-  return spec?.observer_cls === 'TQTObserver' ? { ...spec, observer_cls: 'PerTensorMinMaxObserver' } : spec;
-}
+/** Dtypes without scales, which Quark looks for: a layer that is only cast, its inputs too, is excluded. */
+const casts = ['bfloat16', 'float16'];
 
 /** What our plan of format "quark" sets on the layers that Quark knows, and the block that says so; null when that format is refused. */
 function written(quantizer, { model, layers }, config) {
   const { plan } = planOf(quantizer, model, config, 'quark');
   if (!plan?.quantizationConfig) return null;
   const known = plan.tensors.filter(({ layer, name }) => layer in layers && name.endsWith('.weight'));
-  const weights = new Map(known.map(({ layer, stages, spec }) => [layer, effectText(stages ?? loadable(spec))]));
+  const { exclude = [] } = plan.quantizationConfig;
+  const isOnlyCast = ({ layer, spec }) => casts.includes(spec?.dtype) && exclude.includes(layer);
+  const specOf = (tensor) => (isOnlyCast(tensor) ? null : (tensor.stages ?? loadable(tensor.spec)));
+  const weights = new Map(known.map((tensor) => [tensor.layer, effectText(specOf(tensor))]));
   return { block: plan.quantizationConfig, weights };
 }
 
