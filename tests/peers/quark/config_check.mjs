@@ -40,18 +40,15 @@ function missingLayers(plan, { layers }) {
 const loadable = (spec) =>
   spec?.observer_cls === 'TQTObserver' ? { ...spec, observer_cls: 'PerTensorMinMaxObserver' } : spec;
 
-/** Dtypes without scales, which Quark looks for: a layer that is only cast, its inputs too, is excluded. */
-const casts = ['bfloat16', 'float16'];
+/** Of layers that are only cast: blocks name them only where inputs are quantized, too, because Quark looks for their scales. */
+const casts = ['bfloat16', 'float16'].map((dtype) => effectText({ dtype }));
 
 /** What our plan of format "quark" sets on the layers that Quark knows, and the block that says so; null when that format is refused. */
 function written(quantizer, { model, layers }, config) {
   const { plan } = planOf(quantizer, model, config, 'quark');
   if (!plan?.quantizationConfig) return null;
   const known = plan.tensors.filter(({ layer, name }) => layer in layers && name.endsWith('.weight'));
-  const { exclude = [] } = plan.quantizationConfig;
-  const isOnlyCast = ({ layer, spec }) => casts.includes(spec?.dtype) && exclude.includes(layer);
-  const specOf = (tensor) => (isOnlyCast(tensor) ? null : (tensor.stages ?? loadable(tensor.spec)));
-  const weights = new Map(known.map((tensor) => [tensor.layer, effectText(specOf(tensor))]));
+  const weights = new Map(known.map(({ layer, stages, spec }) => [layer, effectText(stages ?? loadable(spec))]));
   return { block: plan.quantizationConfig, weights };
 }
 
@@ -65,7 +62,8 @@ async function checkWritten(environment, folder, blocks) {
   for await (const { name, weights, error } of environment.lines('read_configs.py', file)) {
     const wanted = open.get(name).weights;
     open.delete(name);
-    const differing = error ? [] : [...wanted].filter(([layer, text]) => effectText(weights[layer]) !== text);
+    const isSame = (found, text) => found === text || (found === 'none' && casts.includes(text));
+    const differing = error ? [] : [...wanted].filter(([layer, text]) => !isSame(effectText(weights[layer]), text));
     const [[layer, text] = []] = differing;
     if (error) row.fail(name, error);
     else if (layer) row.fail(name, `${layer}\n    Quark ${effectText(weights[layer])}\n    ours  ${text}`);
