@@ -141,7 +141,10 @@ test('401, 403, 404 and 429 are explained, for the list and for a file', async (
     /other\.safetensors: is not in the repository; it has model\.safetensors/,
   );
   // What looks like a file is one that is missing, not a model of the hub.
-  await assert.rejects(quantizer.open('models/typo.safetensors', { hub: { endpoint } }), /there is no such file or folder/);
+  await assert.rejects(
+    quantizer.open('models/typo.safetensors', { hub: { endpoint } }),
+    /there is no such file or folder/,
+  );
   await assert.rejects(quantizer.open('hf:a/b/../c@', { hub: { endpoint } }), { code: 'source-invalid' });
 });
 
