@@ -21,13 +21,16 @@ const launchArguments = [
   '--disable-sync',
 ];
 
+/** Headless Chromium that asks for nothing by itself. */
+export const launchBrowser = () => chromium.launch({ executablePath: chromiumPath(), args: launchArguments });
+
 export const sampleFolder = join(root, 'tests/files/tiny-llama');
 const pictures = join(root, 'tests/browser/out');
 
 /** Server, browser and a temporary folder for the pages. `close()` ends all three. */
 export async function startBrowser() {
   const server = await serve(join(root, 'dist/demo'));
-  const browser = await chromium.launch({ executablePath: chromiumPath(), args: launchArguments });
+  const browser = await launchBrowser();
   const folder = mkdtempSync(join(tmpdir(), 'wasmquant-browser-'));
   mkdirSync(pictures, { recursive: true });
   return {

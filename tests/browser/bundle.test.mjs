@@ -1,14 +1,14 @@
 // The library in one file, `wasmquant/bundle`: from the page's own origin and from another one, as from a CDN.
+
 import assert from 'node:assert/strict';
 import { createReadStream, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { chromium } from 'playwright-core';
-import { chromium as chromiumPath } from '../setup/chromium.mjs';
 import { root } from '../setup/command.mjs';
 import { serve } from '../setup/static_server.mjs';
+import { launchBrowser } from './browser.mjs';
 
 const page = (policy) => `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">
 <meta http-equiv="Content-Security-Policy" content="${policy}"><title>bundle</title>`;
@@ -39,8 +39,7 @@ before(async () => {
   cdn = await cdnServer();
   writeFileSync(join(folder, 'index.html'), page(policyOf(cdn.url)));
   server = await serve(folder);
-  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
-  browser = await chromium.launch({ executablePath: chromiumPath(), args });
+  browser = await launchBrowser();
 });
 after(async () => {
   await browser?.close();

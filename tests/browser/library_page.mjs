@@ -1,12 +1,12 @@
 // The library alone in headless Chromium: an empty page under the policy that the README asks for, with dist/ and other
 // folders on its server. Code of tests runs in it by `page.evaluate`, and finds `createQuantizer` on `window`.
+
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
-import { chromium as chromiumPath } from '../setup/chromium.mjs';
 import { root } from '../setup/command.mjs';
 import { serve } from '../setup/static_server.mjs';
+import { launchBrowser } from './browser.mjs';
 
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'";
 const page = `<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}">
@@ -24,8 +24,7 @@ export async function openLibrary(folders = {}) {
   for (const [name, path] of Object.entries({ dist: join(root, 'dist'), ...folders }))
     symlinkSync(path, join(folder, name));
   const server = await serve(folder);
-  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
-  const browser = await chromium.launch({ executablePath: chromiumPath(), args });
+  const browser = await launchBrowser();
   const context = await browser.newContext();
   const requests = [];
   context.on('request', (request) => requests.push(request.url()));

@@ -1,14 +1,14 @@
 // The library where pages forbid something: in a service worker, which has no import() and no Worker, and under policies
 // that lack a directive.
+
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { chromium } from 'playwright-core';
-import { chromium as chromiumPath } from '../setup/chromium.mjs';
 import { root } from '../setup/command.mjs';
 import { serve } from '../setup/static_server.mjs';
+import { launchBrowser } from './browser.mjs';
 
 const sample = 'model/model.safetensors';
 
@@ -75,8 +75,7 @@ before(async () => {
   writeFileSync(join(folder, 'one_file.js'), worker('./extension/service_worker.js'));
   writeFileSync(join(folder, 'many_files.js'), worker('./dist/index.js'));
   server = await serve(folder);
-  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
-  browser = await chromium.launch({ executablePath: chromiumPath(), args });
+  browser = await launchBrowser();
 });
 after(async () => {
   await browser?.close();

@@ -11,12 +11,15 @@ export * from './api/exports.js';
 /** What a thread is called that this file started: it answers jobs. In any other the file is the library. */
 const workerName = 'wasmquant worker';
 
+let importingScript: string | undefined;
+
 /** Browsers start workers from the page's own origin only: one of a script that imports this file. */
 function workerScript(): string {
   const script = import.meta.url;
   if (new URL(script).origin === globalThis.location?.origin) return script;
   const source = `import ${JSON.stringify(script)};`;
-  return URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
+  importingScript ??= URL.createObjectURL(new Blob([source], { type: 'text/javascript' }));
+  return importingScript;
 }
 
 const host: Host = {

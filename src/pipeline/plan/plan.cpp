@@ -116,8 +116,7 @@ void say_who_shrinks_embeddings(const ModelIndex& model, const Plan& plan, const
   if (!config || conversion::family_of(*config) == nullptr) return;
   low->hint = text_of(
       "the embeddings stay as large as they are in {}; a GGUF file has them in 8 or fewer bits, too: use q8_0 or "
-      "q4_k_m "
-      "(format gguf) where llama.cpp will run it",
+      "q4_k_m (format gguf) where llama.cpp will run it",
       format.name);
 }
 

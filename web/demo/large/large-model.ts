@@ -31,12 +31,15 @@ export class LargeModel {
     signal?.addEventListener('abort', stop);
     try {
       return await new Promise((resolve, reject) => {
-        let tensors: unknown[] | null = null;
+        const tensors: unknown[] = [];
+        let hasRows = false;
         this.#waiting.set(id, ({ rows, told, result, error }) => {
-          if (rows) tensors = [...(tensors ?? []), ...rows];
-          else if (told !== undefined) onTold?.(told as Works[K]['told']);
+          if (rows) {
+            hasRows = true;
+            tensors.push(...rows);
+          } else if (told !== undefined) onTold?.(told as Works[K]['told']);
           else if (error) reject(signal?.aborted ? signal.reason : errorOf(error));
-          else resolve((tensors ? { ...(result as object), tensors } : result) as Works[K]['result']);
+          else resolve((hasRows ? { ...(result as object), tensors } : result) as Works[K]['result']);
         });
         worker.postMessage({ type: 'work', id, kind, asked } as LargeRequest);
       });
