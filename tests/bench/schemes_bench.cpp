@@ -82,7 +82,7 @@ void quantize_all(const Scheme& scheme, std::span<const float> x, std::vector<QP
     }
     qparams[0] = ScaleRule(spec)(extent.min, extent.max);
   }
-  const Granularity g = consecutive_scales(kBlock / length, length);
+  const Granularity g = one_scale_per_run(kBlock / length, length);
   for (size_t at = 0; at < x.size(); at += kBlock) {
     const std::span<const float> block = x.subspan(at, kBlock);
     if (scheme.length != 0 && !info_of(spec.dtype).is_plain_cast()) observe_contiguous(block, length, spec, qparams);

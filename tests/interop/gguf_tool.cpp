@@ -185,8 +185,15 @@ void convert(const fs::path& folder, const std::string& out, const std::string& 
                     settings = read_file(folder / "tokenizer_config.json"),
                     chat_template = read_file(folder / "chat_template.jinja"),
                     pieces = read_file(folder / "tokenizer.model"),
-                    pooling = read_file(folder / "1_Pooling" / "config.json"), name = folder.filename().string();
-  const conversion::ModelFiles files{name, config, pooling, {tokenizer, settings, chat_template, bytes_of(pieces)}};
+                    pooling = read_file(folder / "1_Pooling" / "config.json"),
+                    modules = read_file(folder / "modules.json"), name = folder.filename().string();
+  const conversion::ModelFiles files{
+      .name = name,
+      .config = config,
+      .pooling = pooling,
+      .modules = modules,
+      .tokenizer = {tokenizer, settings, chat_template, bytes_of(pieces)},
+  };
   DiagnosticList diagnostics;
   conversion::GgufConversion converted = take(conversion::convert(files, sources, diagnostics));
   for (const Diagnostic& diagnostic : diagnostics.items())

@@ -39,9 +39,12 @@ async function inOrder(...commands) {
   return { exitCode: 0 };
 }
 
-/** The C++ tests of a preset, a process for each room (cmake/tests.cmake). */
-async function ctest(preset) {
-  buildNative(preset, 'wasmquant_tests');
+/**
+ * The C++ tests of a preset, a process for each room (cmake/tests.cmake). `programs`: others that only compile here, so that a changed
+ * header breaks this stage and not a later one that alone uses them.
+ */
+async function ctest(preset, ...programs) {
+  buildNative(preset, 'wasmquant_tests', ...programs);
   const env = setUp();
   const result = await runAndKeep('ctest', ['--preset', preset, '--parallel', String(availableParallelism())], { env });
   const [, failed, all] = /(\d+) tests? failed out of (\d+)/.exec(result.output) ?? [];
@@ -49,7 +52,7 @@ async function ctest(preset) {
 }
 
 const sections = {
-  native: { title: 'C++ tests, native, with sanitizers', run: () => ctest('debug') },
+  native: { title: 'C++ tests, native, with sanitizers', run: () => ctest('debug', 'all') },
   wasm: { title: 'the same C++ tests in WebAssembly', run: () => ctest('wasm') },
   node: {
     title: 'library and command line in Node',
