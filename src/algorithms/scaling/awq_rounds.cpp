@@ -9,7 +9,7 @@ namespace wasmquant {
 namespace {
 
 // Parts up to `end` are measured of the best `candidates` so far.
-constexpr struct { size_t end, candidates; } kRounds[] = {{4, kAwqSteps + kDuoSteps}, {8, 8}, {16, 4}};
+constexpr struct { size_t end, candidates; } kRounds[] = {{2, kAwqSteps + kDuoSteps}, {4, 10}, {8, 6}, {16, 4}};
 
 }  // namespace
 
