@@ -19,7 +19,7 @@ constexpr double kFewDirections = 8;
 // Of fewer tokens or directions, features' squares are not known at all.
 constexpr double kFewTokens = 16, kFewRanks = 2;
 constexpr int kRidgeTries = 5;
-constexpr size_t kJudgedRows = 192, kJudgedColumns = 192;
+constexpr size_t kJudgedRows = 192, kJudgedColumns = 96;
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr size_t kStripRows = 192, kPanelTokens = 192;
+constexpr size_t kStripRows = 192, kPanelTokens = 96;
 constexpr int kDampingTries = 6;
 
 }  // namespace
