@@ -10,7 +10,7 @@
 #include "gguf_conversion/family.h"
 #include "numeric/minifloat.h"
 #include "observers/registry.h"
-#include "pipeline/calibrated_model.h"
+#include "calibration/calibrated_model.h"
 #include "pipeline/plan/output_format.h"
 
 using namespace wasmquant;
