@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "kernels/kernels.h"
-#include "tool.h"
 #include "quantize/quantize.h"
+#include "tool.h"
 
 namespace wasmquant::onnx_tool {
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "model/linear_layers.h"
 #include "calibration/calibrated_model.h"
+#include "model/linear_layers.h"
 
 using namespace wasmquant;
 using namespace wasmquant::testing;
