@@ -54,7 +54,7 @@ constexpr int64_t kMaxMagnitude = int64_t{1} << 40;
 class Members {
  public:
   Members(const json::Value& value, const std::string& where, const Keys& keys, DiagnosticList& out)
-      : object_(complete(value, where, keys, out)), where_(where), out_(out) {}
+      : object_(apply_defaults(value, where, keys, out)), where_(where), out_(out) {}
 
   template <class Enum>
   void read(const char* name, const char* words, Enum& target) {
