@@ -4,7 +4,7 @@
 namespace wasmquant::testing {
 namespace {
 
-TEST_CASE("BoundEmbeddingRotation: stores turned rows, which the pass goes on with") {
+TEST_CASE("BoundEmbeddingRotation: stores turned rows, which the pass continues with") {
   CalibratedPass bound(rotated_config(R"("r1": true)"), "files/forward/mistral");
   const ForwardTensor& embedding = bound.plan.steps[0].tensors[0];
   const uint32_t task = bound.task_of(embedding.task.name);

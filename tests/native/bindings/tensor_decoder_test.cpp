@@ -6,7 +6,7 @@
 namespace wasmquant::testing {
 namespace {
 
-TEST_CASE("BoundTensorDecoder: gives the values of a plain weight, whatever the tiles") {
+TEST_CASE("BoundTensorDecoder: gives the values of a plain weight, in tiles of any size") {
   const BoundModel model = small_model();
   for (const char* const options : {"{}", R"({"tileBytes": 512, "columnTileBytes": 512})"}) {
     const auto compared = taken(BoundComparison::make(*model.index, "", *model.index, "", options));
