@@ -113,6 +113,7 @@ Result<bool> BoundBlockCalibrator::optimize(uint32_t part) {
 
 Result<TileResult> BoundBlockCalibrator::store(uint32_t slot) {
   if (done_ != blocks().parts()) return error_at(ErrorCode::state_invalid, "calibration", "has parts left");
+  if (slot >= model::kSlots) return error_at(ErrorCode::argument_invalid, "calibration", "slot {} has no tensor", slot);
   auto change = blocks().store(static_cast<model::Slot>(slot));
   forget_changed();
   if (!change) return change.error();

@@ -74,7 +74,7 @@ TEST_CASE("BoundBlockCalibrator: two members store what one stores") {
   for (uint32_t part = 0; part < plain.block->parts().items().size(); ++part) CHECK(taken(plain.block->optimize(part)));
   CHECK(plain.stored() != stored);  // of another rounding
 
-  const TileResult tile = taken(alone.block->store(alone.slot(0)));
+  const TileResult tile = taken(alone.block->store(static_cast<uint32_t>(model::Slot::q)));
   CHECK(tile.sums.size() == 1);
   CHECK(tile.sums[0].count > 0);
 }

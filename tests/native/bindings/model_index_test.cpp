@@ -43,7 +43,7 @@ TEST_CASE("BoundModelIndex: asks for a header in pieces, then tells what it foun
 TEST_CASE("BoundModelIndex: refuses files that are none, names twice and a wrong shard map") {
   BoundModelIndex none;
   none.add_file("model.safetensors", 64);
-  CHECK(refusal(feeds(none, 0, std::string(64, '\xFF'))).substr(0, 13) == "file-invalid ");
+  CHECK(refusal(feeds(none, 0, std::string(64, '\xFF'))).substr(0, 15) == "file-too-large ");
 
   const BoundModel model = small_model();
   MemoryModel twice = model.memory;
@@ -52,9 +52,10 @@ TEST_CASE("BoundModelIndex: refuses files that are none, names twice and a wrong
   BoundModelIndex index;
   for (uint32_t f = 0; f < 2; ++f)
     fed(index, index.add_file(twice.names[f], static_cast<double>(twice.files[f].size())), twice.files[f]);
-  CHECK(refusal(index.finish()) ==
-        "tensor-duplicate a.up_proj.weight: is in both model.safetensors and other.safetensors; open the files of one "
-        "model");
+  CHECK(
+      refusal(index.finish()) ==
+      "tensor-duplicate a.down_proj.weight: is in both model.safetensors and other.safetensors; open the files of one "
+      "model");
 
   BoundModelIndex sharded;
   CHECK(refusal(sharded.read_shard_map("{")).substr(0, 12) == "json-invalid");
@@ -97,9 +98,12 @@ TEST_CASE("BoundModelIndex: bytes of the tensors that say how others are stored,
               std::to_string(bytes));
     CHECK(refusal(model.index->set_inline_bytes(tensor, at, bytes)) == "");
   }
-  // A quantized checkpoint is read by its config.json only.
-  CHECK(refusal(plan_made(*model.index, int8_config(), R"({"format": "fake-quantized"})")) == "");
-  CHECK(refusal(plan_made(*BoundModel(folder).index, int8_config(), R"({"format": "fake-quantized"})")) != "");
+  // Without config.json it is only tensors.
+  const auto tensors = [](const BoundModelIndex& index) {
+    const auto plan = taken(plan_made(index, int8_config(), R"({"format": "fake-quantized"})"));
+    return plan->to_json()["totals"]["tensors"].as_integer();
+  };
+  CHECK(tensors(*model.index) < tensors(*BoundModel(folder).index));
 }
 
 TEST_CASE("BoundModelIndex: arrays of GGUF metadata") {
@@ -114,7 +118,7 @@ TEST_CASE("BoundModelIndex: arrays of GGUF metadata") {
   fed(index, index.add_file("model.gguf", static_cast<double>(file.size())), file);
   CHECK(taken(index.finish())["format"].as_string() == "gguf");
   CHECK(index.metadata_array("tokenizer.ggml.tokens").text == R"(["a","\"b"])");
-  CHECK(index.metadata_array("tokenizer.ggml.scores").text == "[0.5,-1]");
+  CHECK(index.metadata_array("tokenizer.ggml.scores").text == "[0.5,-1.0]");
   CHECK(index.metadata_array("none").text == "[]");
   CHECK(small_model().index->metadata_array("none").text == "[]");
   CHECK(taken(json::parse(index.pretokenizer("llama-bpe").text)).is_object());
@@ -125,7 +129,9 @@ TEST_CASE("BoundModelIndex: the values of an ONNX model's layers, and outputs ad
   CHECK(refusal(small_model().index->layer_values()) == "format-unsupported model: is not ONNX");
   const auto index = onnx_index();
   const json::Value values = taken(index->layer_values());
-  CHECK(json::write(values) == "");
+  CHECK(json::write(values) ==
+        R"({"layers":[{"layer":"w","input":"x","output":"hidden","nested":false}],)"
+        R"("inputs":[{"name":"x","type":0,"optional":false}],"outputs":["hidden"],"locations":[]})");
   const std::string added = text_at(taken(index->added_outputs(R"(["hidden"])")));
   CHECK(added.find("hidden") != std::string::npos);
   CHECK(text_at(taken(index->added_outputs("[]"))).find("hidden") == std::string::npos);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "bindings/bound_model.h"
+#include "tensors/tensor_input.h"
 
 namespace wasmquant::testing {
 namespace {
@@ -41,29 +42,32 @@ TEST_CASE("tensor verbs: what is quantized and decoded again is what fake-quanti
   const std::vector<float> x = verb_values();
   for (const auto& row : rows) {
     CAPTURE(row.spec);
-    const auto made = quantized(x, row.spec);
-    REQUIRE_MESSAGE(made, refusal(made));
-    const auto codes = values_in<uint8_t>(part_of(*made, "codes"));
-    const auto scale = values_in<float>(part_of(*made, "scale"));
+    const auto result = quantized(x, row.spec);
+    CHECK(refusal(result) == "");
+    if (!result) continue;
+    const Parts& made = *result;
+    const auto codes = values_in<uint8_t>(part_of(made, "codes"));
+    const auto scale = values_in<float>(part_of(made, "scale"));
     std::vector<float> zero_point;
     std::vector<uint8_t> shifts;
-    for (const std::string_view name : made->names) {
-      if (name == "zeroPoint") zero_point = values_in<float>(part_of(*made, name));
-      if (name == "pairShifts") shifts = values_in<uint8_t>(part_of(*made, name));
+    for (const std::string_view name : made.names) {
+      if (name == "zeroPoint") zero_point = values_in<float>(part_of(made, name));
+      if (name == "pairShifts") shifts = values_in<uint8_t>(part_of(made, name));
     }
-    CHECK(static_cast<int64_t>(codes.size()) == 64 * made->facts["codeBytes"].as_integer());
+    CHECK(static_cast<int64_t>(codes.size()) == 64 * made.facts["codeBytes"].as_integer());
     CHECK(zero_point.empty() == (row.zero_point == "null"));
     CHECK(static_cast<int64_t>(shifts.size()) == row.pairs);
-    const double second = made->facts["secondScale"].is_number() ? made->facts["secondScale"].as_number() : 1;
+    const double second = made.facts["secondScale"].is_number() ? made.facts["secondScale"].as_number() : 1;
     const std::string given = R"({"codes": ")" + row.codes + R"(", "zeroPoint": )" + row.zero_point +
-                              R"(, "scaleShape": )" + json::write(made->facts["scaleShape"]) + R"(, "pairShifts": )" +
+                              R"(, "scaleShape": )" + json::write(made.facts["scaleShape"]) + R"(, "pairShifts": )" +
                               std::to_string(row.pairs) + "}";
     List<Diagnostic> diagnostics;
     const auto decoded =
         dequantize_tensor({address_of(codes), address_of(scale), zero_point.empty() ? 0 : address_of(zero_point),
                            shifts.empty() ? 0 : address_of(shifts), second, kShape, row.spec, given},
                           diagnostics);
-    REQUIRE_MESSAGE(decoded, refusal(decoded));
+    CHECK(refusal(decoded) == "");
+    if (!decoded) continue;
     const std::vector<float> values(decoded->begin(), decoded->end());
     const auto fake = taken(fake_quantize_tensor({address_of(x), kFloat32, kShape, row.spec}, diagnostics));
     CHECK(values == std::vector<float>(fake.begin(), fake.end()));
@@ -92,7 +96,7 @@ TEST_CASE("tensor verbs: refuse specs, shapes, dtypes and values") {
   std::vector<float> x = verb_values();
   const std::string int8 = R"({"dtype": "int8", "qscheme": "per_tensor"})";
   CHECK(refusal(quantized(x, "{")).substr(0, 12) == "json-invalid");
-  CHECK(refusal(quantized(x, R"({"dtype": "int7"})")).substr(0, 19) == "spec-invalid /dtype");
+  CHECK(refusal(quantized(x, R"({"dtype": "int99"})")).substr(0, 19) == "spec-invalid /dtype");
   CHECK(refusal(quantized(x, "[" + int8 + "]")) == "spec-invalid : a list of specs has 2 stages, found 1");
   CHECK(refusal(quantized(x, R"({"dtype": "fp8_e4m3", "qscheme": "per_tensor", "is_scale_quant": true})")) ==
         "spec-invalid /is_scale_quant: only the second of two stages quantizes scales");
@@ -107,10 +111,10 @@ TEST_CASE("tensor verbs: refuse specs, shapes, dtypes and values") {
     x[9] = std::nanf("");
     CHECK(refusal(quantized(x, spec)) == "value-not-finite : element 9 is NaN or infinite");
   }
-  x[9] = 3e38f;
-  x[10] = -3e38f;
-  CHECK(refusal(quantized(x, R"({"dtype": "uint8", "qscheme": "per_tensor", "symmetric": false})")) ==
-        "value-overflow data: the values of scale 0 span more than the largest float32; scale them down");
+  const QParams infinite[] = {{1, 0}, {INFINITY, 0}};
+  CHECK(refusal(check_finite(infinite)) ==
+        "value-overflow data: the values of scale 1 span more than the largest float32; scale them down");
+  CHECK(refusal(check_finite({infinite, 1})) == "");
 }
 
 TEST_CASE("tensor verbs: refuse codes and scales that are not those of the spec") {
