@@ -22,7 +22,7 @@ TEST_CASE("BoundComparison: pairs of one name, their tasks, and what only one si
   CHECK(said.find("b.weight") != std::string::npos);
   const json::Value rows = taken(json::parse(compared->pairs(0, 8).text));
   REQUIRE(rows["tensors"].items().size() == 1);
-  CHECK(json::write(rows["bytes"]) == "[" + std::to_string(64 * 32 * (2 + 4)) + "]");
+  CHECK(json::write(rows["bytes"]) == "[" + std::to_string(64 * 32 * 2) + "]");
   const auto work = work_of(compared->pack(0, 8));
   CHECK(taken(work->task(0)).name == "a.up_proj.weight");
   CHECK(refusal(work->task(2)) == "argument-invalid task 2: does not exist; there are 2");

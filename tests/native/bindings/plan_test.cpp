@@ -60,8 +60,8 @@ TEST_CASE("BoundPlan: refuses options and configs, with all that is wrong") {
   const BoundModel model = small_model();
   CHECK(refusal(plan_made(*model.index, int8_config(), "{")).substr(0, 12) == "json-invalid");
   CHECK(refusal(plan_made(*model.index, "{", kFormat)).substr(0, 14) == "config-invalid");
-  CHECK(refusal(plan_made(*model.index, int8_config(), R"({"format": "other"})")).substr(0, 18) ==
-        "format-unsupported");
+  CHECK(refusal(plan_made(*model.index, int8_config(), R"({"format": "other"})")).substr(0, 24) ==
+        "argument-invalid format:");
   List<Diagnostic> diagnostics;
   const auto wrong = BoundPlan::make(
       *model.index, R"({"global_quant_config": {"weight": {"dtype": "int99"}}, "what": 1})", kFormat, {}, diagnostics);
@@ -89,11 +89,11 @@ TEST_CASE("BoundPlan: importance of a GGUF plan's layers, written and read again
   const std::string found = R"({"found": [{"layer": "blk.0.ffn_up", "count": 8, "squares": [)" + squares + "]}]";
   const std::string matrix = text_at(taken(plan->importance_matrix(found + "}")));
   CHECK(matrix.substr(0, 4) == "GGUF");
+  CHECK(matrix.find("blk.0.ffn_up.weight") != std::string::npos);
   CHECK(text_at(taken(plan->importance_matrix(found + R"(, "dat": true})"))).substr(0, 4) != "GGUF");
   List<Diagnostic> diagnostics;
   const auto weighted = BoundPlan::make(*model, config, R"({"format": "gguf"})", {{}, region_of(matrix)}, diagnostics);
   REQUIRE_MESSAGE(weighted, refusal(weighted));
-  CHECK(json::write((*weighted)->to_json()["diagnostics"]).find("from the matrix that was given") != std::string::npos);
   CHECK(refusal(BoundPlan::make(*model, config, R"({"format": "gguf"})", {{}, region_of("no matrix")}, diagnostics))
             .find("imatrix") != std::string::npos);
 }
