@@ -6,6 +6,7 @@
 #include "formats/gguf/gguf_metadata.h"
 #include "gguf_conversion/tokenizer/pretokenizer.h"
 #include "onnx_graph/onnx_outputs.h"
+#include "pipeline/model_index/converted_model.h"
 #include "pipeline/model_index/onnx_values.h"
 
 namespace wasmquant::bindings {
@@ -73,6 +74,11 @@ std::string BoundModelIndex::pretokenizer(std::string name) const {
   return ok_text(conversion::pretokenizer_json(name));
 }
 
+std::string BoundModelIndex::sentence_modules() const {
+  const auto modules = sentence_modules_of(index_);
+  return modules ? ok(families::to_json(*modules)) : fail(modules.error());
+}
+
 std::string BoundModelIndex::layer_values() const {
   if (index_.format().has_graph) return ok(wasmquant::layer_values(index_.onnx()));
   return fail(error_at(ErrorCode::format_unsupported, "model", "is not ONNX"));
@@ -102,6 +108,7 @@ EMSCRIPTEN_BINDINGS(model_index) {
       .function("tensors", &BoundModelIndex::tensors)
       .function("metadataArray", &BoundModelIndex::metadata_array)
       .function("pretokenizer", &BoundModelIndex::pretokenizer)
+      .function("sentenceModules", &BoundModelIndex::sentence_modules)
       .function("layerValues", &BoundModelIndex::layer_values)
       .function("addedOutputs", &BoundModelIndex::added_outputs)
       .function("setInlineBytes", &BoundModelIndex::set_inline_bytes)

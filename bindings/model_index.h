@@ -24,6 +24,7 @@ class BoundModelIndex : Counted {
   }
   std::string metadata_array(std::string key) const;
   std::string pretokenizer(std::string name) const;
+  std::string sentence_modules() const;
   void strip_prefixes() { index_.strip_prefixes(); }
   void set_sibling_file(std::string name, Address bytes, uint32_t length) {
     index_.set_sibling_file(std::move(name), std::string(pointer<const char>(bytes), length));
