@@ -1,5 +1,6 @@
 // Prints build inputs: {"schemas": {"quark": schema, ...}, "dialects": those that are written, "formats": {"inputs", "outputs"}, "families": {"forward",
-// "gguf"}, "codes": {"errors", "diagnostics"}}. Schemas of the config dialects go into the package; formats are the table
+// "gguf"}, "codes": {"errors", "diagnostics"}, "keys": by class}. Schemas of the config dialects go into the package, and
+// into web/lib's types with what is said of their keys (config_types.mjs); formats are the table
 // of web/lib/api/formats.ts; codes are those of web/lib/api, of `wasmquant explain` and of a guide; guides list the
 // families, which tests/docs checks.
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include "config/schema.h"
 #include "config/spec/vocabulary.h"
 #include "gguf_conversion/family.h"
+#include "key_texts.h"
 #include "model/architecture.h"
 #include "pipeline/plan/output_format.h"
 
@@ -134,6 +136,7 @@ int main() {
   codes.set("errors", wasmquant::error_codes());
   codes.set("diagnostics", wasmquant::remark_codes());
   all.set("codes", std::move(codes));
+  all.set("keys", wasmquant::key_texts());
   std::puts(wasmquant::json::write(all).c_str());
   return 0;
 }

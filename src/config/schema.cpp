@@ -41,7 +41,6 @@ constexpr Words kSpecWords[] = {
     {"quant_mode", kQuantModes},
     {"resolution", kResolutions},
     {"indivisible_groups", kIndivisibleGroups},
-    {"non_finite", kNonFinite},
     {"pack_method", kPackMethods},
     {"weight_format", kWeightFormats},
 };

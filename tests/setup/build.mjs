@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
+import { configTypes, dialectTypes } from '../../bindings/schema/config_types.mjs';
 import { codeTexts, codeTypes } from './codes.mjs';
 import { main, root, run, say } from './command.mjs';
 import { noticesFor } from './notices.mjs';
@@ -96,23 +97,13 @@ export const table = ${JSON.stringify(formats, null, 2)} as const;
 `;
 }
 
-/** Names of the config dialects that can be written, as values and as a type. */
-const dialectTypes = (dialects) => `// Made by the build of src/tools/tools.def.
-export const dialects = ['${dialects.join("', '")}'] as const;
-/**
- * Config dialects, all readable and writable: AMD Quark's own, its Brevitas extension, IBM aihwkit, and the
- * \`quantization_config\` blocks of compressed-tensors, GPTQ and AWQ models. Blocks of fp8 models are read-only.
- */
-export type Dialect = '${dialects.join("' | '")}';
-`;
-
 /**
  * dist/engine.js and dist/wasmquant.wasm, the JSON Schemas of the config dialects, and what is generated in web. The
  * library instantiates the module itself, so the two names are free.
  */
 export function buildModule() {
   const folder = buildNative('wasm', 'wasmquant', 'wasmquant_schema');
-  const { schemas, dialects, formats, codes } = JSON.parse(
+  const { schemas, dialects, formats, codes, keys } = JSON.parse(
     execFileSync(process.execPath, [join(folder, 'wasmquant_schema.cjs')], { encoding: 'utf8' }),
   );
   mkdirSync(join(root, 'dist/schema'), { recursive: true });
@@ -120,6 +111,7 @@ export function buildModule() {
     writeFileSync(join(root, `dist/schema/${dialect}.json`), `${JSON.stringify(schema, null, 2)}\n`);
   }
   writeGenerated('web/lib/generated/formats.ts', formatTypes(formats));
+  writeGenerated('web/lib/generated/config_types.ts', configTypes(schemas, keys));
   writeGenerated('web/lib/generated/dialects.ts', dialectTypes(dialects));
   writeGenerated('web/lib/generated/codes.ts', codeTypes(codes));
   writeGenerated('web/present/generated/code_texts.ts', codeTexts(codes));

@@ -2,7 +2,7 @@
 
 #include "config/dialects/dialects.h"
 #include "config/reading/algorithm_config.h"
-#include "config/reading/object_reader.h"
+#include "config/reading/key_row.h"
 #include "core/message.h"
 
 namespace wasmquant::config {
@@ -15,18 +15,8 @@ constexpr char kRecipeWords[] =
     "q3_k|q4_k|q5_k";
 
 constexpr Key kRows[] = {
-    {"dialect", kString, nullptr, "\"gguf\""},
-    {"recipe", kString, nullptr, nullptr, kRecipeWords},
-    {"pure", kBool, nullptr, "false"},
-    {"keep_output", kBool, nullptr, "false"},
-    {"output_type", kString},
-    {"embedding_type", kString},
-    {"layers", kObject, nullptr, "{}"},
-    {"exclude", kArray | kNames, nullptr, "[]"},
-    {"pre_quant_opt_config", kArray, nullptr, "[]"},
-    {"algo_config", kArray, nullptr, "[]"},
-    {"non_finite", kString, nullptr, "\"error\"", "error|saturate"},
-    {"$schema", kString},
+#define WASMQUANT_RECIPE_KEY WASMQUANT_KEY_ROW
+#include "config/dialects/gguf_keys.def"
 };
 constexpr Keys kGguf{kRows, "GgufConfig"};
 

@@ -8,6 +8,7 @@
 
 #include "config/dialects/dialects.h"
 #include "config/match/name_match.h"
+#include "config/reading/key_row.h"
 #include "config/spec/vocabulary.h"
 #include "core/message.h"
 #include "tools/aihwkit/aihwkit_grid.h"
@@ -25,41 +26,29 @@ constexpr Key kSearchKeys[] = {
 constexpr Keys kParameters[] = {kPercentileKeys, kSearchKeys, kMomentumKeys, kSearchKeys, kSearchKeys};
 
 constexpr Key kActivationKeys[] = {
-    {"n_bits", kInteger, nullptr, "0"},
-    {"symmetric", kBool, nullptr, "true"},
-    {"range_estimator", kString, nullptr, "\"running_minmax\"", kRangeEstimators},
-    {"range_estimator_params", kObject},
+#define WASMQUANT_ACTIVATION_KEY WASMQUANT_KEY_ROW
+#include "tools/aihwkit/keys.def"
 };
 constexpr Key kWeightKeys[] = {
-    {"n_bits", kInteger, nullptr, "0"},
-    {"symmetric", kBool, nullptr, "true"},
-    {"per_channel", kBool, nullptr, "false"},
-    {"range_estimator", kString, nullptr, "\"current_minmax\"", kRangeEstimators},
-    {"range_estimator_params", kObject},
+#define WASMQUANT_WEIGHT_KEY WASMQUANT_KEY_ROW
+#include "tools/aihwkit/keys.def"
 };
 constexpr Keys kActivation{kActivationKeys, "ActivationQuantConfig"}, kWeight{kWeightKeys, "WeightQuantConfig"};
 constexpr Key kQuantizationKeys[] = {
-    {"activation_quant", kObject, nullptr, "{}", nullptr, &kActivation},
-    {"weight_quant", kObject, nullptr, "{}", nullptr, &kWeight},
+#define WASMQUANT_LAYER_KEY WASMQUANT_KEY_ROW
+#include "tools/aihwkit/keys.def"
 };
 constexpr Keys kQuantization{kQuantizationKeys, "QuantizationConfig"};
 constexpr Key kModuleKeys[] = {
-    {"quantized_module", kString},
-    {"module_qconfig", kObject, nullptr, "{}", nullptr, &kQuantization},
+#define WASMQUANT_MODULE_KEY WASMQUANT_KEY_ROW
+#include "tools/aihwkit/keys.def"
 };
 constexpr Keys kModule{kModuleKeys, "QuantizedModuleConfig"};
 constexpr Key kMapKeys[] = {
-    {"dialect", kString, nullptr, "\"aihwkit\""},
-    {"default_qconfig", kObject, nullptr, "{}", nullptr, &kQuantization},
-    {"module_qconfig_map", kObject | kMap, nullptr, "{}", nullptr, &kModule},
-    {"instance_qconfig_map", kObject | kMap, nullptr, "{}", nullptr, &kModule},
-    {"input_activation_qconfig_map", kObject | kMap, nullptr, "{}", nullptr, &kActivation},
-    {"excluded_modules", kArray | kNames, nullptr, "[]"},
-    {"append_default_conversions", kBool, nullptr, "false"},
-    {"non_finite", kString, nullptr, "\"error\"", "error|saturate"},
-    {"layer_types", kObject},
-    {"default_exclusions", kBool},
-    {"$schema", kString},
+#define WASMQUANT_MAP_KEY WASMQUANT_KEY_ROW
+#include "tools/aihwkit/keys.def"
+#define WASMQUANT_COMMON_KEY WASMQUANT_KEY_ROW
+#include "config/dialects/common_keys.def"
 };
 
 constexpr Keys kQuantizationMap{kMapKeys, "QuantizationMap"};

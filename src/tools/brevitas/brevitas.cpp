@@ -8,6 +8,7 @@
 
 #include "config/dialects/dialects.h"
 #include "config/match/name_match.h"
+#include "config/reading/key_row.h"
 #include "core/message.h"
 #include "tools/brevitas/brevitas_grid.h"
 
@@ -15,35 +16,20 @@ namespace wasmquant::config {
 namespace {
 
 constexpr Key kSpecRows[] = {
-    {"qscheme", kString, nullptr, "\"per_tensor\"", "per_tensor|per_channel|per_group|per_block"},
-    {"symmetric", kBool, nullptr, "true"},
-    {"scale_type", kString, nullptr, "\"float\"", kScaleTypeWords},
-    {"quant_type", kString, nullptr, "\"int_quant\"", kQuantTypes},
-    {"param_type", kString, nullptr, "\"stats\"", kParamTypes},
-    {"bit_width", kInteger, nullptr, "8"},
-    {"exponent_bit_width", kInteger},
-    {"mantissa_bit_width", kInteger},
+#define WASMQUANT_TENSOR_KEY WASMQUANT_KEY_ROW
+#include "tools/brevitas/keys.def"
 };
 constexpr Keys kSpec{kSpecRows, "BrevitasTensorConfig"};
 constexpr Key kLayerRows[] = {
-    {"input_tensors", kObject, nullptr, nullptr, nullptr, &kSpec},
-    {"output_tensors", kObject, nullptr, nullptr, nullptr, &kSpec},
-    {"weight", kObject, nullptr, nullptr, nullptr, &kSpec},
-    {"bias", kObject, nullptr, nullptr, nullptr, &kSpec},
+#define WASMQUANT_LAYER_KEY WASMQUANT_KEY_ROW
+#include "tools/brevitas/keys.def"
 };
 constexpr Keys kLayer{kLayerRows, "BrevitasLayerConfig"};
 constexpr Key kConfigRows[] = {
-    {"dialect", kString, nullptr, "\"brevitas\""},
-    {"brevitas_version", kString, nullptr, "\"0.12.1\"", kBrevitasVersions},
-    {"global_quant_config", kObject, nullptr, nullptr, nullptr, &kLayer},
-    {"pre_quant_opt_config", kArray, nullptr, "[{\"name\":\"Preprocess\"}]"},
-    {"algo_config", kArray, nullptr, "[]"},
-    {"backend", kString, nullptr, "\"layerwise\"", "layerwise|fx|flexml"},
-    {"exclude", kArray | kNames, nullptr, "[]"},
-    {"non_finite", kString, nullptr, "\"error\"", "error|saturate"},
-    {"layer_types", kObject},
-    {"default_exclusions", kBool},
-    {"$schema", kString},
+#define WASMQUANT_CONFIG_KEY WASMQUANT_KEY_ROW
+#include "tools/brevitas/keys.def"
+#define WASMQUANT_COMMON_KEY WASMQUANT_KEY_ROW
+#include "config/dialects/common_keys.def"
 };
 constexpr Keys kConfig{kConfigRows, "BrevitasConfig"};
 

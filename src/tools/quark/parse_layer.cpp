@@ -1,5 +1,5 @@
 // One layer config (Quark's QLayerConfig): up to four tensor specs, each null, an object, or a list of stages.
-#include "config/reading/object_reader.h"
+#include "config/reading/key_row.h"
 #include "config/spec/vocabulary.h"
 #include "core/list.h"
 #include "core/message.h"
@@ -11,11 +11,8 @@ namespace {
 
 constexpr Keys kSpec{kSpecKeys, "QTensorConfig"};
 constexpr Key kLayerRows[] = {
-    {"input_tensors", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
-    {"output_tensors", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
-    {"weight", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
-    {"bias", kObject | kArray, nullptr, nullptr, nullptr, &kSpec},
-    {"target_device", kString | kNoEffect},
+#define WASMQUANT_LAYER_KEY WASMQUANT_KEY_ROW
+#include "tools/quark/keys.def"
 };
 
 Stages parse_stages(const ObjectReader& in, const char* key, TensorSlot use) {

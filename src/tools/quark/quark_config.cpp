@@ -3,7 +3,7 @@
 
 #include "config/match/edit_distance.h"
 #include "config/reading/algorithm_config.h"
-#include "config/reading/object_reader.h"
+#include "config/reading/key_row.h"
 #include "config/spec/vocabulary.h"
 #include "core/list.h"
 #include "core/message.h"
@@ -22,32 +22,10 @@ constexpr Key kExportKeys[] = {
 constexpr Keys kExport{kExportKeys, "Export"};
 
 constexpr Key kConfigKeys[] = {
-    {"global_quant_config", kObject, nullptr, nullptr, nullptr, &kLayerKeys},
-    {"layer_type_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
-    {"layer_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
-    {"exclude", kArray | kNames},
-    {"algo_config", kObject | kArray},
-    {"pre_quant_opt_config", kObject | kArray},
-    {"kv_cache_quant_config", kObject | kMap, nullptr, nullptr, nullptr, &kLayerKeys},
-    {"kv_cache_group", kArray | kNames},
-    {"min_kv_scale", kNumber | kNoEffect, nullptr, "0.0"},
-    {"kv_cache_post_rope", kBool},
-    {"shared_scale_groups", kArray},
-    {"softmax_quant_spec", kObject | kArray},
-    {"quant_mode", kString | kNoEffect, nullptr, "\"eager_mode\""},
-    {"quant_method", kString},
-    {"export", kObject, nullptr, nullptr, nullptr, &kExport},
-    {"version", kString | kNoEffect},
-    {"log_severity_level", kInteger | kNoEffect, nullptr, "1"},
-    {"sync_moe_expert_input_amax", kBool},
-    {"keep_prequantized_layers", kBool},
-    {"resolution", kString},
-    {"indivisible_groups", kString},
-    {"non_finite", kString},
-    {"layer_types", kObject},
-    {"default_exclusions", kBool},
-    {"dialect", kString},
-    {"$schema", kString},
+#define WASMQUANT_CONFIG_KEY WASMQUANT_KEY_ROW
+#include "tools/quark/keys.def"
+#define WASMQUANT_COMMON_KEY WASMQUANT_KEY_ROW
+#include "config/dialects/common_keys.def"
 };
 
 constexpr Keys kConfig{kConfigKeys, "QConfig"};

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "config/reading/object_reader.h"
+#include "config/reading/key_row.h"
 #include "tools/quark/quark_config.h"
 #include "tools/quark/spec_numbers.h"
 
@@ -13,30 +13,8 @@ namespace wasmquant::config {
 
 /// The keys of a tensor spec.
 inline constexpr Key kSpecKeys[] = {
-    {"dtype", kString},
-    {"observer_cls", kString},
-    {"is_dynamic", kBool, "dynamic"},
-    {"qscheme", kString},
-    {"ch_axis", kInteger, "axis"},
-    {"group_size", kInteger},
-    {"block_size", kInteger | kArray},
-    {"symmetric", kBool},
-    {"round_method", kString},
-    {"scale_type", kString},
-    {"scale_format", kString},
-    {"scale_calculation_mode", kString},
-    {"qat_spec", kObject},
-    {"mx_element_dtype", kString},
-    {"zero_point_type", kString},
-    {"scale_sign", kString, nullptr, "\"positive\""},
-    {"scale_refit", kBool, nullptr, "false"},
-    {"is_scale_quant", kBool},
-    {"enable_buffer_reuse", kBool | kNoEffect},
-    {"max_input_numel", kInteger | kNoEffect, nullptr, "4194304"},
-    {"exponent_bits", kInteger},
-    {"mantissa_bits", kInteger},
-    {"grid", kObject, nullptr, nullptr, nullptr, &kGrid},
-    {"observer_options", kObject, nullptr, nullptr, nullptr, &kOptions},
+#define WASMQUANT_SPEC_KEY WASMQUANT_KEY_ROW
+#include "tools/quark/keys.def"
 };
 
 /// Parses one tensor spec.

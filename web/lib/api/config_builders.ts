@@ -1,7 +1,13 @@
 // Builders for common configs: plain objects, to be spread and changed.
 
+import type {
+  AihwkitConfig,
+  BrevitasConfig,
+  QuarkConfig,
+  QuarkLayerConfig,
+  Stages,
+} from '../generated/config_types.js';
 import { check } from './arguments.js';
-import type { AihwkitConfig, BrevitasConfig, QuarkConfig, QuarkLayerConfig, Stages } from './config_types.js';
 import { failure } from './errors.js';
 import type { Preset, PresetEdits } from './parsed_config_types.js';
 import type { QuantizationSpec } from './tensor_types.js';

@@ -1,5 +1,6 @@
 // Exports shared by both entries.
 
+export type * from '../generated/config_types.js';
 export {
   aihwkitConfig,
   bestConfig,
@@ -14,7 +15,6 @@ export {
   type QuarkConfigParts,
   quarkConfig,
 } from './config_builders.js';
-export type * from './config_types.js';
 export type { CoreErrorCode, LibraryErrorCode, PlainError } from './errors.js';
 export { coreErrorCodes, libraryErrorCodes, QuantizationError } from './errors.js';
 export { formats, inputFormatOf, inputFormats, outputFormats, outputFormatsOf, weightFilePattern } from './formats.js';

@@ -1,63 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // Tensors in memory: specs and results.
 
-/** How one tensor is quantized, in Quark's terms (config keys keep their snake_case). */
-export interface QuantizationSpec {
-  /** Number format: `int4`, `uint8`, `fp8_e4m3`, `mx`, `bfloat16` and others (guide "Number formats"). */
-  dtype: string;
-  /** Elements that share a scale: all, a channel, `group_size` or `block_size` elements. Default `per_tensor`. */
-  qscheme?: 'per_tensor' | 'per_channel' | 'per_group' | 'per_block' | null;
-  /** Axis of the channels (per_channel) or of the groups (per_group). Negative values count from the end. */
-  ch_axis?: number | null;
-  /** Elements per group, for per_group. */
-  group_size?: number | null;
-  /** Whether zero points are omitted. Integers only; minifloats have none. */
-  symmetric?: boolean | null;
-  /** For activations: the runtime computes scales per batch. False: scales are stored, from calibration. */
-  is_dynamic?: boolean | null;
-  /** `round` is floor(v + 0.5), `half_away` rounds ties away from zero. Floats always take half_even. */
-  round_method?: 'half_even' | 'round' | 'floor' | 'half_away' | null;
-  /** Type that scales are rounded to. `float`: float32; `pof2`: powers of two. Default: as stored in the output. */
-  scale_type?: 'float' | 'pof2' | 'float32' | 'float16' | 'bfloat16' | 'float8_e5m3' | 'float8_e8m0fnu' | null;
-  /** Storage of scales: powers of two (e8m0), fp8 under a float32 scale (e4m3), unsigned fp8 (e5m3). */
-  scale_format?: 'float32' | 'e8m0' | 'e4m3' | 'e5m3' | null;
-  /** How an e8m0 scale is rounded to a power of two. Default even. */
-  scale_calculation_mode?: 'even' | 'floor' | 'ceil' | null;
-  /** For per_block: rows and columns. */
-  block_size?: [number, number] | null;
-  /** For dtype mx: element dtype of its blocks. */
-  mx_element_dtype?: string | null;
-  /** For dtype minifloat: 1 to 7. */
-  exponent_bits?: number;
-  /** For dtype minifloat: 0 to 10. */
-  mantissa_bits?: number;
-  /** Type of zero points. Default int32. */
-  zero_point_type?: 'int32' | 'float32';
-  /**
-   * Sign of the scales of symmetric integers. `signed`: the value of largest magnitude of each scale is the lowest code,
-   * at the same size. Default `positive`, as in AMD Quark.
-   */
-  scale_sign?: 'positive' | 'signed';
-  /**
-   * Whether scales of integers are fit to the codes that they give, by least squares, and these to them, in turns. With
-   * calibration data, errors count by the mean square of their input channel. Default false, as in AMD Quark.
-   */
-  scale_refit?: boolean;
-  /** How the range is found, such as `PerGroupMinMaxObserver`. Default: min-max for the scheme. */
-  observer_cls?: string | null;
-  /** Kept without effect: training-aware quantization. */
-  qat_spec?: object | null;
-  /** Accepted and ignored. */
-  enable_buffer_reuse?: boolean | null;
-  /** Accepted and ignored. */
-  max_input_numel?: number | null;
-  /** Second of two stages: quantizes the first stage's scales instead of its values. */
-  is_scale_quant?: boolean;
-  /** Deviations from Quark's arithmetic for scales, floors and quantized values, in plans of other dialects. */
-  grid?: Record<string, string | number | boolean>;
-  /** Options of the observer, such as `percentile`, `bins`, `candidates`. */
-  observer_options?: Record<string, string | number>;
-}
+import type { QuantizationSpec } from '../generated/config_types.js';
+
+export type { QuantizationSpec } from '../generated/config_types.js';
 
 /** A tensor in memory. `Uint16Array` contains the bits of F16 or BF16 values and needs `dtype`. */
 export interface TensorInput {
