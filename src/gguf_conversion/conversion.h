@@ -15,7 +15,7 @@
 #include "core/list.h"
 #include "core/result.h"
 #include "families/head_interleave.h"
-#include "families/sentence_modules.h"
+#include "families/sentence/sentence_modules.h"
 #include "formats/gguf/gguf_metadata.h"
 #include "gguf_conversion/tokenizer/tokenizer.h"
 

@@ -1,11 +1,22 @@
 // An ONNX model of 2,000 tensors with the user's feeds: curve, static inputs and outputs without a long task of the main thread.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { createQuantizer } from 'wasmquant';
 import { captureActivations } from 'wasmquant/onnxruntime';
-import { npyFile } from '../node/npy_file.mjs';
-import { graph, model as modelBytes, node, noise, tensor } from '../node/onnx_model.mjs';
-import { browserOfTests, openFile, picture, quantizeButton, show, storedRuns, textsShown } from './browser.mjs';
+import { graph, model as modelBytes, node, noise, tensor } from '../node/onnx/model.mjs';
+import { npyFile } from '../node/sources/npy_file.mjs';
+import {
+  browserOfTests,
+  download,
+  openConfig,
+  openFile,
+  picture,
+  quantizeButton,
+  show,
+  textsShown,
+  writeConfig,
+} from './browser.mjs';
 import { assertShort, longestTask } from './long_tasks.mjs';
 
 const browser = await browserOfTests();
@@ -39,8 +50,16 @@ function network() {
 const feed = noise(4 * width, 3);
 const bytes = network();
 
+const config = {
+  global_quant_config: {
+    weight: { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true },
+    input_tensors: { dtype: 'uint8', qscheme: 'per_tensor', symmetric: false, is_dynamic: false },
+  },
+  exclude: [],
+};
+
 /** The same run in Node. */
-async function inNode(config) {
+async function inNode() {
   const ort = await import('onnxruntime-web/wasm');
   Object.assign(ort.env.wasm, { numThreads: 1 });
   ort.env.logLevel = 'error';
@@ -66,23 +85,35 @@ test('2,000 tensors with feeds are measured, run and compared without a task ove
     await page.getByRole('button', { name: 'Measure what each size costs' }).click();
     await page.getByText(/\d+ schemes measured/).waitFor({ timeout: 300_000 });
   });
+  found.outputs = await longestTask(page, async () => {
+    await page.getByRole('button', { name: 'Measure the outputs' }).click();
+    await page.getByText('relative error of the outputs').first().waitFor({ timeout: 300_000 });
+    await page.getByText(/\d+ schemes measured/).waitFor({ timeout: 300_000 });
+  });
   found.feeds = await longestTask(page, async () => {
     await show(page, 'Calibrate and measure');
-    await page
-      .locator('#feed-files')
-      .setInputFiles([{ name: 'x.npy', mimeType: '', buffer: Buffer.from(npyFile('<f4', [4, width], feed)) }]);
+    const buffer = Buffer.from(npyFile('<f4', [4, width], feed));
+    await page.locator('#feed-files').setInputFiles([{ name: 'x.npy', mimeType: '', buffer }]);
     await page.getByText('1 sample from x.npy').waitFor();
-    await page.getByRole('radio', { name: /^Static uint8/ }).check();
-    await quantizeButton(page).and(page.locator(':enabled')).waitFor();
   });
+  await openConfig(page);
+  await writeConfig(page, config);
+  await page.waitForTimeout(600); // the editor's pause
   const shown = await textsShown(page, 'Running the model on sample');
   found.run = await longestTask(page, async () => {
     await quantizeButton(page).click();
     await page.locator('.result-head').waitFor({ timeout: 300_000 });
-    await page.locator('.worst .link').first().waitFor({ timeout: 120_000 });
   });
   assert.match((await shown()).join('\n'), /Running the model on sample 1 of 1/);
-  const config = JSON.parse(await page.evaluate(() => document.querySelector('.run').dataset.config));
+  found.compare = await longestTask(page, async () => {
+    await page.getByRole('button', { name: 'Compare the outputs' }).click();
+    await page
+      .getByText(/outputs compared on 1 of your inputs/)
+      .first()
+      .waitFor({ timeout: 120_000 });
+  });
+  const saved = readFileSync(await download(page, 'network_int8.onnx'));
+  assert.ok(saved.equals(await inNode()), 'the same bytes as in Node');
   assertShort(found);
   await picture(page, 'light-large-onnx');
   assert.deepEqual(complaints, []);

@@ -1,4 +1,5 @@
-#include "families/sentence_modules.h"
+// Reads modules.json first, then the config.json of each module that needs one.
+#include "families/sentence/sentence_modules.h"
 
 #include <algorithm>
 
