@@ -4,9 +4,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { buildAll, buildNative } from './build.mjs';
-import { chromium } from './chromium.mjs';
-import { CommandFailed, main, root, say } from './command.mjs';
+import { buildAll, buildNative } from '../setup/build.mjs';
+import { chromium } from '../setup/chromium.mjs';
+import { CommandFailed, main, root, say } from '../setup/command.mjs';
 
 const withNpmPeers = ['onnx/onnx', 'onnx/chromium', 'transformers_js', 'wllama'];
 const withDebianPeers = ['gguf/quantize', 'gguf/gguf', 'gguf/limits', 'interop', 'words', 'hostile', 'small_floats'];

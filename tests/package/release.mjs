@@ -10,7 +10,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { main, needs, root, run } from './command.mjs';
+import { main, needs, root, run } from '../setup/command.mjs';
 
 /** `0.2.0`, `0.2.0-rc.1` */
 const versionPattern = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/;

@@ -1,11 +1,11 @@
-// node tests/setup/sample_curve.mjs: measures the curve that the page shows before a model is opened, and writes
+// node tests/bench/sample_curve.mjs: measures the curve that the page shows before a model is opened, and writes
 // web/demo/first/sample_curve.json. A test of the page measures points of it again.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { createQuantizer } from 'wasmquant';
-import { main, root, say } from './command.mjs';
+import { main, root, say } from '../setup/command.mjs';
 
 const sample = join(root, 'tests/files/tiny-llama');
 const output = join(root, 'web/demo/first/sample_curve.json');

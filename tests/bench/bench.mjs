@@ -7,9 +7,9 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { markdownOf } from '../bench/bench_report.mjs';
-import { buildAll, buildNative } from './build.mjs';
-import { CommandFailed, findProgram, main, needs, root } from './command.mjs';
+import { buildAll, buildNative } from '../setup/build.mjs';
+import { CommandFailed, findProgram, main, needs, root } from '../setup/command.mjs';
+import { markdownOf } from './bench_report.mjs';
 
 const usage = 'npm run bench -- [--out DIR] [--json] [--quick] [--kernels | --files] [--peer-llama-quantize PATH]';
 

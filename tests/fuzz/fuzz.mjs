@@ -2,16 +2,17 @@
 // long (default 20 s), one on each core; named targets one after another. Seeds: tests/fuzz/corpus/<name>, never written
 // to; finds are kept in build/fuzz/corpus/<name>. Then the native build against WebAssembly (tests/fuzz/replay.mjs).
 // A table at the end; exit code 1 when an input crashes a target, with the input's path, or when the builds differ.
+// `-- build` ends once the targets are compiled.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, join } from 'node:path';
-import { compareBuilds } from '../fuzz/replay.mjs';
-import { buildNative } from './build.mjs';
-import { findProgram, installPackages, main, needs, root } from './command.mjs';
-import { setUp } from './setup.mjs';
-import { filesBelow } from './source_files.mjs';
+import { buildNative } from '../setup/build.mjs';
+import { findProgram, installPackages, main, needs, root } from '../setup/command.mjs';
+import { setUp } from '../setup/setup.mjs';
+import { filesBelow } from '../setup/source_files.mjs';
+import { compareBuilds } from './replay.mjs';
 
 /** A clang++ that links libFuzzer; installs Debian's when there is none. */
 function fuzzCompiler() {
@@ -79,16 +80,17 @@ async function fuzz(name, folder, seconds) {
 }
 
 main(async ([duration = '20', ...wanted]) => {
-  const seconds = Number(duration);
+  const seconds = duration === 'build' ? 1 : Number(duration);
   const all = filesBelow('tests/fuzz/targets', /\.cpp$/).map((file) => basename(file, '.cpp'));
   const unknown = wanted.filter((name) => !all.includes(name));
   if (!Number.isInteger(seconds) || seconds < 1 || unknown.length > 0) {
-    const usage = `usage: npm run test:fuzz [-- SECONDS per target [TARGET…]]; targets: ${all.join(', ')}`;
+    const usage = `usage: npm run test:fuzz [-- SECONDS per target, or build [TARGET…]]; targets: ${all.join(', ')}`;
     throw Object.assign(needs(usage), { exitCode: 2 });
   }
   setUp().WASMQUANT_FUZZ_CXX = fuzzCompiler();
   const names = wanted.length > 0 ? wanted : all;
   const folder = buildNative('fuzz', ...names);
+  if (duration === 'build') return 0;
 
   const waiting = [...names];
   const results = [];

@@ -4,8 +4,8 @@
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { buildNative } from './build.mjs';
-import { main, needs, root } from './command.mjs';
+import { buildNative } from '../setup/build.mjs';
+import { main, needs, root } from '../setup/command.mjs';
 
 function options(args) {
   try {

@@ -3,9 +3,9 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { buildNative } from './build.mjs';
-import { findProgram, main, needs, root, run } from './command.mjs';
-import { filesBelow } from './source_files.mjs';
+import { buildNative } from '../setup/build.mjs';
+import { findProgram, main, needs, root, run } from '../setup/command.mjs';
+import { filesBelow } from '../setup/source_files.mjs';
 
 const least = 0.9;
 const filesShown = 10;
