@@ -169,7 +169,7 @@ export default defineConfig({
       resolveDependencies: (_, files, { hostType }) =>
         hostType === 'html' ? files : files.filter((file) => file.endsWith('.css')),
     },
-    // The library, and what a worker of the page needs besides: it imports them without the page.
+    // What a worker of the page needs, the library first: it imports them without the page.
     rolldownOptions: {
       output: {
         codeSplitting: { groups: [{ name: 'library', test: (id) => withoutPage.includes(id) }] },

@@ -38,7 +38,7 @@ Status CheckpointPlanner::choose(PlannedTensor& planned, const ModelTensor& tens
       resolver_.resolve(stored.name, tensor.layer_type, stored.shape, is_quantizable(stored.dtype, stored.shape));
   resolve_bias(tensor, resolved);
   planned.reason = std::move(resolved.reason);
-  // Loaders that read a config block have quantized classes for linear layers alone: naming the layer would not help.
+  // Loaders that read a config block have quantized classes only for linear layers: naming the layer would not help.
   const std::string& type = planned.weight.layer_type;
   const bool is_linear = type == "Linear" || type == kExperts || type == kConv1D;
   if (planned.reason->rule == Rule::no_config && !is_linear && format_.text().needs_config_block)
