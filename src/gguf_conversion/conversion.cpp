@@ -112,7 +112,7 @@ class Converter {
     TRY(parameters, write_hyperparameters(config, *family_, metadata));
     parameters_ = parameters;
     check_attention_scale(config);
-    check_modules();
+    write_modules();
     TRY_VOID(TensorMapper(*family_, parameters_, tensors_, diagnostics_, out_.tensors).run());
     uint64_t vocabulary = 0;
     for (const ConvertedTensor& tensor : out_.tensors)
@@ -153,31 +153,36 @@ class Converter {
                             expected);
   }
 
-  // Dense modules change the embedding behind the pooling, by weights in files of their own.
-  void check_modules() {
-    const auto modules = json::parse(files_.modules, json::kPython);
-    if (!modules) return;
-    for (const json::Value& module : modules->items())
-      if (module["type"].as_string().ends_with(".Dense"))
-        diagnostics_.warning("loader-limit", "modules.json",
-                             text_of("{} is left out: llama.cpp computes no dense layer behind the pooling, so the "
-                                     "embeddings are not those of sentence-transformers",
-                                     module["path"].as_string()),
-                             "write a folder in another format, which keeps it, or multiply by it yourself");
+  // llama.cpp pools and scales to length 1. Dense modules change the embedding by weights in files of their own.
+  void write_modules() {
+    for (const families::SentenceModule& module : files_.modules.list) {
+      if (module.type == "Pooling" || module.type == "Normalize") continue;
+      diagnostics_.warning("loader-limit", "modules.json",
+                           text_of("{} is left out: llama.cpp computes no {} behind the pooling, so the embeddings are "
+                                   "not those of sentence-transformers",
+                                   module.path, module.type == "Dense" ? "dense layer" : "module of this class"),
+                           "write a folder in another format, which keeps it, or compute it yourself");
+    }
+    const List<std::string>& modes = files_.modules.pooling;
+    if (modes.empty()) return;
+    // llama.cpp's enum llama_pooling_type
+    constexpr std::pair<const char*, uint32_t> kModes[] = {{"mean", 1}, {"cls", 2}, {"lasttoken", 3}};
+    for (const auto& [mode, number] : kModes)
+      if (modes.size() == 1 && modes[0] == mode)
+        return out_.metadata.set_u32(text_of("{}.pooling_type", family_->architecture), number);
+    std::string all;
+    for (const std::string& mode : modes) all += text_of("{}{}", all.empty() ? "" : " and ", mode);
+    diagnostics_.warning("loader-limit", files_.modules.pooling_file,
+                         text_of("the file names no pooling: llama.cpp has mean, cls and lasttoken, and this model has "
+                                 "{}, so the embeddings are not those of sentence-transformers",
+                                 all),
+                         "write a folder in another format, or pool the states of the tokens yourself");
   }
 
   void write_bert() {
     for (const ConvertedTensor& tensor : out_.tensors)
       if (tensor.name == "token_types.weight" && tensor.shape.size() == 2)
         out_.metadata.set_u32("tokenizer.ggml.token_type_count", static_cast<uint32_t>(tensor.shape[0]));
-    if (files_.pooling.empty()) return;
-    const auto pooling = json::parse(files_.pooling, json::kPython);
-    if (!pooling) return;
-    // llama.cpp's enum llama_pooling_type
-    constexpr std::pair<const char*, uint32_t> kModes[] = {
-        {"pooling_mode_mean_tokens", 1}, {"pooling_mode_cls_token", 2}, {"pooling_mode_lasttoken", 3}};
-    for (const auto& [key, number] : kModes)
-      if ((*pooling)[key].as_bool()) return out_.metadata.set_u32("bert.pooling_type", number);
   }
 
   void add_rope_factors(const json::Value& config) {

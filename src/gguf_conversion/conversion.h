@@ -15,6 +15,7 @@
 #include "core/list.h"
 #include "core/result.h"
 #include "families/head_interleave.h"
+#include "families/sentence/sentence_modules.h"
 #include "formats/gguf/gguf_metadata.h"
 #include "gguf_conversion/tokenizer/tokenizer.h"
 
@@ -22,10 +23,9 @@ namespace wasmquant::conversion {
 
 /// Texts of the sibling files; empty: missing.
 struct ModelFiles {
-  std::string_view name;     // of the model, for general.name
-  std::string_view config;   // config.json
-  std::string_view pooling;  // 1_Pooling/config.json of sentence-transformers
-  std::string_view modules;  // modules.json of sentence-transformers
+  std::string_view name;    // of the model, for general.name
+  std::string_view config;  // config.json
+  families::SentenceModules modules;
   TokenizerFiles tokenizer;
 };
 

@@ -5,18 +5,30 @@
 
 namespace wasmquant {
 
-conversion::ModelFiles model_files(const ModelIndex& model, std::string_view name) {
+Result<families::SentenceModules> sentence_modules_of(const ModelIndex& model) {
+  class Siblings final : public families::SiblingFiles {
+   public:
+    explicit Siblings(const ModelIndex& model) : model_(model) {}
+    std::string_view sibling_file(std::string_view name) const noexcept override { return model_.sibling_file(name); }
+
+   private:
+    const ModelIndex& model_;
+  };
+  return families::sentence_modules(Siblings(model));
+}
+
+Result<conversion::ModelFiles> model_files(const ModelIndex& model, std::string_view name) {
   conversion::ModelFiles files;
   files.name = name;
   files.config = model.sibling_file("config.json");
-  files.pooling = model.sibling_file("1_Pooling/config.json");
-  files.modules = model.sibling_file("modules.json");
+  TRY(modules, sentence_modules_of(model));
+  files.modules = std::move(modules);
   files.tokenizer.tokenizer = model.sibling_file("tokenizer.json");
   files.tokenizer.tokenizer_config = model.sibling_file("tokenizer_config.json");
   files.tokenizer.chat_template = model.sibling_file("chat_template.jinja");
   const std::string_view pieces = model.sibling_file("tokenizer.model");
   files.tokenizer.sentencepiece = {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()};
-  return files;
+  return std::move(files);
 }
 
 ValueTransform change_of(const conversion::ConvertedTensor& tensor) noexcept {
@@ -41,7 +53,7 @@ Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::s
     }
     return same;
   }
-  const conversion::ModelFiles files = model_files(model, name);
+  TRY(files, model_files(model, name));
   if (files.config.empty())
     return error_at(ErrorCode::format_unsupported, "config.json",
                     "is missing: it says which model this is. Give the folder of the model, with config.json and the "
