@@ -135,7 +135,7 @@ Result<SentenceModules> sentence_modules(const SiblingFiles& files) {
   if (out.pooling_file.empty()) out.pooling_file = text_of("{}/config.json", kUsualPooling);
   if (const std::string_view text = files.sibling_file(out.pooling_file); !text.empty())
     TRY_VOID(read_pooling(text, out));
-  return std::move(out);
+  return out;
 }
 
 json::Value to_json(const SentenceModules& modules) {

@@ -28,7 +28,7 @@ Result<conversion::ModelFiles> model_files(const ModelIndex& model, std::string_
   files.tokenizer.chat_template = model.sibling_file("chat_template.jinja");
   const std::string_view pieces = model.sibling_file("tokenizer.model");
   files.tokenizer.sentencepiece = {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()};
-  return std::move(files);
+  return files;
 }
 
 ValueTransform change_of(const conversion::ConvertedTensor& tensor) noexcept {
