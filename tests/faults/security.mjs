@@ -178,7 +178,7 @@ async function patterns(folder, check) {
   const env = setUp();
   const program = join(folder, 'pattern_steps');
   const compiler = process.env.CXX ?? findProgram('g++', 'c++');
-  const sources = [...filesBelow('src/config/match', /\/(regex|name|pattern)_?\w*\.cpp$/), 'src/core/list.cpp'];
+  const sources = [...filesBelow('src/config/match', /^(regex|name|pattern)\w*\.cpp$/), 'src/core/list.cpp'];
   const counted = ['-std=c++20', '-O1', '-fno-exceptions', '-Isrc', '-c', '-fsanitize-coverage=trace-pc'];
   const objects = sources.map((source, at) => {
     const object = join(folder, `steps-${at}.o`);
