@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { rolldown } from 'rolldown';
 import { pack } from '../package/packed.mjs';
-import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs';
+import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
 import { listProblems } from './core_lists.mjs';
 import { runExamples } from './examples.mjs';
@@ -87,9 +87,7 @@ async function runFence(app, page, { language, code, given: names, refused, exam
 }
 
 main(async () => {
-  buildModule();
-  buildLibrary();
-  buildCommandLine();
+  buildAll();
   const packed = pack();
   if (options.runtimes) return runPeerGuides(packed, options.only);
   let passed = 0;

@@ -1,5 +1,5 @@
-// npm test: builds and runs every section, or only those named as arguments. Each section prints its name and time; the
-// last line sums up the tests that the sections' runners counted (a check without a runner counts as one).
+// npm test: builds and runs every section, only those named as arguments, or all but those named behind `--without`. Each section
+// prints its name and time; the last line sums up the tests that the sections' runners counted (a check without a runner counts as one).
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { buildAll, buildNative } from './build.mjs';
@@ -126,14 +126,18 @@ async function runSection(name) {
   return { name, exitCode, seconds, passed, failed };
 }
 
-main(async (names) => {
+main(async ([first, ...rest]) => {
+  const isWithout = first === '--without';
+  const names = isWithout || !first ? rest : [first, ...rest];
   const known = [...Object.keys(sections), ...Object.keys(namedSections)];
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0)
     throw Object.assign(needs(`no section ${unknown.join(', ')}; there are ${known.join(', ')}`), { exitCode: 2 });
   setUp();
+  const all = Object.keys(sections);
+  const chosen = isWithout ? all.filter((name) => !names.includes(name)) : names.length > 0 ? names : all;
   const results = [];
-  for (const name of names.length > 0 ? names : Object.keys(sections)) results.push(await runSection(name));
+  for (const name of chosen) results.push(await runSection(name));
 
   process.stdout.write('\n');
   for (const { name, seconds, passed, failed } of results) {
