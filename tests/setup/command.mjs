@@ -70,7 +70,8 @@ export function installPackages(...packages) {
   say(`installing ${packages.join(' ')}`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   spawnSync('apt-get', ['-qq', 'update'], { env, stdio: ['ignore', 2, 2] });
-  run('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', ...packages], { env, quietStdout: true });
+  const wait = 'DPkg::Lock::Timeout=600'; // for another stage that installs
+  run('apt-get', ['-qq', '-o', wait, 'install', '-y', '--no-install-recommends', ...packages], { env, quietStdout: true });
   return true;
 }
 
