@@ -70,8 +70,8 @@ export function installPackages(...packages) {
   say(`installing ${packages.join(' ')}`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   spawnSync('apt-get', ['-qq', 'update'], { env, stdio: ['ignore', 2, 2] });
-  const wait = 'DPkg::Lock::Timeout=600'; // for another stage that installs
-  run('apt-get', ['-qq', '-o', wait, 'install', '-y', '--no-install-recommends', ...packages], { env, quietStdout: true });
+  const args = ['-qq', '-o', 'DPkg::Lock::Timeout=600', 'install', '-y', '--no-install-recommends', ...packages];
+  run('apt-get', args, { env, quietStdout: true });
   return true;
 }
 

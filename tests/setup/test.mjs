@@ -126,18 +126,18 @@ async function runSection(name) {
   return { name, exitCode, seconds, passed, failed };
 }
 
-main(async ([first, ...rest]) => {
-  const isWithout = first === '--without';
-  const names = isWithout || !first ? rest : [first, ...rest];
-  const known = [...Object.keys(sections), ...Object.keys(namedSections)];
+main(async (args) => {
+  const names = args.filter((arg) => arg !== '--without');
+  const usual = Object.keys(sections);
+  const known = [...usual, ...Object.keys(namedSections)];
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0)
     throw Object.assign(needs(`no section ${unknown.join(', ')}; there are ${known.join(', ')}`), { exitCode: 2 });
   setUp();
-  const all = Object.keys(sections);
-  const chosen = isWithout ? all.filter((name) => !names.includes(name)) : names.length > 0 ? names : all;
+  const leavesOut = names.length === 0 || args[0] === '--without';
   const results = [];
-  for (const name of chosen) results.push(await runSection(name));
+  for (const name of leavesOut ? usual.filter((each) => !names.includes(each)) : names)
+    results.push(await runSection(name));
 
   process.stdout.write('\n');
   for (const { name, seconds, passed, failed } of results) {
