@@ -22,27 +22,19 @@ struct KindName {
 constexpr KindName kKindNames[] = {{kBool, "boolean"},  {kInteger, "integer"}, {kNumber, "number"},
                                    {kString, "string"}, {kArray, "array"},     {kObject, "object"}};
 
-// Words of the keys of specs; their parser has them in code, not in tables.
+// Words of keys that have the same in every class, which parsers have in code, not in their tables.
 struct Words {
   std::string_view key;
   std::span<const std::string_view> words;
 };
 constexpr Words kSpecWords[] = {
-    {"dtype", kDtypeWords},
-    {"qscheme", kQSchemes},
-    {"round_method", kRoundMethods},
-    {"scale_type", kScaleTypes},
-    {"scale_format", kScaleFormats},
-    {"scale_calculation_mode", kScaleCalculationModes},
-    {"mx_element_dtype", kMxElements},
-    {"zero_point_type", kZeroPointTypes},
-    {"scale_sign", kScaleSigns},
-    {"target_device", kTargetDevices},
-    {"quant_mode", kQuantModes},
-    {"resolution", kResolutions},
-    {"indivisible_groups", kIndivisibleGroups},
-    {"pack_method", kPackMethods},
-    {"weight_format", kWeightFormats},
+    {"dtype", kDtypeWords},        {"mx_element_dtype", kMxElements}, {"target_device", kTargetDevices},
+    {"quant_mode", kQuantModes},   {"resolution", kResolutions},      {"indivisible_groups", kIndivisibleGroups},
+    {"pack_method", kPackMethods}, {"weight_format", kWeightFormats},
+#define WASMQUANT_GRID_FIELD(type, name, ...) {#name, words_of(type())},
+#define WASMQUANT_OPTION_FIELD(type, name, ...) {#name, words_of(type())},
+#define WASMQUANT_SPEC_FIELD(type, name, ...) {#name, words_of(type())},
+#include "config/spec/spec_fields.def"
 };
 
 class SchemaWriter {
@@ -58,8 +50,11 @@ class SchemaWriter {
  private:
   Value object(const Keys& keys) {
     Value properties{json::Object{}}, out;
+    const Value standards = keys.standards != nullptr ? keys.standards() : Value();
     for (const Key& key : std::span<const Key>(keys)) {
       properties.set(key.name, member(key));
+      if (const Value* standard = standards.find(key.name))
+        properties.members().back().second.set("default", *standard);
       if (key.old_name != nullptr) {
         Value old = member(key);
         old.set("deprecated", true);
