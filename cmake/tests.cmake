@@ -1,4 +1,4 @@
-# Tests: one for each room of tests/native, so that `ctest -L kernels` chooses, and one for each file of the room that takes longest.
+# Tests: one for each room of tests/native, so that `ctest -L kernels` chooses, and one for each file of the rooms that take longest.
 # A process for each of 500 cases would take Node minutes to start; these are small enough to spread over the cores.
 enable_testing()
 if(EMSCRIPTEN)
@@ -19,7 +19,7 @@ list(GET instruction_sets -1 best_set)
 # Only kernels depend on the instruction set: their room compares every set of the machine with the scalar reference, bit for bit. The
 # room right above them runs once with each set, the others with the best.
 set(rooms_of_every_set quantize)
-set(rooms_by_file pipeline)
+set(rooms_by_file calibration pipeline)
 # The longest start first, or the other cores wait for the last.
 set(longest_first compensation_loss calibration_loss observers kernels model quantize formats session)
 
@@ -28,7 +28,7 @@ set(longest_first compensation_loss calibration_loss observers kernels model qua
 set(slow_files "")
 set(slow_cases "")
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-  set(slow_files pipeline/calibration_loss_test.cpp pipeline/compensation_loss_test.cpp)
+  set(slow_files calibration/calibration_loss_test.cpp calibration/compensation_loss_test.cpp)
   if(EMSCRIPTEN)
     set(slow_cases "--test-case-exclude=*every length*,*any shape*,*tiny-llama*")
   endif()

@@ -2,8 +2,8 @@
 // `refused`: a sentence, and the page still takes another file. `opens`: a model, whose run ends in files or in a sentence.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { npyFile, npzFile } from '../node/npy_file.mjs';
-import { twoLayers } from '../node/onnx_model.mjs';
+import { twoLayers } from '../node/onnx/model.mjs';
+import { npyFile, npzFile } from '../node/sources/npy_file.mjs';
 import { sampleFolder, someWeights } from './browser.mjs';
 
 const latin1 = (text) => Buffer.from(text, 'latin1');

@@ -5,9 +5,9 @@ import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { createQuantizer } from 'wasmquant';
 import { captureActivations } from 'wasmquant/onnxruntime';
-import { drawnPage } from '../interop/drawn_pages.mjs';
-import { npyFile } from '../node/npy_file.mjs';
-import { graph, model as modelBytes, node, noise, tensor } from '../node/onnx_model.mjs';
+import { drawnPage } from '../interop/onnx/drawn_pages.mjs';
+import { graph, model as modelBytes, node, noise, tensor } from '../node/onnx/model.mjs';
+import { npyFile } from '../node/sources/npy_file.mjs';
 import { safetensors } from '../node/written_model.mjs';
 import { npmPeers } from '../setup/npm_peers.mjs';
 import {

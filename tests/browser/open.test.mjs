@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { npyFile } from '../node/npy_file.mjs';
+import { npyFile } from '../node/sources/npy_file.mjs';
 import {
   browserOfTests,
   chooseScheme,

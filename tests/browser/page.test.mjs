@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { twoLayers } from '../node/onnx_model.mjs';
+import { twoLayers } from '../node/onnx/model.mjs';
 import {
   browserOfTests,
   chooseRuntime,

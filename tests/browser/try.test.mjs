@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { graph, model, node, noise, tensor } from '../node/onnx_model.mjs';
+import { graph, model, node, noise, tensor } from '../node/onnx/model.mjs';
 import { root } from '../setup/command.mjs';
 import { browserOfTests, openFile, picture, quantize } from './browser.mjs';
 

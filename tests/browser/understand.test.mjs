@@ -5,7 +5,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createQuantizer } from 'wasmquant';
-import { graph, model, node, noise, tensor } from '../node/onnx_model.mjs';
+import { graph, model, node, noise, tensor } from '../node/onnx/model.mjs';
 import { root } from '../setup/command.mjs';
 import {
   browserOfTests,

@@ -11,8 +11,8 @@
 
 #include "compare.h"
 #include "dialect_case.h"
-#include "ggml_ops.h"
-#include "ops.h"
+#include "ops/ggml_ops.h"
+#include "ops/ops.h"
 
 namespace conformance {
 namespace {

@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import { chromium as playwright } from 'playwright-core';
 import { bundler } from '../bundlers/tools.mjs';
-import { wordModel } from '../node/onnx_model.mjs';
+import { wordModel } from '../node/onnx/model.mjs';
 import { install } from '../package/packed.mjs';
 import { chromium } from '../setup/chromium.mjs';
 import { root } from '../setup/command.mjs';
@@ -83,7 +83,7 @@ const rows = {
     });
   },
   async 'onnx_for_transformers_js.mjs'(app) {
-    const { packages } = await import('../interop/onnx_peers.mjs');
+    const { packages } = await import('../interop/onnx/peers.mjs');
     link(packages, app, '@huggingface/transformers');
     cpSync(join(examples, 'onnx_for_transformers_js.mjs'), join(app, 'onnx_for_transformers_js.mjs'));
     const model = join(app, 'my-model');

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calibration/calibrated_model.h"
 #include "config/presets.h"
 #include "config/schema.h"
 #include "gguf_conversion/family.h"
 #include "numeric/minifloat.h"
 #include "observers/registry.h"
-#include "pipeline/calibrated_model.h"
 #include "pipeline/plan/output_format.h"
 
 using namespace wasmquant;

@@ -3,7 +3,7 @@
 //   node tests/docs/format_table.mjs      writes it
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { graph, model, node, noise, tensor } from '../node/onnx_model.mjs';
+import { graph, model, node, noise, tensor } from '../node/onnx/model.mjs';
 import { table } from '../peers/markdown_table.mjs';
 import { main, root } from '../setup/command.mjs';
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { weights, writeSafetensors } from '../bench/model_files.mjs';
-import { twoLayers } from '../node/onnx_model.mjs';
+import { twoLayers } from '../node/onnx/model.mjs';
 import { install } from '../package/packed.mjs';
 import { root } from '../setup/command.mjs';
 

@@ -9,7 +9,7 @@ import transformers
 from transformers.models.auto import modeling_auto
 
 from family_inputs import inputs_of
-from family_sizes import VOCAB
+from rows.family_sizes import VOCAB
 
 # Fields of a configuration by their names, the first pattern that is found in one; a size in place of the default where that is larger.
 SIZES = (

@@ -1,7 +1,7 @@
 """What a model is called with, by the last word of its row: `KIND`, or `KIND-in-text-N` for N places of a text that an image takes."""
 import torch
 
-from family_sizes import IMAGE_TOKEN
+from rows.family_sizes import IMAGE_TOKEN
 
 
 def inputs_of(kind):

@@ -3,7 +3,7 @@ import json
 import os
 import shutil
 
-from family_sizes import VOCAB
+from rows.family_sizes import VOCAB
 
 TOKENIZER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "files", "tiny-llama")
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,;:!?'-"

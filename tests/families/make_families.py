@@ -15,16 +15,16 @@ import shutil
 import sys
 import warnings
 
-from classifier_families import CLASSIFIERS
-from decoder_families import DECODERS
-from encoder_families import ENCODERS
-from family_variants import VARIANTS, variant_of
-from image_families import MORE_IMAGES
-from image_text_families import IMAGES_AND_WORDS
-from masked_families import ENCODER_DECODERS, MASKED
-from media_families import MEDIA
-from rare_families import RARE
-from sound_families import MORE_SOUND
+from rows.classifier_families import CLASSIFIERS
+from rows.decoder_families import DECODERS
+from rows.encoder_families import ENCODERS
+from rows.family_variants import VARIANTS, variant_of
+from rows.image_families import MORE_IMAGES
+from rows.image_text_families import IMAGES_AND_WORDS
+from rows.masked_families import ENCODER_DECODERS, MASKED
+from rows.media_families import MEDIA
+from rows.rare_families import RARE
+from rows.sound_families import MORE_SOUND
 
 FAMILIES = {**DECODERS, **ENCODERS, **MASKED, **ENCODER_DECODERS, **CLASSIFIERS, **MEDIA, **MORE_IMAGES, **MORE_SOUND, **IMAGES_AND_WORDS}
 NAMES = [*FAMILIES, *VARIANTS]

@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { openLibrary } from '../browser/library_page.mjs';
-import { npyFile, npzFile } from '../node/npy_file.mjs';
+import { npyFile, npzFile } from '../node/sources/npy_file.mjs';
 import { findProgram, root } from '../setup/command.mjs';
 import { setUp } from '../setup/setup.mjs';
 import { pageMarkup } from './markup.mjs';

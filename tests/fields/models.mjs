@@ -1,7 +1,7 @@
 // The models on which fields are tried, written without the code under test, and what calibration sees of them.
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { graph, node, model as onnxModel, tensor as onnxTensor } from '../node/onnx_model.mjs';
+import { graph, node, model as onnxModel, tensor as onnxTensor } from '../node/onnx/model.mjs';
 import { tinyLlama } from '../node/scratch.mjs';
 import { safetensors } from '../node/written_model.mjs';
 

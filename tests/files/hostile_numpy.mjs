@@ -5,7 +5,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { npyFile, npzFile } from '../node/npy_file.mjs';
+import { npyFile, npzFile } from '../node/sources/npy_file.mjs';
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), 'hostile_numpy');
 const expected = [];

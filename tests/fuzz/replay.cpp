@@ -7,10 +7,10 @@
 #include <cstring>
 #include <vector>
 
-#include "answer_case.h"
-#include "column_case.h"
-#include "kernel_case.h"
-#include "plan_case.h"
+#include "cases/answer_case.h"
+#include "cases/column_case.h"
+#include "cases/kernel_case.h"
+#include "cases/plan_case.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 # Greedy continuations by transformers, in float32: greedy.py PROMPT COUNT FOLDER...
 # A line per folder: the least distance between the best and the second-best logit, and the text. Token i is character
-# 32 + i, as gguf_file.mjs makes its models.
+# 32 + i, as gguf/file.mjs makes its models.
 import sys
 
 import torch

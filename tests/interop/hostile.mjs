@@ -27,7 +27,7 @@ function llamaErrors(paths) {
 }
 
 async function onnxErrors(paths) {
-  const { ort } = await import('./onnx_peers.mjs');
+  const { ort } = await import('./onnx/peers.mjs');
   const errors = [];
   for (const path of paths) {
     try {

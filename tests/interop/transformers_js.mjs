@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createQuantizer } from '../../dist/node.js';
-import { wordModel } from '../node/onnx_model.mjs';
+import { wordModel } from '../node/onnx/model.mjs';
 import { main, root } from '../setup/command.mjs';
-import { ort, transformersModule } from './onnx_peers.mjs';
+import { ort, transformersModule } from './onnx/peers.mjs';
 
 const siblingFiles = join(root, 'tests/files/tiny-llama');
 const words = 288;

@@ -1,5 +1,5 @@
 // A row of the table of `npm run test:peers` whose cases are whole configs or tensors; quark/rows.mjs has those of layers.
-import { Explained } from './quark/config_differences.mjs';
+import { Explained } from './quark/differences/config_differences.mjs';
 
 export class CaseRow {
   passed = 0;

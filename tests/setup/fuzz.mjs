@@ -1,4 +1,4 @@
-// npm run test:fuzz [-- seconds [target…]]: libFuzzer with ASan and UBSan on every tests/fuzz/*_fuzz.cpp, each for that
+// npm run test:fuzz [-- seconds [target…]]: libFuzzer with ASan and UBSan on every file of tests/fuzz/targets, each for that
 // long (default 20 s), one on each core; named targets one after another. Seeds: tests/fuzz/corpus/<name>, never written
 // to; finds are kept in build/fuzz/corpus/<name>. Then the native build against WebAssembly (tests/fuzz/replay.mjs).
 // A table at the end; exit code 1 when an input crashes a target, with the input's path, or when the builds differ.
@@ -80,7 +80,7 @@ async function fuzz(name, folder, seconds) {
 
 main(async ([duration = '20', ...wanted]) => {
   const seconds = Number(duration);
-  const all = filesBelow('tests/fuzz', /_fuzz\.cpp$/).map((file) => basename(file, '.cpp'));
+  const all = filesBelow('tests/fuzz/targets', /\.cpp$/).map((file) => basename(file, '.cpp'));
   const unknown = wanted.filter((name) => !all.includes(name));
   if (!Number.isInteger(seconds) || seconds < 1 || unknown.length > 0) {
     const usage = `usage: npm run test:fuzz [-- SECONDS per target [TARGET…]]; targets: ${all.join(', ')}`;

@@ -8,8 +8,8 @@ import { buildAll, buildNative } from './build.mjs';
 import { chromium } from './chromium.mjs';
 import { CommandFailed, main, root, say } from './command.mjs';
 
-const withNpmPeers = ['onnx', 'onnx_chromium', 'transformers_js', 'wllama'];
-const withDebianPeers = ['gguf_quantize', 'gguf', 'gguf_limits', 'interop', 'words', 'hostile', 'small_floats'];
+const withNpmPeers = ['onnx/onnx', 'onnx/chromium', 'transformers_js', 'wllama'];
+const withDebianPeers = ['gguf/quantize', 'gguf/gguf', 'gguf/limits', 'interop', 'words', 'hostile', 'small_floats'];
 const cannotBeMadeHere = 3;
 
 /** Runs one script; shows what it printed when it has ended. Resolves to whether it passed. */

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <random>
 
-#include "pipeline/calibrated_model.h"
+#include "calibration/calibrated_model.h"
 
 using namespace wasmquant;
 using namespace wasmquant::testing;

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createQuantizer } from '../../../dist/node.js';
-import { cliPath } from '../cli_process.mjs';
+import { cliPath } from '../cli/process.mjs';
 import { memoryStream, tinyLlama } from '../scratch.mjs';
 import { noise, safetensors } from '../written_model.mjs';
 import { group, quark, weight } from './config_cases.mjs';

@@ -1,5 +1,5 @@
 // For each code of ONNX models: a graph and a config that have it.
-import { convolutions, graph, model, node, noise, tensor, twoLayers } from '../onnx_model.mjs';
+import { convolutions, graph, model, node, noise, tensor, twoLayers } from '../onnx/model.mjs';
 import { group, quark, weight } from './config_cases.mjs';
 
 const inputs = [['x', 'F32', ['n', 64]]];

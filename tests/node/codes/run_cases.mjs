@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTensors } from '../../interop/safetensors_file.mjs';
-import { convolutions, twoLayers } from '../onnx_model.mjs';
+import { convolutions, twoLayers } from '../onnx/model.mjs';
 import { files, tinyLlama } from '../scratch.mjs';
 import { noise } from '../written_model.mjs';
 import { group, quark, weight } from './config_cases.mjs';

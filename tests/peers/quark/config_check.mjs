@@ -3,7 +3,7 @@
 // into config.json is read by Quark, which must set what our plan says.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { effectText } from './effect.mjs';
+import { effectText } from './differences/effect.mjs';
 import { Row } from './rows.mjs';
 
 /** A plan, or the diagnostics that refuse it. */

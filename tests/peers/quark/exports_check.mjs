@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { root } from '../../setup/command.mjs';
 import { runtimeModel } from '../models/models.mjs';
 import { writeSlice } from './calibration_tokens.mjs';
-import { blockDifferences, exportRefusals, quarkRefusals, specDifferences } from './export_differences.mjs';
+import { blockDifferences, exportRefusals, quarkRefusals, specDifferences } from './differences/export_differences.mjs';
 import { Row } from './rows.mjs';
 
 const tinyLlama = join(root, 'tests/files/tiny-llama');

@@ -1,7 +1,7 @@
 // A matrix quantized and dequantized by random specs, by Quark and by us: the same bits, but for the sign of zeros.
 import { join } from 'node:path';
 import { differenceOf, errorsOf, readTensors } from '../tensor_files.mjs';
-import { numberDifferences } from './number_differences.mjs';
+import { numberDifferences } from './differences/number_differences.mjs';
 import { Row } from './rows.mjs';
 
 /** Without the keys that have no value, and without round_method: Quark's CPU code always rounds half to even. */

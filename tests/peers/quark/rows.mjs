@@ -1,5 +1,5 @@
 // Rows of the table of `npm run test:peers`.
-import { Explained, layerDifferences, refusals } from './config_differences.mjs';
+import { Explained, layerDifferences, refusals } from './differences/config_differences.mjs';
 
 /** One thing that is compared, case by case. */
 export class Row {

@@ -1,7 +1,7 @@
 // A case: a model, perhaps quantized once already, a config, an output format. Made from its number alone.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { graph, model, node, tensor } from '../../node/onnx_model.mjs';
+import { graph, model, node, tensor } from '../../node/onnx/model.mjs';
 import { safetensors } from '../../node/written_model.mjs';
 import { Random } from './random.mjs';
 import { randomConfig } from './random_specs.mjs';

@@ -1,7 +1,0 @@
-// Every column-wise algorithm on every granularity and shape.
-#include "column_case.h"
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  wasmquant::fuzz::run_column_case({data, size});
-  return 0;
-}

@@ -1,0 +1,160 @@
+// GGUF files as users get them: the library quantizes tiny-llama, from its folder and from F32 GGUF, by every recipe, and
+// every tensor has llama-quantize's type and its bytes, also with importance matrices of either side's making;
+// llama.cpp then runs them. A line per case; exit code 1 when something differs.
+//   node tests/interop/gguf/quantize.mjs    tools from .peers (tests/interop/peers.sh), or the folder WASMQUANT_LLAMA_BIN
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { createQuantizer } from '../../../dist/node.js';
+import { main, root } from '../../setup/command.mjs';
+import { completion, llama } from '../peers.mjs';
+
+const tinyLlama = join(root, 'tests/files/tiny-llama');
+
+/** What one of llama.cpp's programs says, which must succeed. */
+function said(program, ...args) {
+  const { ok, output } = llama(program, ...args);
+  if (!ok) throw new Error(`${program}: ${output.trim().slice(-400)}`);
+  return output;
+}
+
+/** Map of tensor name to its type and bytes. */
+async function contents(quantizer, path) {
+  const model = await quantizer.open(path);
+  await model.close();
+  const bytes = readFileSync(path);
+  return new Map(
+    model.tensors.map(({ name, dtype, begin, end }) => [name, { dtype, bytes: bytes.subarray(begin, end) }]),
+  );
+}
+
+/** What differs first; null when nothing does. */
+function difference(ours, theirs) {
+  if (ours.size !== theirs.size) return `${ours.size} tensors, llama-quantize has ${theirs.size}`;
+  for (const [name, { dtype, bytes }] of ours) {
+    const other = theirs.get(name);
+    if (!other) return `${name} is not in llama-quantize's file`;
+    if (dtype !== other.dtype) return `${name} is ${dtype}, llama-quantize makes ${other.dtype}`;
+    if (!bytes.equals(other.bytes)) return `${name} (${dtype}) has other bytes`;
+  }
+  return null;
+}
+
+/** Largest difference of mean squares between two matrices, as a part of the largest of the layer. */
+async function distance(quantizer, ours, theirs) {
+  const [a, b] = await Promise.all([ours, theirs].map((path) => contents(quantizer, path)));
+  const floats = ({ bytes }) => new Float32Array(new Uint8Array(bytes).buffer);
+  let worst = 0;
+  for (const [name, values] of a) {
+    if (!name.endsWith('.in_sum2')) continue;
+    const [x, y] = [a, b].map((file) => {
+      const [count] = floats(file.get(name.replace('.in_sum2', '.counts')));
+      return floats(file.get(name)).map((sum) => sum / count);
+    });
+    if (x.length !== y.length) return `${name} has ${x.length} columns, llama-imatrix ${y.length}`;
+    const largest = y.reduce((most, value) => Math.max(most, value), 0);
+    for (const [i, value] of x.entries()) worst = Math.max(worst, Math.abs(value - y[i]) / largest);
+    if (values.bytes.length === 0) return `${name} is empty`;
+  }
+  return worst < 0.01 ? null : `differs by ${worst} from llama-imatrix`;
+}
+
+/** Matrices by us and by llama-imatrix, of one text; their paths. */
+async function importance(quantizer, source, base, work, report) {
+  const text = readFileSync(join(tinyLlama, 'README.md'));
+  const [length, sequences] = [256, 16];
+  const [textFile, ours, theirs, theirDat] = [
+    'text.txt',
+    'our-matrix.gguf',
+    'their-matrix.gguf',
+    'their-matrix.dat',
+  ].map((name) => join(work, name));
+  writeFileSync(textFile, text);
+  // llama-imatrix begins each chunk with <s> instead of the token that stands there.
+  const ids = new Int32Array(length * sequences);
+  for (let i = 0; i < ids.length; ++i) ids[i] = i % length === 0 ? 256 : text[i - 1];
+  const tokens = { data: ids, shape: [sequences, length] };
+  writeFileSync(ours, await quantizer.languageModel(source).importance({ calibration: { tokens } }));
+  const options = ['-m', base, '-f', textFile, '-c', String(length), '--chunks', String(sequences), '-t', '1'];
+  const exact = ['-fa', 'off', '-ctk', 'f32', '-ctv', 'f32'];
+  said('llama-imatrix', ...options, ...exact, '-o', theirs);
+  said('llama-imatrix', ...options, ...exact, '-o', theirDat, '--output-format', 'dat');
+  report('importance matrix', await distance(quantizer, ours, theirs));
+  return [ours, theirs, theirDat];
+}
+
+/** What is wrong when llama.cpp writes a text with the file; else null. */
+function completes(file) {
+  const isWhole = (text) => /The .{4}/s.test(text);
+  const { ok, stdout, output } = completion(file, 'The ', ['-n', '8'], isWhole);
+  return ok && isWhole(stdout) ? null : `wrote ${JSON.stringify(stdout)}: ${output.trim().slice(-400)}`;
+}
+
+/** Parts of a size: llama.cpp runs them, and llama-gguf-split makes one file of them. */
+async function split(quantizer, source, work, report) {
+  const folder = join(work, 'parts');
+  const { files } = await quantizer.quantizeModel(source, 'q4_k_m', { target: folder, gguf: { shardBytes: 400_000 } });
+  const first = join(folder, files[0].name);
+  report(`${files.length} parts run`, completes(first));
+  const merged = join(work, 'merged.gguf');
+  try {
+    said('llama-gguf-split', '--merge', first, merged);
+    const [theirs, ours] = [merged, join(work, 'q4_k_m.gguf')].map((file) => contents(quantizer, file));
+    report('parts merged by llama-gguf-split', difference(await ours, await theirs));
+  } catch (error) {
+    report('parts merged by llama-gguf-split', error.message);
+  }
+}
+
+await main(async () => {
+  const work = mkdtempSync(join(tmpdir(), 'wasmquant-gguf-'));
+  let passed = 0;
+  let failed = 0;
+  const report = (name, problem) => {
+    if (problem) ++failed;
+    else ++passed;
+    process.stdout.write(`gguf-quantize ${name}: ${problem ?? 'passed'}\n`);
+  };
+  const quantizer = await createQuantizer({ threads: 2 });
+  try {
+    const base = join(work, 'base.gguf');
+    const source = await quantizer.open(tinyLlama);
+    await quantizer.quantizeModel(source, 'f32', { target: base });
+    const plain = await quantizer.open(base);
+    const matrices = await importance(quantizer, source, base, work, report);
+    const recipes = quantizer.presets().flatMap(({ config }) => (config.recipe ? [config.recipe] : []));
+    recipes.push('mxfp4');
+    for (const [recipe, imatrix] of recipes.flatMap((name) => [null, ...matrices].map((matrix) => [name, matrix]))) {
+      if (recipe === 'q2_k_s' && !imatrix) continue;
+      for (const pure of recipe === 'mxfp4' ? [true] : [false, true]) {
+        const name = `${recipe}${pure ? ' --pure' : ''}${imatrix ? ` --imatrix ${basename(imatrix)}` : ''}`;
+        const config = { dialect: 'gguf', recipe, pure };
+        const gguf = imatrix ? { imatrix: readFileSync(imatrix) } : {};
+        const [theirs, ours, converted] = ['theirs', 'ours', 'converted'].map((file) => join(work, `${file}.gguf`));
+        try {
+          const type = recipe === 'mxfp4' ? 'MXFP4_MOE' : recipe.toUpperCase();
+          const flags = [...(pure ? ['--pure'] : []), ...(imatrix ? ['--imatrix', imatrix] : [])];
+          said('llama-quantize', ...flags, base, theirs, type, '1');
+          await quantizer.quantizeModel(plain, config, { target: ours, overwrite: true, gguf });
+          await quantizer.quantizeModel(source, config, { target: converted, overwrite: true, gguf });
+          const expected = await contents(quantizer, theirs);
+          report(`${name}, from GGUF`, difference(await contents(quantizer, ours), expected));
+          report(`${name}, from safetensors`, difference(await contents(quantizer, converted), expected));
+        } catch (error) {
+          report(name, error.message);
+        }
+      }
+    }
+    for (const recipe of ['q8_0', 'q4_0', 'q4_k_m', 'q6_k', 'iq4_nl', 'mxfp4', 'tq2_0', 'bf16']) {
+      const file = join(work, `${recipe}.gguf`);
+      await quantizer.quantizeModel(source, { dialect: 'gguf', recipe }, { target: file });
+      report(`${recipe} runs`, completes(file));
+    }
+    await split(quantizer, source, work, report);
+  } finally {
+    await quantizer[Symbol.asyncDispose]();
+    rmSync(work, { recursive: true, force: true });
+  }
+  process.stdout.write(`gguf-quantize: ${passed} passed, ${failed} failed\n`);
+  return failed === 0 ? 0 : 1;
+});

@@ -1,0 +1,49 @@
+// No field of a config is read and dropped: each is set alone, and is seen in the result or in a diagnostic.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, test } from 'node:test';
+import { isDropped, isNotApplied, probeAll } from '../../fields/probe.mjs';
+import { dialects } from '../../fields/schema_fields.mjs';
+import { guideOf, labels } from '../../fields/table.mjs';
+
+let table;
+before(async () => {
+  table = await probeAll();
+});
+
+test('every field of every dialect changes the result, or a diagnostic names it', () => {
+  for (const dialect of dialects) {
+    assert.ok(table[dialect].length >= 8, dialect);
+    const dropped = table[dialect].filter((row) => isDropped(row) && !labels.includes(row.path));
+    assert.deepEqual(
+      dropped.map(({ path, silent }) => `${path}: ${JSON.stringify(silent.map(({ value }) => value))}`),
+      [],
+      dialect,
+    );
+  }
+});
+
+test('no field of AMD Quark or Brevitas is read but not applied: an unsupported one is refused', () => {
+  for (const dialect of ['quark', 'brevitas'])
+    assert.deepEqual(
+      table[dialect].filter(isNotApplied).map(({ path }) => path),
+      [],
+      dialect,
+    );
+});
+
+test('a field without any effect would be found', () => {
+  const row = { applied: [], refused: [], remark: [], silent: [{ value: 1, code: '' }] };
+  assert.ok(isDropped(row));
+  assert.ok(!isDropped({ ...row, remark: [{ value: 2, code: 'key-ignored' }] }));
+  assert.ok(isNotApplied({ ...row, applied: [{ value: 1, code: '' }], remark: [{ value: 2, code: 'not-applied' }] }));
+  const words = { ...row, applied: [{ value: 'a', code: '' }], values: ['a', 'b', 'c', 'd'] };
+  assert.ok(!isDropped({ ...words, silent: [{ value: 'b', code: '' }] }), 'the default of an enumeration');
+  assert.ok(isDropped({ ...words, silent: [{ value: 'b' }, { value: 'c' }] }));
+});
+
+test('the guide has the current table: npm run fields -- --write', () => {
+  const guide = readFileSync(join(import.meta.dirname, '../../../web/docs/fields.md'), 'utf8');
+  assert.equal(guide, guideOf(table));
+});

@@ -1,0 +1,14 @@
+import { memoryStream, modelFor } from '../scratch.mjs';
+
+export const named = (tensors, name) => tensors.find((tensor) => tensor.name === name);
+
+export const namesOf = ({ tensors }) => tensors.map(({ name }) => name);
+
+export async function written(t, quantizer, source, config, options = {}) {
+  const out = memoryStream();
+  const model = await modelFor(t, quantizer, source);
+  const report = await quantizer.quantizeModel(model, config, { target: out.stream, ...options });
+  return { bytes: out.bytes(), report };
+}
+
+export const floats = (bytes, { begin, end }) => new Float32Array(bytes.slice(begin, end).buffer);
