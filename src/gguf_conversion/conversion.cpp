@@ -13,20 +13,18 @@
 namespace wasmquant::conversion {
 namespace {
 
-Result<json::Value> parse_config(std::string_view text) {
-  auto config = json::parse(text, json::kPython);
-  if (config) return config;
-  config.error().where = text_of("config.json: {}", config.error().where);
-  return config;
-}
-
 class Converter {
  public:
   Converter(const ModelFiles& files, std::span<const SourceTensor> tensors, DiagnosticList& diagnostics)
       : files_(files), tensors_(tensors), diagnostics_(diagnostics) {}
 
   Result<GgufConversion> run() {
-    TRY(config, parse_config(files_.config));
+    if (!*files_.config) {
+      Error error = files_.config->error();
+      error.where = text_of("config.json: {}", error.where);
+      return error;
+    }
+    const json::Value& config = **files_.config;
     TRY_VOID(find_family(config));
     gguf::Metadata& metadata = out_.metadata;
     metadata.set_text("general.architecture", family_->architecture);

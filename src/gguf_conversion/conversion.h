@@ -20,12 +20,12 @@
 
 namespace wasmquant::conversion {
 
-/// Texts of the sibling files; empty: missing.
+/// The sibling files, as texts; empty: missing.
 struct ModelFiles {
-  std::string_view name;     // of the model, for general.name
-  std::string_view config;   // config.json
-  std::string_view pooling;  // 1_Pooling/config.json of sentence-transformers
-  std::string_view modules;  // modules.json of sentence-transformers
+  std::string_view name;                        // of the model, for general.name
+  const Result<json::Value>* config = nullptr;  // config.json, parsed
+  std::string_view pooling;                     // 1_Pooling/config.json of sentence-transformers
+  std::string_view modules;                     // modules.json of sentence-transformers
   TokenizerFiles tokenizer;
 };
 

@@ -225,14 +225,20 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
   if (config_text.empty() && !format.carries_config)
     return error_at(ErrorCode::config_invalid, "config.json",
                     "is not in the folder of the weights; a forward pass needs it");
-  TRY(config, config_text.empty() ? config_of(model) : json::parse(config_text, json::kPython));
+  const bool is_own = !config_text.empty() && config_text == model.sibling_file("config.json");  // parsed already
+  const Result<json::Value> read = is_own                ? Result<json::Value>(json::Value())
+                                   : config_text.empty() ? config_of(model)
+                                                         : json::parse(config_text, json::kPython);
+  const Result<json::Value>& document = is_own ? model.config() : read;
+  if (!document) return document.error();
+  const json::Value &config = *document, none;
   ForwardPlan out;
   out.config = config_text.empty() ? json::write(config) : std::string(config_text);
   TRY(architecture, model::read_architecture(config));
   out.architecture = std::move(architecture);
   const model::Architecture& a = out.architecture;
   TRY_VOID(check_use(a, use));
-  TRY(reader, StoredWeightReader::create(format.carries_config ? std::string_view() : config_text, &model));
+  TRY(reader, StoredWeightReader::create(format.carries_config ? none : config, &model));
   const conversion::Family* const family = format.has_ggml_names ? conversion::family_of(config) : nullptr;
   Planner planner(model, reader, tile_bytes, family, a.head_dim);
   if (a.is_encoder) {

@@ -8,7 +8,7 @@ namespace wasmquant {
 conversion::ModelFiles model_files(const ModelIndex& model, std::string_view name) {
   conversion::ModelFiles files;
   files.name = name;
-  files.config = model.sibling_file("config.json");
+  files.config = &model.config();
   files.pooling = model.sibling_file("1_Pooling/config.json");
   files.modules = model.sibling_file("modules.json");
   files.tokenizer.tokenizer = model.sibling_file("tokenizer.json");
@@ -42,7 +42,7 @@ Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::s
     return same;
   }
   const conversion::ModelFiles files = model_files(model, name);
-  if (files.config.empty())
+  if (model.sibling_file("config.json").empty())
     return error_at(ErrorCode::format_unsupported, "config.json",
                     "is missing: it says which model this is. Give the folder of the model, with config.json and the "
                     "tokenizer, or a GGUF file");

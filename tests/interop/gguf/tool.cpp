@@ -187,9 +187,10 @@ void convert(const fs::path& folder, const std::string& out, const std::string& 
                     pieces = read_file(folder / "tokenizer.model"),
                     pooling = read_file(folder / "1_Pooling" / "config.json"),
                     modules = read_file(folder / "modules.json"), name = folder.filename().string();
+  const auto parsed = json::parse(config, json::kPython);
   const conversion::ModelFiles files{
       .name = name,
-      .config = config,
+      .config = &parsed,
       .pooling = pooling,
       .modules = modules,
       .tokenizer = {tokenizer, settings, chat_template, bytes_of(pieces)},
