@@ -19,7 +19,7 @@ constexpr double kFewDirections = 8;
 // Of fewer tokens or directions, features' squares are not known at all.
 constexpr double kFewTokens = 16, kFewRanks = 2;
 constexpr int kRidgeTries = 5;
-constexpr size_t kJudgedRows = 192, kJudgedColumns = 192;
+constexpr size_t kJudgedRows = 192, kJudgedColumns = 96;
 
 }  // namespace
 
@@ -91,23 +91,22 @@ double ExpectedError::share() const noexcept {
 
 void ExpectedError::sum_rows(std::span<const float> d, std::span<double> sums) const {
   const size_t n = columns_, height = sums.size() / 2;
-  std::vector<float> transposed(n * kJudgedRows), output(kJudgedRows * kJudgedColumns);
+  std::vector<float> scaled(kJudgedRows * n), output(kJudgedRows * kJudgedColumns),
+      workspace(kernels::matmul_workspace(kJudgedRows, kJudgedColumns, n));
   std::fill(sums.begin(), sums.end(), 0.0);
   for (size_t row = 0; row < height; row += kJudgedRows) {
     const size_t rows = std::min(kJudgedRows, height - row);
     double* const of_rows = sums.data() + 2 * row;  // correlated, uncorrelated
     for (size_t i = 0; i < rows; ++i)
       for (size_t j = 0; j < n; ++j) {
-        const float scaled = d[(row + i) * n + j] * deviations_[j];
-        transposed[j * kJudgedRows + i] = scaled;
-        of_rows[2 * i + 1] += double{scaled} * scaled;
+        const float value = scaled[i * n + j] = d[(row + i) * n + j] * deviations_[j];
+        of_rows[2 * i + 1] += double{value} * value;
       }
     for (size_t begin = 0; begin < n && has_factor_; begin += kJudgedColumns) {
       const size_t width = std::min(kJudgedColumns, n - begin);
-      std::fill(output.begin(), output.end(), 0.0f);
       // Below the diagonal R is zero.
-      add_product(1, {transposed.data(), kJudgedRows}, {factor_.data() + begin, n}, begin + width, rows, width,
-                  {output.data(), kJudgedColumns});
+      kernels::matmul({scaled.data(), n, 1}, {factor_.data() + begin, 1, n}, begin + width, rows, width,
+                      kernels::Update::set, kernels::Region::all, output.data(), kJudgedColumns, workspace.data());
       for (size_t i = 0; i < rows; ++i)
         for (size_t j = 0; j < width; ++j)
           of_rows[2 * i] += double{output[i * kJudgedColumns + j]} * output[i * kJudgedColumns + j];

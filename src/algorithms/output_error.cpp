@@ -6,7 +6,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr size_t kStripRows = 192, kPanelTokens = 192;
+constexpr size_t kStripRows = 192, kPanelTokens = 96;
 constexpr int kDampingTries = 6;
 
 }  // namespace
@@ -52,19 +52,17 @@ std::vector<float> OutputError::squares() const {
 }
 
 void OutputError::sum_squares(ConstMatrix d, size_t first, size_t count, std::span<double> sums) const noexcept {
-  const size_t strip = std::min(kStripRows, sums.size());
-  std::vector<float> transposed(count * strip), output(strip * tokens_);
+  const size_t strip = std::min(kStripRows, sums.size()), panel = std::min(kPanelTokens, tokens_);
+  std::vector<float> output(strip * tokens_), workspace(kernels::matmul_workspace(strip, panel, count));
   for (size_t row = 0; row < sums.size(); row += strip) {
     const size_t rows = std::min(strip, sums.size() - row);
-    for (size_t i = 0; i < rows; ++i)
-      for (size_t j = 0; j < count; ++j) transposed[j * strip + i] = d.data[(row + i) * d.stride + j];
-    std::fill(output.begin(), output.end(), 0.0f);
-    // Features that a panel of tokens does not have would add zeros.
-    for (size_t t = is_triangular_ ? first : 0; t < tokens_; t += kPanelTokens) {
-      const size_t width = std::min(kPanelTokens, tokens_ - t);
+    // Features that a panel of tokens does not have would add zeros, and tokens without any of them are left as zeros.
+    for (size_t t = is_triangular_ ? first : 0; t < tokens_; t += panel) {
+      const size_t width = std::min(panel, tokens_ - t);
       const size_t depth = is_triangular_ ? std::min(count, t + width - first) : count;
-      add_product(1, {transposed.data(), strip}, {x_.data() + first * tokens_ + t, tokens_}, depth, rows, width,
-                  {output.data() + t, tokens_});
+      kernels::matmul({d.data + row * d.stride, d.stride, 1}, {x_.data() + first * tokens_ + t, 1, tokens_}, depth,
+                      rows, width, kernels::Update::set, kernels::Region::all, output.data() + t, tokens_,
+                      workspace.data());
     }
     for (size_t i = 0; i < rows; ++i) {
       double sum = 0;

@@ -1,4 +1,4 @@
-// The search for the exponent of the scales, then the search for the clipping of each group.
+// The search for the exponent of the scales.
 #include "algorithms/scaling/awq.h"
 
 #include <algorithm>
@@ -22,9 +22,6 @@ namespace wasmquant {
 namespace {
 
 constexpr double kSmallestScale = 1e-4;
-constexpr size_t kClipSteps = 10;
-constexpr float kClipGrid = 20;
-constexpr size_t kClipRows = 64;
 Error sizes_differ(size_t a, size_t b) {
   return error_at(ErrorCode::shape_mismatch, "", "the lengths {} and {} do not match", a, b);
 }
@@ -79,39 +76,6 @@ Status add_errors(const AwqLayer& layer, std::span<const float> scales, std::spa
   inputs.sum_squares({change.data(), columns}, 0, columns, sums);
   for (size_t i = 0; i < sums.size(); ++i) of_parts[part_of[i]] += sums[i];
   return {};
-}
-
-// One group of columns of at most kClipRows rows, of the weight that begins at the group's first column; `inputs` are the
-// group's.
-void clip_group(Matrix weight, size_t rows, const QuantizationSpec& spec, const OutputError& inputs) {
-  const size_t columns = inputs.columns();
-  const Granularity g = one_scale_per_run(rows, columns);
-  std::vector<float> clipped(rows * columns), difference(rows * columns), largest(rows), best_limit(rows);
-  std::vector<double> best(rows, std::numeric_limits<double>::infinity()), sums(rows);
-  for (size_t i = 0; i < rows; ++i)
-    largest[i] = kernels::reduce_absmax({weight.data + i * weight.stride, columns}).value;
-  best_limit = largest;
-  for (size_t step = 0; step < kClipSteps; ++step) {
-    const float shrink = 1 - static_cast<float>(step) / kClipGrid;
-    for (size_t i = 0; i < rows; ++i)
-      for (size_t j = 0; j < columns; ++j)
-        clipped[i * columns + j] =
-            std::clamp(weight.data[i * weight.stride + j], -largest[i] * shrink, largest[i] * shrink);
-    round_observed(g, spec, clipped, difference.data());
-    for (size_t i = 0; i < rows; ++i)
-      for (size_t j = 0; j < columns; ++j) difference[i * columns + j] -= weight.data[i * weight.stride + j];
-    inputs.sum_squares({difference.data(), columns}, 0, columns, sums);
-    for (size_t i = 0; i < rows; ++i) {
-      if (!(sums[i] < best[i])) continue;
-      best[i] = sums[i];
-      best_limit[i] = largest[i] * shrink;
-    }
-  }
-  for (size_t i = 0; i < rows; ++i)
-    for (size_t j = 0; j < columns; ++j) {
-      float& value = weight.data[i * weight.stride + j];
-      value = std::clamp(value, -best_limit[i], best_limit[i]);
-    }
 }
 
 }  // namespace
@@ -267,29 +231,6 @@ Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<
     TRY_VOID(search.measure({}));
   } while (search.next());
   return search.choice(scales);
-}
-
-Status clip_weight(std::span<float> weight, uint64_t rows, const QuantizationSpec& spec,
-                   std::span<const float> hessian) {
-  if (weight.empty()) return {};
-  const auto height = static_cast<size_t>(rows);
-  const size_t columns = height == 0 ? 0 : weight.size() / height;
-  if (weight.size() != rows * columns || hessian.size() != columns * columns)
-    return sizes_differ(weight.size(), hessian.size());
-  TRY(groups, ColumnGroups::create(spec, rows, columns));
-  if (spec.qscheme == QScheme::per_tensor)
-    return Error{ErrorCode::spec_invalid, "", "per_tensor has no groups to clip; use per_channel or per_group"};
-  for (size_t group = 0; group < groups.count(); ++group) {
-    const auto [begin, end] = groups[group];
-    std::vector<float> block;
-    for (size_t i = begin; i < end; ++i)
-      block.insert(block.end(), hessian.begin() + static_cast<ptrdiff_t>(i * columns + begin),
-                   hessian.begin() + static_cast<ptrdiff_t>(i * columns + end));
-    TRY(inputs, OutputError::of_hessian(std::move(block), end - begin));
-    for (size_t row = 0; row < height; row += kClipRows)
-      clip_group({weight.data() + row * columns + begin, columns}, std::min(kClipRows, height - row), spec, inputs);
-  }
-  return {};
 }
 
 Result<bool> awq_scaling(const ScaleSearch& search, std::span<float> scales) {

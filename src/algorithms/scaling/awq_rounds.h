@@ -1,5 +1,5 @@
 // Successive halving of AWQ's candidates (K. Jamieson, A. Talwalkar, "Non-stochastic Best Arm Identification and
-// Hyperparameter Optimization", 2016): all are measured on a quarter of the rows, the better ones on more, the last on
+// Hyperparameter Optimization", 2016): all are measured on an eighth of the rows, the better ones on more, the last on
 // all. Step 0, no scales, always goes on, so that the choice is never worse than it.
 // Pieces of a round may be measured in any order.
 #pragma once
