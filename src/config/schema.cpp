@@ -52,9 +52,9 @@ class SchemaWriter {
     Value properties{json::Object{}}, out;
     const Value standards = keys.standards != nullptr ? keys.standards() : Value();
     for (const Key& key : std::span<const Key>(keys)) {
-      properties.set(key.name, member(key));
-      if (const Value* standard = standards.find(key.name))
-        properties.members().back().second.set("default", *standard);
+      Value property = member(key);
+      if (const Value* standard = standards.find(key.name)) property.set("default", *standard);
+      properties.set(key.name, std::move(property));
       if (key.old_name != nullptr) {
         Value old = member(key);
         old.set("deprecated", true);

@@ -209,6 +209,36 @@ Status plan_encoder(Planner& planner, ForwardPlan& plan) {
   return {};
 }
 
+Status plan_decoder(Planner& planner, const json::Value& config, ForwardPlan& plan) {
+  const model::Architecture& a = plan.architecture;
+  Prefix prefix = kPrefixes[0];
+  for (const Prefix& candidate : kPrefixes)
+    if (planner.has_layer(text_of("{}embed_tokens", candidate.body))) {
+      prefix = candidate;
+      break;
+    }
+  const std::string embedding = text_of("{}embed_tokens", prefix.body), head = text_of("{}lm_head", prefix.head);
+
+  ForwardStep first;
+  first.name = embedding;
+  TRY_VOID(planner.add_matrix(first, kEmbeddingSlot, embedding, "Embedding", a.vocabulary, a.hidden, true));
+  plan.steps.push_back(std::move(first));
+  for (uint32_t layer = 0; layer < a.layers; ++layer) {
+    ForwardStep step;
+    step.name = text_of("{}layers.{}", prefix.body, layer);
+    TRY_VOID(add_block(planner, step, a));
+    plan.steps.push_back(std::move(step));
+  }
+  ForwardStep last;
+  last.name = head;
+  TRY_VOID(planner.add_vector(last, kFinalNormSlot, text_of("{}norm.weight", prefix.body), a.hidden));
+  const bool is_tied = a.tied_head || (config["tie_word_embeddings"].is_null() && !planner.has_layer(head));
+  TRY_VOID(planner.add_matrix(last, kHeadSlot, is_tied ? embedding : head, is_tied ? "Embedding" : "Linear",
+                              a.vocabulary, a.hidden, true));
+  plan.steps.push_back(std::move(last));
+  return {};
+}
+
 }  // namespace
 
 Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view config_text, const TileBytes& tile_bytes,
@@ -241,36 +271,7 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
   TRY(reader, StoredWeightReader::create(format.carries_config ? none : config, &model));
   const conversion::Family* const family = format.has_ggml_names ? conversion::family_of(config) : nullptr;
   Planner planner(model, reader, tile_bytes, family, a.head_dim);
-  if (a.is_encoder) {
-    TRY_VOID(plan_encoder(planner, out));
-    return out;
-  }
-
-  Prefix prefix = kPrefixes[0];
-  for (const Prefix& candidate : kPrefixes)
-    if (planner.has_layer(text_of("{}embed_tokens", candidate.body))) {
-      prefix = candidate;
-      break;
-    }
-  const std::string embedding = text_of("{}embed_tokens", prefix.body), head = text_of("{}lm_head", prefix.head);
-
-  ForwardStep first;
-  first.name = embedding;
-  TRY_VOID(planner.add_matrix(first, kEmbeddingSlot, embedding, "Embedding", a.vocabulary, a.hidden, true));
-  out.steps.push_back(std::move(first));
-  for (uint32_t layer = 0; layer < a.layers; ++layer) {
-    ForwardStep step;
-    step.name = text_of("{}layers.{}", prefix.body, layer);
-    TRY_VOID(add_block(planner, step, a));
-    out.steps.push_back(std::move(step));
-  }
-  ForwardStep last;
-  last.name = head;
-  TRY_VOID(planner.add_vector(last, kFinalNormSlot, text_of("{}norm.weight", prefix.body), a.hidden));
-  const bool is_tied = a.tied_head || (config["tie_word_embeddings"].is_null() && !planner.has_layer(head));
-  TRY_VOID(planner.add_matrix(last, kHeadSlot, is_tied ? embedding : head, is_tied ? "Embedding" : "Linear",
-                              a.vocabulary, a.hidden, true));
-  out.steps.push_back(std::move(last));
+  TRY_VOID(a.is_encoder ? plan_encoder(planner, out) : plan_decoder(planner, config, out));
   return out;
 }
 

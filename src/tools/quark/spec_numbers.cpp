@@ -37,7 +37,7 @@ struct Field {
   FieldType type;
   uint8_t offset;
   std::span<const std::string_view> words;
-  int64_t lowest, highest;
+  float lowest, highest;
 };
 
 constexpr Key kGridKeys[] = {
@@ -46,7 +46,7 @@ constexpr Key kGridKeys[] = {
 };
 constexpr Field kGridFields[] = {
 #define WASMQUANT_GRID_FIELD(type, name, standard, lowest, highest) \
-  {type_of<type>(), offsetof(RoundingGrid, name), words_of(type()), lowest, highest},
+  {type_of<type>(), offsetof(RoundingGrid, name), words_of(type()), float(lowest), float(highest)},
 #include "config/spec/spec_fields.def"
 };
 constexpr Key kOptionKeys[] = {
@@ -55,7 +55,7 @@ constexpr Key kOptionKeys[] = {
 };
 constexpr Field kOptionFields[] = {
 #define WASMQUANT_OPTION_FIELD(type, name, standard, lowest, highest) \
-  {type_of<type>(), offsetof(ObserverOptions, name), words_of(type()), lowest, highest},
+  {type_of<type>(), offsetof(ObserverOptions, name), words_of(type()), float(lowest), float(highest)},
 #include "config/spec/spec_fields.def"
 };
 
@@ -120,12 +120,11 @@ void read(void* into, const ObjectReader& in, const Keys& keys, std::span<const 
       if (const int index = in.word(name, field.words); index >= 0) store(at, static_cast<uint8_t>(index));
     } else if (field.type == FieldType::flag) {
       store(at, given->as_bool());
-    } else if (const double number = given->as_number();
-               number >= static_cast<double>(field.lowest) && number <= static_cast<double>(field.highest)) {
+    } else if (const double number = given->as_number(); number >= field.lowest && number <= field.highest) {
       store_number(at, field.type, number);
     } else {
-      in.out().error_in("value-invalid", in.at(name), nullptr, nullptr, "expected a number from {} to {}", field.lowest,
-                        field.highest);
+      in.out().error_in("value-invalid", in.at(name), nullptr, nullptr, "expected a number from {} to {}",
+                        static_cast<int64_t>(field.lowest), static_cast<int64_t>(field.highest));
     }
   }
 }
