@@ -4,12 +4,11 @@
 
 #include <cstdlib>
 
+#include "border/reply.h"
 #include "config/config_text.h"
 #include "config/dialects/dialects.h"
 #include "config/dialects/write.h"
 #include "config/presets.h"
-#include "core/list.h"
-#include "marshal.h"
 #include "pipeline/calibration/calibration_steps.h"
 #include "version.h"
 
@@ -25,7 +24,7 @@ std::string version() {
   json::Value out;
   out.set("library", kVersion);
   out.set("compiler", kCompiler);
-  return ok(std::move(out));
+  return reply(out);
 }
 
 std::string presets() {
@@ -40,10 +39,10 @@ std::string presets() {
     row.set("config", std::move(*config));
     out.push_back(std::move(row));
   }
-  return ok(std::move(out));
+  return reply(out);
 }
 
-std::string check_config(std::string text, std::string dialect) { return ok(to_json(config::check(text, dialect))); }
+std::string check_config(std::string text, std::string dialect) { return reply(to_json(config::check(text, dialect))); }
 
 std::string parse_config(std::string text, std::string dialect) {
   List<Diagnostic> problems;
@@ -57,7 +56,7 @@ std::string parse_config(std::string text, std::string dialect) {
     needs_tokens |= algorithm.needs_inputs;
   out.set("needsTokens", needs_tokens);
   out.set("diagnostics", to_json(problems));
-  return ok(std::move(out));
+  return reply(out);
 }
 
 std::string convert_config(std::string text, std::string to) {
@@ -67,7 +66,7 @@ std::string convert_config(std::string text, std::string to) {
   json::Value out;
   out.set("config", converted->config);
   out.set("losses", to_json(converted->losses));
-  return ok(std::move(out));
+  return reply(out);
 }
 
 }  // namespace
@@ -85,4 +84,5 @@ EMSCRIPTEN_BINDINGS(library) {
   function("allocate", &allocate);
   function("release", &release);
   function("liveObjects", &live_objects);
+  function("takeError", &take_error);
 }

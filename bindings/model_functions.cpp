@@ -5,12 +5,12 @@
 #include <cmath>
 #include <string>
 
+#include "border/reply.h"
 #include "config/config_text.h"
-#include "marshal.h"
-#include "model_index.h"
+#include "core/message.h"
+#include "handles/model_index.h"
 #include "pipeline/calibration/calibration_steps.h"
 #include "pipeline/forward/forward_plan.h"
-#include "tile_json.h"
 
 namespace wasmquant::bindings {
 namespace {
@@ -48,25 +48,28 @@ std::string model_config(std::string text) {
   json::Value out;
   out.set("config", std::move(*config));
   out.set("constants", std::move(constants));
-  return ok(std::move(out));
+  return reply(out);
 }
 
-/// The steps of a forward pass, see forward_plan_json. `options`: {"tileBytes", "columnTileBytes", "longest"}.
-std::string forward_plan(const BoundModelIndex& model, std::string config, std::string options_text) {
-  const auto options = json::parse(options_text);
-  if (!options) return fail(options.error());
-  const std::string& given = (*options)["use"].as_string();
+/// The steps of a forward pass, see forward_plan_json; "work": packed tasks. `options`: {"tileBytes", "columnTileBytes",
+/// "longest", "use"}. Errors: json-invalid, those of plan_forward.
+Result<Parts> planned_pass(const ModelIndex& model, const std::string& config, const std::string& options_text) {
+  TRY(options, json::parse(options_text));
+  const std::string& given = options["use"].as_string();
   const ForwardUse use = given == "embed" ? ForwardUse::embed
                          : given == "run" ? ForwardUse::run
                                           : ForwardUse::calibrate;
-  const auto plan = plan_forward(model.index(), config, tile_bytes_of(*options), use);
-  if (!plan) return fail(plan.error());
+  TRY(plan, plan_forward(model, config, tile_bytes_of(options), use));
   static std::string work;
-  work = packed_tasks(*plan);
-  const int64_t longest = std::max<int64_t>((*options)["longest"].as_integer(), 1);
-  json::Value out = forward_plan_json(*plan, static_cast<size_t>(longest));
-  out.set("work", bytes_json(work));
-  return ok(std::move(out));
+  work = packed_tasks(plan);
+  Parts out;
+  out.facts = forward_plan_json(plan, static_cast<size_t>(std::max<int64_t>(options["longest"].as_integer(), 1)));
+  out.add("work", region_of(work));
+  return out;
+}
+
+Address forward_plan(const BoundModelIndex& model, std::string config, std::string options) {
+  return reply(planned_pass(model.index(), config, options));
 }
 
 /// The algorithms of a config that process a model block by block. Errors: those of parse_text.
@@ -86,7 +89,7 @@ std::string calibrated_algorithms(std::string config) {
     row.set("isImplied", algorithm.is_implied);
     rows.push_back(std::move(row));
   }
-  return ok(std::move(rows));
+  return reply(json::Value(std::move(rows)));
 }
 
 }  // namespace

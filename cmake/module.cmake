@@ -1,15 +1,8 @@
 # The shipped WebAssembly module: single-threaded, no eval, no file system, memory grows to 4 GiB.
-set(WASMQUANT_EMSCRIPTEN_VERSION "")
-if(DEFINED EMSCRIPTEN_VERSION)
-  set(WASMQUANT_EMSCRIPTEN_VERSION ", Emscripten ${EMSCRIPTEN_VERSION}")
-endif()
-configure_file(cmake/version.h.in generated/version.h @ONLY)
-
 file(GLOB binding_sources CONFIGURE_DEPENDS bindings/*.cpp)
 add_executable(wasmquant ${binding_sources})
 wasmquant_join_rooms(wasmquant . ${binding_sources})
-target_link_libraries(wasmquant PRIVATE wasmquant_core)
-target_include_directories(wasmquant PRIVATE bindings ${CMAKE_CURRENT_BINARY_DIR}/generated)
+target_link_libraries(wasmquant PRIVATE wasmquant_handles)
 target_compile_options(wasmquant PRIVATE -DEMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
 target_link_options(wasmquant PRIVATE --bind -Oz -fno-rtti -fno-exceptions -sMODULARIZE=1 -sEXPORT_ES6=1 -sEXPORT_NAME=createWasmquantModule
   -sENVIRONMENT=web,worker -sDYNAMIC_EXECUTION=0 -sFILESYSTEM=0 -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from '../setup/command.mjs';
-import { isDropped, isNotApplied, probeAll } from './probe.mjs';
+import { isDropped, isNotApplied, probeAll, withProber } from './probe.mjs';
 import { dialects } from './schema_fields.mjs';
 import { guideOf, labels } from './table.mjs';
 
@@ -21,7 +21,8 @@ const { values } = parseArgs({
 
 const textOf = ({ value, code }) => [JSON.stringify(value), code].filter(Boolean).join(' ');
 
-const table = await probeAll(values.dialect ? [values.dialect] : dialects, values.field);
+const chosen = values.dialect ? [values.dialect] : dialects;
+const table = await withProber((prober) => probeAll(prober, chosen, values.field));
 if (values.dropped)
   for (const [dialect, rows] of Object.entries(table)) {
     const dropped = rows.filter((row) => isDropped(row) && !labels.includes(row.path));

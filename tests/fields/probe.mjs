@@ -241,17 +241,16 @@ export async function withProber(use) {
 }
 
 /** {dialect: [{path, applied, refused, remark, silent}]}; `only`: of fields whose path has this text. */
-export const probeAll = (chosen = dialects, only = '') =>
-  withProber(async (prober) => {
-    const table = {};
-    for (const dialect of chosen) {
-      table[dialect] = [];
-      for (const field of fieldsOf(dialect)) {
-        const path = field.path.join('.');
-        if (path.includes(only))
-          table[dialect].push({ path, ...(await prober.outcomeOf(dialect, field)), values: field.values });
-      }
-      table[dialect] = merged(table[dialect]);
+export async function probeAll(prober, chosen = dialects, only = '') {
+  const table = {};
+  for (const dialect of chosen) {
+    table[dialect] = [];
+    for (const field of fieldsOf(dialect)) {
+      const path = field.path.join('.');
+      if (path.includes(only))
+        table[dialect].push({ path, ...(await prober.outcomeOf(dialect, field)), values: field.values });
     }
-    return table;
-  });
+    table[dialect] = merged(table[dialect]);
+  }
+  return table;
+}

@@ -1,5 +1,6 @@
 // Builds: C++ through the CMake presets into build/<preset>, then dist/: module, library, command line, page.
 //   node tests/setup/build.mjs                    all of dist/
+//   node tests/setup/build.mjs PRESET TARGET...   C++ alone
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -167,4 +168,5 @@ export function buildAll() {
   buildNotices();
 }
 
-if (process.argv[1] === import.meta.filename) main(() => buildAll());
+if (process.argv[1] === import.meta.filename)
+  main(([preset, ...targets]) => void (preset ? buildNative(preset, ...targets) : buildAll()));

@@ -142,7 +142,10 @@ bool TensorSession::observe_run(uint64_t in_tile, uint64_t count, uint64_t in_te
   return all_finite;
 }
 
-Status TensorSession::next_pass() { return scales_->next_pass(); }
+Status TensorSession::next_pass() {
+  if (!scales_) return error_at(ErrorCode::state_invalid, task_.name, "this tensor is quantized in one pass");
+  return scales_->next_pass();
+}
 
 Result<std::span<const float>> TensorSession::state() {
   if (!scales_) return error_at(ErrorCode::state_invalid, task_.name, "this tensor is quantized in one pass");

@@ -95,6 +95,7 @@ void TensorScales::join(const ValueRange& others) {
 Status TensorScales::begin() { return observer_ ? observer_->begin(0, layout_.shape) : Status(); }
 
 Status TensorScales::next_pass() {
+  if (!observer_) return Error{ErrorCode::state_invalid, "", "the observer has already seen all of its data"};
   TRY_VOID(observer_->next_pass());
   return begin();
 }

@@ -4,18 +4,11 @@ import assert from 'node:assert/strict';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readTensors } from '../../interop/safetensors_file.mjs';
-import { files, memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { tokensOf } from '../tiny_llama.mjs';
 import { parsed, safetensors } from '../written_model.mjs';
 
-const reference = join(files, 'tiny-llama-reference');
 const length = 256;
-
-/** The first sequences of a token file. */
-function tokensOf(name, sequences) {
-  const { data } = readTensors(join(reference, `${name}_tokens.safetensors`)).get('input_ids');
-  return { data: Int32Array.from(data.subarray(0, sequences * length)), shape: [sequences, length] };
-}
 
 const calibration = { tokens: tokensOf('calib', 8) };
 const validation = tokensOf('validation', 24);

@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { planBlockTeam } from '../../../dist/plan/forward_plan.js';
 import { Pool } from '../../../dist/pool/pool.js';
 import { readTensors } from '../../interop/safetensors_file.mjs';
-import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { files, modelFor, quantizerFor, scratchFolder } from '../scratch.mjs';
+import { firstBlocks } from '../tiny_llama.mjs';
 
 const { data } = readTensors(join(files, 'tiny-llama-reference', 'calib_tokens.safetensors')).get('input_ids');
 
@@ -47,11 +48,11 @@ const configs = {
 };
 
 test('one, two and three workers write the same files and report the same', { timeout: 600_000 }, async (t) => {
-  const folder = scratchFolder(t);
+  const [source, folder] = [firstBlocks(t, 2), scratchFolder(t)];
   const outcomes = new Map();
   for (const threads of [1, 2, 3]) {
     const quantizer = await quantizerFor(t, { threads });
-    const model = await modelFor(t, quantizer, tinyLlama);
+    const model = await modelFor(t, quantizer, source);
     for (const [name, config] of Object.entries(configs)) {
       const target = join(folder, `${name} ${threads}`);
       const all = { global_quant_config: { weight }, exclude: ['lm_head'], ...config };

@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
-
-const reference = join(files, 'tiny-llama-reference');
+import { modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { tokensOf } from '../tiny_llama.mjs';
 
 /** As much as the mean of the Hessian's diagonal leaves little of GPTQ. */
 const tooMuch = 1;
@@ -16,8 +15,8 @@ test('a layer is not rounded with far too large a damping if a tenth of it is be
   const quantizer = await quantizerFor(t, { threads: 2 });
   const folder = scratchFolder(t);
   const model = await modelFor(t, quantizer, tinyLlama);
-  const tokens = await modelFor(t, quantizer, join(reference, 'validation_tokens.safetensors'));
-  const calibration = { tokens: await modelFor(t, quantizer, join(reference, 'calib_tokens.safetensors')) };
+  const tokens = tokensOf('validation', 128);
+  const calibration = { tokens: tokensOf('calib', 32) };
   const { config } = quantizer.presets().find(({ name }) => name === 'int3_wo_32');
   const bits = {};
   for (const [name, options] of Object.entries({

@@ -87,13 +87,14 @@ test('observers of another quantizer, and foreign objects, are refused', async (
   foreign[Symbol.dispose]();
 });
 
-test('an invalid spec is an error when the observer is used', async (t) => {
+test('an invalid spec is an error when the observer is created, with all its problems', async (t) => {
   const quantizer = await quantizerFor(t);
   assert.throws(
-    () => {
-      const observer = quantizer.createObserver({ dtype: 'int99' });
-      observer.update(piece(1, 2));
-    },
-    { name: 'QuantizationError', code: 'spec-invalid' },
+    () => quantizer.createObserver({ dtype: 'int99' }),
+    (error) =>
+      error.name === 'QuantizationError' &&
+      error.code === 'spec-invalid' &&
+      error.where === '/dtype' &&
+      error.diagnostics.length === 1,
   );
 });

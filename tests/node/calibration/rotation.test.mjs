@@ -4,14 +4,10 @@ import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readTensors } from '../../interop/safetensors_file.mjs';
-import { files, memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { tokensOf } from '../tiny_llama.mjs';
 import { safetensors } from '../written_model.mjs';
 
-const length = 256;
-const tokensOf = (name, sequences) => {
-  const { data } = readTensors(join(files, `tiny-llama-reference/${name}_tokens.safetensors`)).get('input_ids');
-  return { data: Int32Array.from(data.subarray(0, sequences * length)), shape: [sequences, length] };
-};
 const validation = tokensOf('validation', 8);
 
 const int4 = { dtype: 'int4', qscheme: 'per_group', group_size: 64, ch_axis: -1, symmetric: true };

@@ -1,6 +1,7 @@
 // config check, presets, convert.
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { quantizerFor } from '../scratch.mjs';
 import { cli, cliJson } from './process.mjs';
 
 const broken = {
@@ -28,11 +29,21 @@ test('check --json', async () => {
     assert.ok(places.includes(place), `${place} in ${places}`);
 });
 
-test('every preset passes its own check, and prints as a config', async () => {
+test('every preset passes its own check, and prints as a config', async (t) => {
   const { code, document } = await cliJson(['config', 'presets']);
   assert.equal(code, 0);
   assert.ok(document.presets.length > 0);
+  const quantizer = await quantizerFor(t);
+  const dialects = new Set();
   for (const { name, config } of document.presets) {
+    const found = quantizer.checkConfig(config);
+    assert.ok(
+      found.every(({ severity }) => severity !== 'error'),
+      `${name}: ${JSON.stringify(found)}`,
+    );
+    // The command adds nothing of a preset's own: one of each dialect goes through its processes.
+    if (dialects.has(config.dialect)) continue;
+    dialects.add(config.dialect);
     const printed = await cli(['config', 'presets', name]);
     assert.deepEqual(JSON.parse(printed.stdout), config, name);
     const check = await cli(['config', 'check', '-'], { input: printed.stdout });

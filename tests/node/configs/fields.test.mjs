@@ -1,16 +1,22 @@
-// No field of a config is read and dropped: each is set alone, and is seen in the result or in a diagnostic.
+// No field of a config is read and dropped: each is set alone, and is seen in the result or in a diagnostic. None is lost in a
+// conversion unsaid.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
-import { isDropped, isNotApplied, probeAll } from '../../fields/probe.mjs';
+import { convertible, unsaidLosses } from '../../fields/conversions.mjs';
+import { isDropped, isNotApplied, probeAll, withProber } from '../../fields/probe.mjs';
 import { dialects } from '../../fields/schema_fields.mjs';
 import { guideOf, labels } from '../../fields/table.mjs';
 
 let table;
-before(async () => {
-  table = await probeAll();
-});
+const unsaid = {};
+before(() =>
+  withProber(async (prober) => {
+    table = await probeAll(prober);
+    for (const dialect of convertible) unsaid[dialect] = await unsaidLosses(prober, dialect);
+  }),
+);
 
 test('every field of every dialect changes the result, or a diagnostic names it', () => {
   for (const dialect of dialects) {
@@ -32,6 +38,11 @@ test('no field of AMD Quark or Brevitas is read but not applied: an unsupported 
       dialect,
     );
 });
+
+for (const dialect of convertible)
+  test(`${dialect}: a conversion keeps the plan, or names what is lost`, () => {
+    assert.deepEqual(unsaid[dialect], []);
+  });
 
 test('a field without any effect would be found', () => {
   const row = { applied: [], refused: [], remark: [], silent: [{ value: 1, code: '' }] };

@@ -4,17 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { bestConfig, perChannel, perGroup, quarkConfig } from '../../../dist/node.js';
-import { readTensors } from '../../interop/safetensors_file.mjs';
 import { cli, cliJson } from '../cli/process.mjs';
-import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
-
-const reference = join(files, 'tiny-llama-reference');
-const length = 256;
-
-function tokensOf(name, sequences) {
-  const { data } = readTensors(join(reference, `${name}_tokens.safetensors`)).get('input_ids');
-  return { data: Int32Array.from(data.subarray(0, sequences * length)), shape: [sequences, length] };
-}
+import { modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { tokensOf } from '../tiny_llama.mjs';
 
 test('every preset in the dialect of Quark has a best config that is valid', async (t) => {
   const quantizer = await quantizerFor(t);

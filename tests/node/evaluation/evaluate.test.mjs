@@ -5,15 +5,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { readTensors, writeFloats } from '../../interop/safetensors_file.mjs';
 import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { tokensOf } from '../tiny_llama.mjs';
 
 const reference = join(files, 'tiny-llama-reference');
-const length = 256;
-
-/** The first sequences of a token file. */
-function tokensOf(name, sequences) {
-  const { data } = readTensors(join(reference, name)).get('input_ids');
-  return { data: Int32Array.from(data.subarray(0, sequences * length)), shape: [sequences, length] };
-}
 
 const near = (actual, expected, tolerance, message) =>
   assert.ok(Math.abs(actual - expected) <= tolerance, `${message}: ${actual}, expected ${expected}`);
@@ -44,7 +38,7 @@ test('the result does not depend on threads, memory or the other sequences', asy
   for (const options of [{ threads: 0 }, { threads: 1 }, { threads: 3, memoryBudgetBytes: 180 * 1024 * 1024 }]) {
     const quantizer = await quantizerFor(t, options);
     const model = await modelFor(t, quantizer, tinyLlama);
-    const found = await quantizer.languageModel(model).evaluate({ tokens: tokensOf('eval_tokens.safetensors', 5) });
+    const found = await quantizer.languageModel(model).evaluate({ tokens: tokensOf('eval', 5) });
     losses.push(found.sequenceLosses);
     assert.equal(quantizer.liveObjects, 1, 'the model');
   }
@@ -56,7 +50,7 @@ test('shards in bfloat16 and quantized folders are evaluated as they are', async
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tinyLlama);
-  const tokens = tokensOf('validation_tokens.safetensors', 16);
+  const tokens = tokensOf('validation', 16);
   const evaluate = async (model, options = {}) =>
     (await quantizer.languageModel(model).evaluate({ tokens, ...options })).bitsPerToken;
   const plain = await evaluate(source);
@@ -182,7 +176,7 @@ test('a signal ends an evaluation, and the quantizer keeps working', async (t) =
   for (const threads of [0, 2]) {
     const quantizer = await quantizerFor(t, { threads });
     const model = await modelFor(t, quantizer, tinyLlama);
-    const tokens = tokensOf('validation_tokens.safetensors', 32);
+    const tokens = tokensOf('validation', 32);
     const controller = new AbortController();
     const reason = new Error('enough');
     const stopped = quantizer.languageModel(model).evaluate({
@@ -191,7 +185,7 @@ test('a signal ends an evaluation, and the quantizer keeps working', async (t) =
       onProgress: () => controller.abort(reason),
     });
     await assert.rejects(stopped, (error) => error === reason);
-    const again = await quantizer.languageModel(model).evaluate({ tokens: tokensOf('eval_tokens.safetensors', 1) });
+    const again = await quantizer.languageModel(model).evaluate({ tokens: tokensOf('eval', 1) });
     assert.ok(again.bitsPerByte > 1 && again.bitsPerByte < 2);
   }
 });

@@ -1,7 +1,7 @@
 // What keeps a release from being made: every rule by a checkout that breaks it alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newestRelease, problemsOf, withRepository } from '../../setup/release.mjs';
+import { newestRelease, problemsOf, withRepository } from '../../package/release.mjs';
 
 const good = () => ({
   status: '',

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createQuantizer } from 'wasmquant';
+import { calibratedConfig, marked, measureSample } from '../../bench/sample_curve.mjs';
 import { root } from '../../setup/command.mjs';
-import { calibratedConfig, marked, measureSample } from '../../setup/sample_curve.mjs';
 
 const kept = JSON.parse(readFileSync(join(root, 'web/demo/first/sample_curve.json'), 'utf8'));
 
@@ -16,7 +16,7 @@ test("points of the page's first curve match a new measurement", async () => {
   const found = (name) => kept.points.find((each) => each.name === name);
   const { bytes, loss } = found('Q4_K_M');
   assert.deepEqual(await measureSample(quantizer, model, 'q4_k_m'), { bytes, loss });
-  // Algorithms become better now and then: node tests/setup/sample_curve.mjs writes the file anew.
+  // Algorithms become better now and then: node tests/bench/sample_curve.mjs writes the file anew.
   const best = kept.points.find(({ isBest }) => isBest);
   const now = await measureSample(quantizer, model, calibratedConfig(quantizer, best.preset), { isCalibrated: true });
   assert.equal(now.bytes, best.bytes);

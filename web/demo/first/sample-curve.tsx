@@ -1,4 +1,4 @@
-// What a visitor will see: the curve of the sample, as `node tests/setup/sample_curve.mjs` measured it.
+// What a visitor will see: the curve of the sample, as `node tests/bench/sample_curve.mjs` measured it.
 import { elementsText } from '../../present/units';
 import { percent } from '../../present/verdict';
 import { CurvePlot } from '../curve/plot';

@@ -115,9 +115,9 @@ export async function observeActivations(
   const source = 'only' in given ? given.only(parsed(requests)) : given;
   const layers = new Set(model.tensors.map(({ layer }) => layer));
   return instance.withObject(
-    (module) => new module.ActivationObserver(requests),
+    (module) => module.ActivationObserver.make(requests),
     async (observer) => {
-      const because = instance.call<string>(() => observer.secondPass());
+      const because = instance.run(() => observer.secondPass());
       if (because !== '' && isReadOnce(source)) {
         const detail = `${because} sees the data twice, and this iterator can be read once; give an array, an object whose [Symbol.asyncIterator]() starts again, or a safetensors file, or use a min-max observer`;
         throw failure('argument-invalid', 'calibration', detail);
@@ -127,15 +127,15 @@ export async function observeActivations(
           signal?.throwIfAborted();
           if (!layers.has(layer)) throw unknownLayer(layer, layers, requests);
           const count = elementsOf(shape);
-          if (!instance.call<boolean>(() => observer.begin(layer, role, JSON.stringify(shape)))) continue;
+          if (!instance.flag(() => observer.begin(layer, role, JSON.stringify(shape)))) continue;
           for (let first = 0; first < count; first += pieceElements) {
             const elements = Math.min(pieceElements, count - first);
             const values = await read(first, elements);
             signal?.throwIfAborted();
-            instance.withBytes(values, (at) => instance.call<null>(() => observer.update(at, dtype, elements)));
+            instance.withBytes(values, (at) => instance.done(() => observer.update(at, dtype, elements)));
           }
         }
-      } while (instance.call<boolean>(() => observer.nextPass()));
+      } while (instance.flag(() => observer.nextPass()));
       return instance.call<FoundActivations>(() => observer.finish());
     },
   );

@@ -1,4 +1,4 @@
-// An instance of the WebAssembly module; unwraps its JSON results. The only file that touches the heap: memory may grow
+// An instance of the WebAssembly module; unwraps its replies. The only file that touches the heap: memory may grow
 // in any bound call, so views never outlive one synchronous function; callers get copies, or a view lent to a callback.
 
 import type { CoreErrorCode } from '../api/errors.js';
@@ -6,7 +6,8 @@ import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { Diagnostic } from '../api/types.js';
 import createWasmquantModule from '../engine.js';
 import type { BoundWork } from './bound_work.js';
-import type { HeapBytes, WasmquantModule } from './module.js';
+import type { HeapBytes, StoredTile, TileRead, WasmquantModule } from './module.js';
+import { readsOf, regionsOf, tileOf } from './replies.js';
 
 interface CoreFailure {
   code: CoreErrorCode;
@@ -46,20 +47,78 @@ export class Instance {
     }
   }
 
-  /** Runs a bound call and unwraps its JSON result. Errors: the core's; after a trap engine-crashed for every call. */
+  /** Runs a bound call that returns JSON. Errors of this and the next: the core's; after a trap engine-crashed. */
   call<T>(bound: (module: WasmquantModule) => string): T {
-    const result = JSON.parse(this.run(bound)) as { ok: T } | { error: CoreFailure };
-    if ('error' in result) {
-      const { code, where, message, diagnostics } = result.error;
-      throw new QuantizationError({ code, where, detail: message, diagnostics });
-    }
-    return result.ok;
+    const text = this.run(bound);
+    if (text === '') throw this.#failure();
+    return JSON.parse(text) as T;
   }
 
-  /** Runs a bound call that returns `HeapBytes`, and copies them. */
-  bytes(bound: (module: WasmquantModule) => string): Uint8Array<ArrayBuffer> {
-    const { pointer, bytes } = this.call<HeapBytes>(bound);
+  done(bound: (module: WasmquantModule) => boolean): void {
+    if (!this.run(bound)) throw this.#failure();
+  }
+
+  number(bound: (module: WasmquantModule) => number): number {
+    const found = this.run(bound);
+    if (Number.isNaN(found)) throw this.#failure();
+    return found;
+  }
+
+  flag(bound: (module: WasmquantModule) => number): boolean {
+    return this.number(bound) !== 0;
+  }
+
+  /** Makes a bound object, which the caller frees. */
+  make<B>(bound: (module: WasmquantModule) => B | null): B {
+    const made = this.run(bound);
+    if (made === null) throw this.#failure();
+    return made;
+  }
+
+  /** Runs a bound call that returns the address of numbers. */
+  #numbers(bound: (module: WasmquantModule) => number): Float64Array {
+    const address = this.run(bound);
+    if (address === 0) throw this.#failure();
+    const [count = 0] = new Float64Array(this.#memory.buffer, address, 1);
+    return new Float64Array(this.#memory.buffer, address + 8, count).slice();
+  }
+
+  reads(bound: (module: WasmquantModule) => number): TileRead[] {
+    return readsOf(this.#numbers(bound));
+  }
+  tile(bound: (module: WasmquantModule) => number): StoredTile {
+    return tileOf(this.#numbers(bound));
+  }
+  regions(bound: (module: WasmquantModule) => number): HeapBytes[] {
+    return regionsOf(this.#numbers(bound));
+  }
+  region(bound: (module: WasmquantModule) => number): HeapBytes {
+    return this.regions(bound)[0] as HeapBytes;
+  }
+
+  /** A document and the regions that it comes with, by name. */
+  parts<T>(bound: (module: WasmquantModule) => number): { facts: T; regions: Record<string, HeapBytes> } {
+    const [document, ...found] = this.regions(bound) as [HeapBytes, ...HeapBytes[]];
+    const text = new TextDecoder().decode(this.copyOut(document.pointer, document.bytes));
+    const { facts, names } = JSON.parse(text) as { facts: T; names: string[] };
+    return { facts, regions: Object.fromEntries(found.map((region, i) => [names[i], region])) };
+  }
+
+  /** Copies of a region. */
+  bytes(bound: (module: WasmquantModule) => number): Uint8Array<ArrayBuffer> {
+    const { pointer, bytes } = this.region(bound);
     return this.copyOut(pointer, bytes);
+  }
+  floats(bound: (module: WasmquantModule) => number): Float32Array<ArrayBuffer> {
+    return new Float32Array(this.bytes(bound).buffer);
+  }
+  doubles(bound: (module: WasmquantModule) => number): Float64Array<ArrayBuffer> {
+    return new Float64Array(this.bytes(bound).buffer);
+  }
+
+  #failure(): QuantizationError {
+    const { code, where, message, diagnostics } = JSON.parse(this.run((module) => module.takeError())) as CoreFailure;
+    return new QuantizationError({ code, where, detail: message, diagnostics });
   }
 
   /** Runs a bound call with a plain result (a number, string or object). */
@@ -92,10 +151,10 @@ export class Instance {
 
   /** Makes a bound object, lends it to `use` and deletes it. */
   async withObject<B extends { delete(): void }, T>(
-    make: (module: WasmquantModule) => B,
+    make: (module: WasmquantModule) => B | null,
     use: (object: B) => Promise<T>,
   ): Promise<T> {
-    const object = this.run(make);
+    const object = this.make(make);
     try {
       return await use(object);
     } finally {
@@ -105,14 +164,7 @@ export class Instance {
 
   /** Unpacks tasks; the caller frees them. Errors: argument-invalid. */
   unpack(packed: Uint8Array): BoundWork {
-    const work = this.withBytes(packed, (pointer) => this.run((module) => new module.Work(pointer, packed.byteLength)));
-    try {
-      this.call<null>(() => work.error());
-      return work;
-    } catch (error) {
-      this.free(work);
-      throw error;
-    }
+    return this.withBytes(packed, (pointer) => this.make((module) => module.Work.make(pointer, packed.byteLength)));
   }
 
   /** Number of live bound objects. */
@@ -137,12 +189,9 @@ export class Instance {
     return new Uint8Array(this.#memory.buffer, pointer, bytes).slice();
   }
 
-  /** Copies `count` elements from any address, aligned or not. */
-  float32(pointer: number, count: number): Float32Array<ArrayBuffer> {
-    return new Float32Array(this.copyOut(pointer, count * 4).buffer);
-  }
-  float64(pointer: number, count: number): Float64Array<ArrayBuffer> {
-    return new Float64Array(this.copyOut(pointer, count * 8).buffer);
+  /** Copies a region at any address, aligned or not. */
+  float32({ pointer, bytes }: HeapBytes): Float32Array<ArrayBuffer> {
+    return new Float32Array(this.copyOut(pointer, bytes).buffer);
   }
 
   /** Puts `data` into the heap while `use` runs, and passes its address. */

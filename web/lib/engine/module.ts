@@ -1,8 +1,10 @@
 /**
  * Bindings of the WebAssembly module (bindings/); only instance.ts calls it.
  *
- * Every `string` result is JSON: `{"ok": value}` or `{"error": {"code", "where", "message", "diagnostics"?}}`. Pointers
- * are byte offsets into `memory.buffer`; memory may grow in any call, so take new views after each.
+ * A call that fails gives what no result is (null, false, NaN, 0 or ""), and `takeError()` says why: JSON `{code, where,
+ * message, diagnostics?}`. A `number` said to be reads, a tile, regions or parts is the address of a float64 count and as
+ * many float64 values (replies.ts), valid until the next call. Pointers are byte offsets into `memory.buffer`; memory
+ * may grow in any call, so take new views after each.
  */
 import type { BoundWork } from './bound_work.js';
 import type { ForwardModule } from './forward_module.js';
@@ -31,11 +33,10 @@ export interface TileWrite {
   bytes: number;
 }
 
-/** A tile's output; `sums`: units × 7 float64: Σx², Σy², Σ(x−y)², max|x−y|, count; NaN or infinite x, then y. */
+/** A tile's output; `sums`: 7 for each unit: Σx², Σy², Σ(x−y)², max|x−y|, count; NaN or infinite x, then y. */
 export interface StoredTile {
   writes: TileWrite[];
-  sums: number;
-  units: number;
+  sums: Float64Array;
 }
 
 /** Bytes in the module's memory. */
@@ -63,94 +64,99 @@ export interface BoundModelIndex {
   finish(): string;
   /** After `finish`: JSON `TensorInfo[]` of the tensors [first, last), `file` as a number. */
   tensors(first: number, last: number): string;
-  /** Sets the bytes of one of `inlineTensors`. JSON null. */
-  setInlineBytes(tensor: number, pointer: number, bytes: number): string;
+  /** Sets the bytes of one of `inlineTensors`. */
+  setInlineBytes(tensor: number, pointer: number, bytes: number): boolean;
   /** Of a GGUF file: JSON list of a metadata array's texts or numbers; empty if it is none. */
   metadataArray(key: string): string;
   /** JSON: the pre_tokenizer of tokenizer.json for tokenizer.ggml.pre, or null. */
   pretokenizer(name: string): string;
   /** For ONNX models: JSON `LayerValues` (onnx_inputs.ts). */
   layerValues(): string;
-  /** JSON `{pointer, bytes}`: appended to an ONNX file, they make values graph outputs. `names`: JSON list. */
-  addedOutputs(names: string): string;
-  /** Sets a file that a conversion reads in addition to the weights. */
+  /** A region: appended to an ONNX file, it makes values graph outputs. `names`: JSON list. */
+  addedOutputs(names: string): number;
   /** Before the first file is added: names lose what wrappers added. */
   stripPrefixes(): void;
+  /** Sets a file that a conversion reads in addition to the weights. */
   setSiblingFile(name: string, pointer: number, bytes: number): void;
   delete(): void;
 }
 
 /** The plan of a run. */
 export interface BoundPlan {
-  /** JSON null, or the error with diagnostics. */
-  error(): string;
   /** JSON `Plan` (plan_types.ts) without its tensors. */
   json(): string;
   /** JSON `PlanRows` (plan_json.ts): the tensors [first, last), in order, and the shared values they use first. */
   tensors(first: number, last: number): string;
   /** JSON `PlanTask[]`: the tasks [first, last), in order. */
   work(first: number, last: number): string;
-  /** The same tasks, for `Work` in any worker, where they count from 0. JSON `HeapBytes`, valid until the next call. */
-  pack(first: number, last: number): string;
+  /** The same tasks, for `Work` in any worker, where they count from 0. A region. */
+  pack(first: number, last: number): number;
   /** Known bytes of an output file: JSON `{bytes, places: [file offset, offset in these bytes, bytes][]}`. */
   fileLiterals(file: number): string;
-  /** The next of these bytes: a text of all of them would be as large as the names of all tensors. JSON `HeapBytes`, valid
-   * until the next call. */
-  literalBytes(file: number, piece: number): string;
+  /** The next of these bytes: a text of all of them would be as large as the names of all tensors. A region. */
+  literalBytes(file: number, piece: number): number;
   /** JSON `{layer, role...}[]` for `ActivationObserver`: what calibration must find; "" for nothing. */
   activationRequests(): string;
-  /** JSON `{file, begin, bytes}[]`: model bytes needed before the plan can run. Pass them, concatenated, in the next
-   * plan's options: `constants: pointer, constantsBytes`. */
+  /** JSON `{file, begin, bytes}[]`: model bytes needed before the plan can run. Pass them, concatenated, to the next plan. */
   constants(): string;
-  /** For a GGUF plan: JSON `{pointer, bytes}` of an llama-imatrix file; valid until the next call. `options`: JSON
-   * `{found, dat?, dataset?, chunkSize?}`. */
-  importanceMatrix(options: string): string;
+  /** For a GGUF plan: an llama-imatrix file, a region. `options`: JSON `{found, dat?, dataset?, chunkSize?}`. */
+  importanceMatrix(options: string): number;
   /** JSON text of model.safetensors.index.json, or "" for a single file. */
   shardMap(): string;
-  /** For a folder output: JSON text of its config.json; `original`: the model's; "" if absent. */
+  /** For a folder output: JSON of the text of its config.json; `original`: the model's; `""` if absent. */
   outputConfig(original: string): string;
   delete(): void;
 }
 
 /** The weights that two models have in common. */
 export interface BoundComparison {
-  /** JSON `{pairs: count, diagnostics}`, or the error of the comparison. */
+  /** JSON `{pairs: count, diagnostics}`. */
   summary(): string;
   /** JSON `PairRows` (compare.ts): the pairs [first, last), in order, and the shared values they use first. */
   pairs(first: number, last: number): string;
-  /** Tasks 2p and 2p + 1 decode the sides of pair first + p, in tiles of the same elements. JSON `HeapBytes`, valid until
-   * the next call. */
-  pack(first: number, last: number): string;
+  /** Tasks 2p and 2p + 1 decode the sides of pair first + p, in tiles of the same elements. A region. */
+  pack(first: number, last: number): number;
   delete(): void;
 }
 
 /** Runs one tensor, tile by tile. */
 export interface BoundTensorSession {
-  /** JSON number of observe passes over all tiles before `run`; or the constructor's error. */
-  observePasses(): string;
-  /** JSON `TileRead[]`; reserves input memory for the tile. Tiles after the task's own are those of joined weights, which
-   * are observed in the first pass and not run. */
-  reads(tile: number): string;
-  /** Observes the tile read last. JSON null. */
-  observe(tile: number): string;
-  /** Call between two observe passes. JSON null. */
-  nextPass(): string;
-  /** Observer state, for `takeState` of other sessions: JSON `{pointer, bytes}`. */
-  state(): string;
-  /** Merges the state of another session of the same task. JSON null. */
-  takeState(pointer: number, bytes: number): string;
-  /** Quantizes and packs the tile read last. JSON `StoredTile`. */
-  run(tile: number): string;
+  /** Observe passes over all tiles before `run`. */
+  observePasses(): number;
+  /** Reads; reserves input memory for the tile. Tiles after the task's own are those of joined weights, which are
+   * observed in the first pass and not run. */
+  reads(tile: number): number;
+  /** Observes the tile read last. */
+  observe(tile: number): boolean;
+  /** Call between two observe passes. */
+  nextPass(): boolean;
+  /** Observer state, for `takeState` of other sessions: a region. */
+  state(): number;
+  /** Merges the state of another session of the same task: `count` float32. */
+  takeState(pointer: number, count: number): boolean;
+  /** Quantizes and packs the tile read last. A tile. */
+  run(tile: number): number;
   delete(): void;
 }
 
 /** Decodes one stored weight to float32, tile by tile. */
 export interface BoundTensorDecoder {
-  /** JSON null, or the constructor's error. */
-  error(): string;
-  reads(tile: number): string;
-  /** JSON `{pointer, count}`: the tile's float32 values. */
-  decode(tile: number): string;
+  /** Reads. */
+  reads(tile: number): number;
+  /** A region: the tile's float32 values. */
+  decode(tile: number): number;
+  delete(): void;
+}
+
+export interface BoundObserver {
+  /** `count` elements from `at` on of a batch of `shape`; `batch`: its number, -1: the next whole batch. */
+  update(pointer: number, dtype: string, count: number, at: number, shape: string, batch: number): boolean;
+  passes(): 1 | 2;
+  nextPass(): boolean;
+  /** Parts, in scale-shape order: `{zeroPointType}` with `scale`, `zeroPoint` of integers, `min`, `max`, all float32. */
+  finish(): number;
+  merge(other: BoundObserver): boolean;
+  reset(): void;
   delete(): void;
 }
 
@@ -166,80 +172,65 @@ export interface WasmquantModule extends ForwardModule {
   convertConfig(text: string, to: string): string;
   allocate(bytes: number): number;
   release(pointer: number): void;
-  /** Quantizes one tensor. JSON `{spec, codes: {pointer, count, bytes, signed}, scale: pointer, scaleShape, zeroPoint:
-   * pointer to float32 | null, zeroPointType, sharedExponents?: pointer, pairShifts?: pointer, pairCount?,
-   * secondScale?}`; valid until the next call. */
-  quantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
-  /** JSON `{pointer, count}` float32. */
-  fakeQuantizeTensor(pointer: number, dtype: string, shape: string, spec: string): string;
-  /** Scales: float32, scale-shape order; zeroPoint (float32) and shifts may be 0. `given`: JSON {codes, zeroPoint: class
-   * of the array or null, scaleShape, pairShifts: count}, to be what the spec has. JSON `{pointer, count}` float32. */
+  /** Quantizes one tensor by one spec or a list of two. Parts: QuantizedJson (tensor.ts). */
+  quantizeTensor(pointer: number, dtype: string, shape: string, spec: string): number;
+  /** A region: float32. */
+  fakeQuantizeTensor(pointer: number, dtype: string, shape: string, spec: string): number;
+  /** Scales: float32, scale-shape order; zeroPoint (float32) and shifts may be 0; secondScale: the other scale of two
+   * stages. `given`: JSON {codes, zeroPoint: class of the array or null, scaleShape, pairShifts: count}, to be what the
+   * spec has. A region: float32. */
   dequantizeTensor(
     codes: number,
     scale: number,
     zeroPoint: number,
     shifts: number,
-    shape: string,
-    spec: string,
-    given: string,
-  ): string;
-  /** The same with JSON lists of two specs; the reply has `secondScale`, the other stage's scale. */
-  quantizeStages(pointer: number, dtype: string, shape: string, specs: string): string;
-  fakeQuantizeStages(pointer: number, dtype: string, shape: string, specs: string): string;
-  dequantizeStages(
-    codes: number,
-    scale: number,
-    zeroPoint: number,
     secondScale: number,
     shape: string,
-    specs: string,
-    given: string,
-  ): string;
-  Observer: new (
     spec: string,
-  ) => {
-    /** `count` elements from `at` on of a batch of `shape`; `batch`: its number, -1: the next whole batch. JSON null. */
-    update(pointer: number, dtype: string, count: number, at: number, shape: string, batch: number): string;
-    passes(): 1 | 2;
-    nextPass(): string;
-    /** JSON `{scale, zeroPoint | null, min, max: pointers, count, zeroPointType}` in scale-shape order. */
-    finish(): string;
-    merge(other: unknown): string;
-    reset(): void;
-    delete(): void;
-  };
+    given: string,
+  ): number;
+  Observer: { make(spec: string): BoundObserver | null };
   ModelIndex: new () => BoundModelIndex;
-  /** `options`: JSON `{format, name, file, onnx, gguf: {imatrix: pointer, imatrixBytes, ...}, include_towers,
-   * experts, tileBytes, columnTileBytes, calibrates, activations}`; calibrates: activations will be calibrated;
-   * activations: results. Call `error()` first. */
-  makePlan(index: BoundModelIndex, config: string, options: string): BoundPlan;
-  /** Copies the packed tasks at `pointer`. Call `error()` first. */
-  Work: new (
-    pointer: number,
-    bytes: number,
-  ) => BoundWork;
-  TensorSession: new (work: BoundWork, task: number) => BoundTensorSession;
-  /** configs: config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. Call `summary()` first. */
-  Comparison: new (
-    reference: BoundModelIndex,
-    referenceConfig: string,
-    quantized: BoundModelIndex,
-    quantizedConfig: string,
-    options: string,
-  ) => BoundComparison;
-  TensorDecoder: new (work: BoundWork, task: number) => BoundTensorDecoder;
-  /** Error between two decoded tiles: JSON `StoredTile` without writes. */
-  errorBetween(x: number, y: number, count: number): string;
+  /** `options`: JSON `{format, name, file, onnx, gguf, include_towers, experts, tileBytes, columnTileBytes, calibrates,
+   * activations}`; calibrates: activations will be calibrated; activations: results. `constants`: bytes of the model that a
+   * plan before this one asked for. */
+  Plan: {
+    make(
+      index: BoundModelIndex,
+      config: string,
+      options: string,
+      constants: number,
+      constantBytes: number,
+      imatrix: number,
+      imatrixBytes: number,
+    ): BoundPlan | null;
+  };
+  /** Copies the packed tasks at `pointer`. */
+  Work: { make(pointer: number, bytes: number): BoundWork | null };
+  TensorSession: { make(work: BoundWork, task: number): BoundTensorSession | null };
+  /** configs: config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. */
+  Comparison: {
+    make(
+      reference: BoundModelIndex,
+      referenceConfig: string,
+      quantized: BoundModelIndex,
+      quantizedConfig: string,
+      options: string,
+    ): BoundComparison | null;
+  };
+  TensorDecoder: { make(work: BoundWork, task: number): BoundTensorDecoder | null };
+  /** Error between two decoded tiles: a tile without writes. */
+  errorBetween(x: number, y: number, count: number): number;
   /** Parses config.json: JSON `{config, constants: [{path: (string | number)[], value}]}`; numbers that JSON cannot
    * express (`Infinity`, `-Infinity`, `NaN`) are null in `config`. */
   modelConfig(text: string): string;
-  /** JSON `{config, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, heldOutBytes, steps: [{name,
-   * floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}], work: HeapBytes}`; `work`: valid until the
-   * next call. `options`: JSON `{tileBytes, columnTileBytes, length, runs}`; runs: no calibration, so GGUF is accepted.
-   */
-  forwardPlan(index: BoundModelIndex, config: string, options: string): string;
+  /** Parts: `{config, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, heldOutBytes, steps: [{name,
+   * floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}]}` with `work`. `options`: JSON `{tileBytes,
+   * columnTileBytes, longest, use}`; use: "calibrate", "run" or "embed". */
+  forwardPlan(index: BoundModelIndex, config: string, options: string): number;
   /** JSON `CalibratedAlgorithm[]`: a config's algorithms that process a model block by block. */
   calibratedAlgorithms(config: string): string;
+  takeError(): string;
   /** Number of live bound objects, for leak tests. */
   liveObjects(): number;
 }

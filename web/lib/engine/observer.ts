@@ -5,17 +5,8 @@ import { failure } from '../api/errors.js';
 import type { ObservedPart, Observer, ObserverResult, QuantizationSpec, TensorInput } from '../api/types.js';
 import { defineDisposeSymbols } from './disposable.js';
 import type { Instance } from './instance.js';
-import type { WasmquantModule } from './module.js';
+import type { BoundObserver, HeapBytes } from './module.js';
 import { checkSizes, checkTensor, elementsOf, specText, zeroPoints } from './tensor.js';
-
-interface FinishedJson {
-  scale: number;
-  zeroPoint: number | null;
-  min: number;
-  max: number;
-  count: number;
-  zeroPointType: 'int32' | 'float32';
-}
 
 const wholeBatch: ObservedPart = { batch: -1 };
 
@@ -37,12 +28,12 @@ defineDisposeSymbols();
 
 export class EngineObserver implements Observer {
   readonly #instance: Instance;
-  #bound: InstanceType<WasmquantModule['Observer']> | null;
+  #bound: BoundObserver | null;
 
   constructor(instance: Instance, spec: QuantizationSpec) {
     const text = specText(spec);
     this.#instance = instance;
-    this.#bound = instance.run((module) => new module.Observer(text));
+    this.#bound = instance.make((module) => module.Observer.make(text));
   }
 
   update(tensor: TensorInput, part?: ObservedPart): void {
@@ -55,7 +46,7 @@ export class EngineObserver implements Observer {
     } = part === undefined ? wholeBatch : checkPart(part, tensor.data.length);
     const { length } = tensor.data;
     this.#instance.withBytes(tensor.data, (pointer) =>
-      this.#instance.call<null>(() => bound.update(pointer, dtype, length, offset, JSON.stringify(shape), batch)),
+      this.#instance.done(() => bound.update(pointer, dtype, length, offset, JSON.stringify(shape), batch)),
     );
   }
 
@@ -66,18 +57,18 @@ export class EngineObserver implements Observer {
 
   nextPass(): void {
     const bound = this.#alive();
-    this.#instance.call<null>(() => bound.nextPass());
+    this.#instance.done(() => bound.nextPass());
   }
 
   finish(): ObserverResult {
     const bound = this.#alive();
-    const result = this.#instance.call<FinishedJson>(() => bound.finish());
-    const floats = (pointer: number) => this.#instance.float32(pointer, result.count);
+    const { facts, regions } = this.#instance.parts<{ zeroPointType: 'int32' | 'float32' }>(() => bound.finish());
+    const floats = (name: string) => this.#instance.float32(regions[name] as HeapBytes);
     return {
-      scale: floats(result.scale),
-      zeroPoint: zeroPoints(this.#instance, result.zeroPoint, result.count, result.zeroPointType),
-      min: floats(result.min),
-      max: floats(result.max),
+      scale: floats('scale'),
+      zeroPoint: zeroPoints(this.#instance, regions.zeroPoint, facts.zeroPointType),
+      min: floats('min'),
+      max: floats('max'),
     };
   }
 
@@ -86,7 +77,7 @@ export class EngineObserver implements Observer {
       throw failure('argument-invalid', 'other', 'is not an observer of the same quantizer');
     }
     const [bound, merged] = [this.#alive(), other.#alive()];
-    this.#instance.call<null>(() => bound.merge(merged));
+    this.#instance.done(() => bound.merge(merged));
   }
 
   reset(): void {
@@ -99,7 +90,7 @@ export class EngineObserver implements Observer {
     this.#bound = null;
   }
 
-  #alive(): InstanceType<WasmquantModule['Observer']> {
+  #alive(): BoundObserver {
     if (!this.#bound) throw failure('state-invalid', 'observer', 'is disposed');
     return this.#bound;
   }

@@ -4,17 +4,15 @@ import { check, jsonText, shown } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import type { QuantizationSpec, QuantizedTensor, TensorInput } from '../api/types.js';
 import type { Instance } from './instance.js';
+import type { HeapBytes } from './module.js';
 
+/** Comes with `codes`, `scale`, and, if the spec has them, `zeroPoint`, `sharedExponents` and `pairShifts`. */
 interface QuantizedJson {
   spec: QuantizationSpec | QuantizationSpec[];
-  codes: { pointer: number; count: number; bytes: number; signed: boolean };
-  scale: number;
+  codeBytes: number;
+  signedCodes: boolean;
   scaleShape: number[];
-  zeroPoint: number | null;
   zeroPointType: 'int32' | 'float32';
-  sharedExponents?: number;
-  pairShifts?: number;
-  pairCount?: number;
   secondScale?: number;
 }
 
@@ -63,23 +61,23 @@ export function specText(spec: QuantizationSpec | QuantizationSpec[]): string {
 
 function codesOf(
   instance: Instance,
-  { pointer, count, bytes, signed }: QuantizedJson['codes'],
+  { pointer, bytes }: HeapBytes,
+  { codeBytes, signedCodes }: QuantizedJson,
 ): QuantizedTensor['codes'] {
-  const { buffer } = instance.copyOut(pointer, count * bytes);
-  if (bytes === 1) return signed ? new Int8Array(buffer) : new Uint8Array(buffer);
-  if (bytes === 2) return signed ? new Int16Array(buffer) : new Uint16Array(buffer);
+  const { buffer } = instance.copyOut(pointer, bytes);
+  if (codeBytes === 1) return signedCodes ? new Int8Array(buffer) : new Uint8Array(buffer);
+  if (codeBytes === 2) return signedCodes ? new Int16Array(buffer) : new Uint16Array(buffer);
   return new Int32Array(buffer);
 }
 
 /** Zero points, which the core returns as float32 for either type. */
 export function zeroPoints(
   instance: Instance,
-  pointer: number | null,
-  count: number,
+  region: HeapBytes | undefined,
   type: 'int32' | 'float32',
 ): Int32Array | Float32Array | null {
-  if (pointer === null) return null;
-  const values = instance.float32(pointer, count);
+  if (!region) return null;
+  const values = instance.float32(region);
   return type === 'int32' ? Int32Array.from(values) : values;
 }
 
@@ -91,27 +89,23 @@ export function quantizeTensor(
   const dtype = checkTensor(tensor);
   const text = specText(spec);
   return instance.withBytes(tensor.data, (pointer) => {
-    const result = instance.call<QuantizedJson>((module) =>
-      module[Array.isArray(spec) ? 'quantizeStages' : 'quantizeTensor'](
-        pointer,
-        dtype,
-        JSON.stringify(tensor.shape),
-        text,
-      ),
+    const { facts, regions } = instance.parts<QuantizedJson>((module) =>
+      module.quantizeTensor(pointer, dtype, JSON.stringify(tensor.shape), text),
     );
-    const scales = elementsOf(result.scaleShape);
+    const { codes, scale, zeroPoint, sharedExponents, pairShifts } = regions as Record<'codes' | 'scale', HeapBytes> &
+      Record<string, HeapBytes | undefined>;
     const quantized: QuantizedTensor = {
-      spec: result.spec,
+      spec: facts.spec,
       shape: [...tensor.shape],
-      codes: codesOf(instance, result.codes),
-      scale: instance.float32(result.scale, scales),
-      scaleShape: result.scaleShape,
-      zeroPoint: zeroPoints(instance, result.zeroPoint, scales, result.zeroPointType),
+      codes: codesOf(instance, codes, facts),
+      scale: instance.float32(scale),
+      scaleShape: facts.scaleShape,
+      zeroPoint: zeroPoints(instance, zeroPoint, facts.zeroPointType),
     };
-    const { sharedExponents, pairShifts, pairCount = 0, secondScale } = result;
-    if (sharedExponents !== undefined) quantized.sharedExponents = instance.copyOut(sharedExponents, scales);
-    if (pairShifts !== undefined) quantized.pairShifts = instance.copyOut(pairShifts, pairCount);
-    if (secondScale !== undefined) quantized.secondScale = secondScale;
+    const copied = ({ pointer, bytes }: HeapBytes) => instance.copyOut(pointer, bytes);
+    if (sharedExponents) quantized.sharedExponents = copied(sharedExponents);
+    if (pairShifts) quantized.pairShifts = copied(pairShifts);
+    if (facts.secondScale !== undefined) quantized.secondScale = facts.secondScale;
     return quantized;
   });
 }
@@ -123,17 +117,9 @@ export function fakeQuantizeTensor(
 ): Float32Array {
   const dtype = checkTensor(tensor);
   const text = specText(spec);
-  return instance.withBytes(tensor.data, (pointer) => {
-    const values = instance.call<{ pointer: number; count: number }>((module) =>
-      module[Array.isArray(spec) ? 'fakeQuantizeStages' : 'fakeQuantizeTensor'](
-        pointer,
-        dtype,
-        JSON.stringify(tensor.shape),
-        text,
-      ),
-    );
-    return instance.float32(values.pointer, values.count);
-  });
+  return instance.withBytes(tensor.data, (pointer) =>
+    instance.floats((module) => module.fakeQuantizeTensor(pointer, dtype, JSON.stringify(tensor.shape), text)),
+  );
 }
 
 /** The name of a typed array's class; for the core, which knows the one that a spec needs. */
@@ -164,14 +150,20 @@ export function dequantizeTensor(instance: Instance, quantized: QuantizedTensor)
   return instance.withBytes(codes, (codesAt) =>
     instance.withBytes(scale, (scaleAt) =>
       optional(zeroPoint && Float32Array.from(zeroPoint), (zeroPointAt) =>
-        optional(pairShifts, (shiftsAt) => {
-          const values = instance.call<{ pointer: number; count: number }>((module) =>
-            Array.isArray(spec)
-              ? module.dequantizeStages(codesAt, scaleAt, zeroPointAt, secondScale, JSON.stringify(shape), text, given)
-              : module.dequantizeTensor(codesAt, scaleAt, zeroPointAt, shiftsAt, JSON.stringify(shape), text, given),
-          );
-          return instance.float32(values.pointer, values.count);
-        }),
+        optional(pairShifts, (shiftsAt) =>
+          instance.floats((module) =>
+            module.dequantizeTensor(
+              codesAt,
+              scaleAt,
+              zeroPointAt,
+              shiftsAt,
+              secondScale,
+              JSON.stringify(shape),
+              text,
+              given,
+            ),
+          ),
+        ),
       ),
     ),
   );

@@ -196,10 +196,7 @@ export class OpenedModel implements Model {
   /** For an ONNX model: bytes that, appended to the file, make graph values outputs. */
   addedOutputs(names: readonly string[]): Uint8Array {
     const index = this.indexFor();
-    const { pointer, bytes } = this.#instance.call<{ pointer: number; bytes: number }>(() =>
-      index.addedOutputs(JSON.stringify(names)),
-    );
-    return this.#instance.copyOut(pointer, bytes);
+    return this.#instance.bytes(() => index.addedOutputs(JSON.stringify(names)));
   }
 
   get weights(): readonly FileSource[] {
@@ -223,7 +220,7 @@ export class OpenedModel implements Model {
       if (!source) throw new RangeError(`file ${file} of the model does not exist`);
       const content = await source.read(begin, bytes);
       this.#instance.withBytes(content, (pointer) =>
-        this.#instance.call<null>(() => this.#index.setInlineBytes(tensor, pointer, content.byteLength)),
+        this.#instance.done(() => this.#index.setInlineBytes(tensor, pointer, content.byteLength)),
       );
     };
     for (let at = 0; at < this.#inlineTensors.length; at += inlineReads) {

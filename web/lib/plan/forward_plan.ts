@@ -108,8 +108,9 @@ export function forwardPlanOf(
   // GGUF describes itself; a config.json in its folder may be unrelated.
   const config = formats.inputs[model.format].carriesConfig ? (source?.configText ?? '') : model.configText;
   const options = JSON.stringify({ ...comparedTiles, longest, use });
-  const { work, ...plan } = instance.call<Omit<ForwardPlanJson, 'work'> & { work: HeapBytes }>((module) =>
+  const { facts, regions } = instance.parts<Omit<ForwardPlanJson, 'work'>>((module) =>
     module.forwardPlan(index, config, options),
   );
-  return { ...plan, work: instance.copyOut(work.pointer, work.bytes) };
+  const { pointer, bytes } = regions.work as HeapBytes;
+  return { ...facts, work: instance.copyOut(pointer, bytes) };
 }

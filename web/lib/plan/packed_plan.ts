@@ -4,7 +4,7 @@ import { SharedValues } from '../api/plan_json.js';
 import type { Plan } from '../api/types.js';
 import type { BoundWork } from '../engine/bound_work.js';
 import type { Instance } from '../engine/instance.js';
-import type { BoundPlan, HeapBytes, PlanTask } from '../engine/module.js';
+import type { BoundPlan, PlanTask } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import type { TaskNumber } from '../worker/jobs.js';
@@ -86,7 +86,7 @@ function prepare(
     const known = instance.call<Literals>(() => bound.fileLiterals(file));
     const text = new Uint8Array(known.bytes);
     for (let done = 0, piece = 0; done < text.length; ++piece) {
-      const next = instance.call<HeapBytes>(() => bound.literalBytes(file, piece));
+      const next = instance.region(() => bound.literalBytes(file, piece));
       const at = done;
       instance.lend(next.pointer, next.bytes, (view) => text.set(view, at));
       done += next.bytes;
@@ -183,11 +183,10 @@ export function withWork<T>(instance: Instance, packed: Uint8Array, use: (work: 
 }
 
 function mergedState(instance: Instance, work: BoundWork, task: number, states: Uint8Array[]): Uint8Array {
-  const session = instance.run((module) => new module.TensorSession(work, task));
+  const session = instance.make((module) => module.TensorSession.make(work, task));
   try {
-    instance.call<number>(() => session.observePasses());
     for (const state of states) {
-      instance.withBytes(state, (pointer) => instance.call<null>(() => session.takeState(pointer, state.byteLength)));
+      instance.withBytes(state, (pointer) => instance.done(() => session.takeState(pointer, state.byteLength / 4)));
     }
     return instance.bytes(() => session.state());
   } finally {

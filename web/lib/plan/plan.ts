@@ -47,18 +47,19 @@ export function withPlan<T>(
   const imatrix = gguf?.imatrix ?? new Uint8Array();
   const bound = instance.withBytes(imatrix, (pointer) =>
     instance.withBytes(constants, (at) => {
-      const given = { ...gguf, imatrix: pointer, imatrixBytes: imatrix.length };
-      const known = { constants: at, constantsBytes: constants.length };
+      const { imatrix: _, ...given } = gguf ?? {};
       const included = {
         include_towers: includeTowers === true,
         experts: expertChoice(includeExperts, excludeExperts),
       };
-      const options = { format, onnx, gguf: given, ...included, file, folder, name: model.name, ...known, ...settings };
-      return instance.run((module) => module.makePlan(index, config, JSON.stringify(options)));
+      const options = { format, onnx, gguf: given, ...included, file, folder, name: model.name, ...settings };
+      const text = JSON.stringify(options);
+      return instance.make((module) =>
+        module.Plan.make(index, config, text, at, constants.length, pointer, imatrix.length),
+      );
     }),
   );
   try {
-    instance.call<null>(() => bound.error());
     const { format, ...rest } = instance.call<Omit<Plan, 'tensors'>>(() => bound.json());
     const reader = new PlanReader(rest.files, { model: model.tensors, withoutOutputs: !namesOutputs });
     while (reader.tensors.length < rest.totals.tensors) {

@@ -2,7 +2,7 @@
 
 import type { PlanRow } from '../api/plan_json.js';
 import type { Coverage, Diagnostic, TensorError, TensorReport, Totals } from '../api/types.js';
-import { sumsPerUnit } from '../worker/jobs.js';
+import { sumsPerUnit } from '../engine/replies.js';
 
 /** Below this, noise has at least a third of the weights' energy. */
 const lowestSqnrDb = 5;

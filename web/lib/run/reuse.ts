@@ -27,10 +27,7 @@ export interface Reused {
 }
 
 /** The core's answer; null for pairs with different outputs. */
-interface Copies {
-  copies: ({ bytes: number; tiles: number }[] | null)[];
-  work: HeapBytes;
-}
+type Copies = ({ bytes: number; tiles: number }[] | null)[];
 
 const mismatchOf = (where: string, detail: string) =>
   failure('argument-invalid', 'reuse', `${where} ${detail}; give config and output of one run, or leave reuse out`);
@@ -57,8 +54,11 @@ function copiesOf(instance: Instance, now: PackedPlan, then: PackedPlan, pairs: 
   const [ours = new Uint8Array(), theirs = new Uint8Array()] = [now.work[0], then.work[0]];
   return withWork(instance, ours, (work) =>
     withWork(instance, theirs, (former) => {
-      const found = instance.call<Copies>(() => work.copies(former, JSON.stringify(pairs), JSON.stringify(options)));
-      return { copies: found.copies, work: instance.copyOut(found.work.pointer, found.work.bytes) };
+      const { facts, regions } = instance.parts<Copies>(() =>
+        work.copies(former, JSON.stringify(pairs), JSON.stringify(options)),
+      );
+      const { pointer, bytes } = regions.work as HeapBytes;
+      return { copies: facts, work: instance.copyOut(pointer, bytes) };
     }),
   );
 }

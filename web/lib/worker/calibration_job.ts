@@ -4,7 +4,7 @@
 // reports.
 
 import type { BoundBlockCalibrator, BoundCalibration, LayerEvidence } from '../engine/forward_module.js';
-import type { HeapBytes, StoredTile } from '../engine/module.js';
+import type { StoredTile } from '../engine/module.js';
 import { loadStep, loadTile, type Pass, runPortions, runsPortion, withPass } from './forward_job.js';
 import { type JobHost, joined } from './job_host.js';
 import type { CalibrationWork, ForwardStep, StoredBlock, WorkProgress } from './jobs.js';
@@ -30,9 +30,8 @@ export function runCalibration(host: JobHost, work: CalibrationWork): Promise<nu
     });
   return withPass(host, work, (pass) =>
     instance.withObject(
-      (module) => new module.Calibration(pass.bound, work.quantization, team.member, team.members),
+      (module) => module.Calibration.make(pass.bound, work.quantization, team.member, team.members),
       async (calibration) => {
-        instance.call<null>(() => calibration.error());
         const place = { host, pass, calibration, stored };
         for (const [number, step] of work.steps.entries()) {
           report(host, { phase: 'calibrate', name: step.name, bytes: 0, tensors: 0 });
@@ -57,7 +56,7 @@ function report(host: JobHost, progress: WorkProgress): void {
 
 /** Writes what the first member has stored; the others have it in memory. */
 async function write(host: JobHost, tile: StoredTile): Promise<Float64Array> {
-  return host.team.member === 0 ? host.write(tile) : host.sums(tile);
+  return host.team.member === 0 ? host.write(tile) : tile.sums;
 }
 
 /** Rotates the embedding, or final norm and head: reads, stores and (embedding) runs tile by tile. */
@@ -70,18 +69,17 @@ async function rotateTables(
   const { instance } = host;
   for (const [index, tensor] of read.entries()) {
     const { slot, item } = tensors[index] as (typeof tensors)[number];
-    instance.call<null>(() => pass.bound.begin(number, tensor.slot, pass.work, tensor.task));
+    instance.done(() => pass.bound.begin(number, tensor.slot, pass.work, tensor.task));
     await instance.withObject(
-      (module) => new module.EmbeddingRotation(calibration, slot, host.work(0), item),
+      (module) => module.EmbeddingRotation.make(calibration, slot, host.work(0), item),
       async (rotation) => {
-        instance.call<null>(() => rotation.error());
         const sums: Float64Array[] = [];
         for (let tile = 0; tile < tensor.tiles; ++tile) {
           await loadTile(host, pass, tile);
           sums.push(
             await write(
               host,
-              instance.call<StoredTile>(() => rotation.store()),
+              instance.tile(() => rotation.store()),
             ),
           );
           if (number === 0) await runPortions(host, pass);
@@ -103,7 +101,7 @@ async function calibrateBlock(
   const bytes = read.reduce((sum, tensor) => sum + tensor.bytes, 0);
   const tasks = JSON.stringify(tensors.map(({ slot, item }) => ({ slot, task: item })));
   await instance.withObject(
-    (module) => new module.BlockCalibrator(calibration, host.work(0), tasks),
+    (module) => module.BlockCalibrator.make(calibration, host.work(0), tasks),
     async (block) => {
       const parts = instance.call<number[][]>(() => block.parts());
       const own = (portions: number[]) => portions.filter((portion) => runsPortion(host.team, portion)).length;
@@ -113,7 +111,7 @@ async function calibrateBlock(
       for (const [part, portions] of parts.entries()) {
         await capture(host, block, part, portions, () => done('calibrate'));
         await host.pause();
-        while (!instance.call<boolean>(() => block.optimize(part))) {
+        while (!instance.flag(() => block.optimize(part))) {
           await exchange(host, (member) => block.results(member));
           await host.pause();
         }
@@ -130,7 +128,7 @@ async function calibrateBlock(
           item,
           await write(
             host,
-            instance.call<StoredTile>(() => block.store(slot)),
+            instance.tile(() => block.store(slot)),
           ),
         ]);
       }
@@ -163,7 +161,7 @@ async function capture(
     await host.pause();
     record();
     if (portion !== recorded) await receive(host, portion % team.members, () => block.expect(part, portion));
-    instance.call<null>(() => block.show(portion === recorded));
+    instance.done(() => block.show(portion === recorded));
     if (portion === recorded) recorded = undefined;
   }
   if (portions.length === 0) return;
@@ -171,7 +169,7 @@ async function capture(
 }
 
 /** Shares this member's regions with the others, and takes theirs. */
-async function exchange(host: JobHost, regionsOf: (member: number) => string): Promise<void> {
+async function exchange(host: JobHost, regionsOf: (member: number) => number): Promise<void> {
   const { team } = host;
   share(host, () => regionsOf(team.member));
   for (let member = 0; member < team.members; ++member)
@@ -179,14 +177,14 @@ async function exchange(host: JobHost, regionsOf: (member: number) => string): P
 }
 
 /** Shares regions of memory with the other members. */
-function share({ instance, team }: JobHost, regions: () => string): void {
-  const found = instance.call<HeapBytes[]>(regions);
+function share({ instance, team }: JobHost, regions: () => number): void {
+  const found = instance.regions(regions);
   if (team.members > 1) team.share(found.map(({ pointer, bytes }) => instance.copyOut(pointer, bytes)));
 }
 
 /** Puts what a member shared into the same regions here. */
-async function receive({ instance, team }: JobHost, member: number, regions: () => string): Promise<void> {
+async function receive({ instance, team }: JobHost, member: number, regions: () => number): Promise<void> {
   const shared = await team.receive(member);
-  const found = instance.call<HeapBytes[]>(regions);
+  const found = instance.regions(regions);
   for (const [index, { pointer }] of found.entries()) instance.copyIn(pointer, shared[index] ?? new Uint8Array());
 }

@@ -1,6 +1,6 @@
 // Decodes a stored tensor of two models side by side, tile by tile.
 
-import type { BoundTensorDecoder, StoredTile } from '../engine/module.js';
+import type { BoundTensorDecoder, HeapBytes } from '../engine/module.js';
 import { type JobHost, joined } from './job_host.js';
 import type { JobKinds, TileResult } from './jobs.js';
 
@@ -21,21 +21,18 @@ export async function* decodedPairs(
   try {
     const work = host.work(number);
     for (const task of [2 * pair, 2 * pair + 1]) {
-      const decoder = instance.run((module) => new module.TensorDecoder(work, task));
-      decoders.push(decoder);
-      instance.call<null>(() => decoder.error());
+      decoders.push(instance.make((module) => module.TensorDecoder.make(work, task)));
     }
     for (let tile = first; tile < last; ++tile) {
       await host.pause();
-      const values: { pointer: number; count: number }[] = [];
+      const values: HeapBytes[] = [];
       for (const [model, decoder] of decoders.entries()) {
         await host.read(model, decoder, tile);
-        values.push(instance.call(() => decoder.decode(tile)));
+        values.push(instance.region(() => decoder.decode(tile)));
       }
       const [x, y] = values;
-      if (!x || !y || x.count !== y.count)
-        throw new RangeError(`tile ${tile} has ${x?.count} and ${y?.count} elements`);
-      yield { x: x.pointer, y: y.pointer, count: x.count };
+      if (!x || !y || x.bytes !== y.bytes) throw new RangeError(`tile ${tile} has ${x?.bytes} and ${y?.bytes} bytes`);
+      yield { x: x.pointer, y: y.pointer, count: x.bytes / 4 };
     }
   } finally {
     for (const decoder of decoders) instance.free(decoder);
@@ -45,6 +42,6 @@ export async function* decodedPairs(
 export async function compareTiles(host: JobHost, work: JobKinds['compare']['work']): Promise<TileResult> {
   const sums: Float64Array[] = [];
   for await (const { x, y, count } of decodedPairs(host, work))
-    sums.push(host.sums(host.instance.call<StoredTile>((module) => module.errorBetween(x, y, count))));
+    sums.push(host.instance.tile((module) => module.errorBetween(x, y, count)).sums);
   return { sums: joined(sums), state: null };
 }

@@ -23,7 +23,11 @@ async function addTiles(
 ): Promise<void> {
   let first = 0;
   for await (const { x, y, count } of decodedPairs(host, { work, pair, first: 0, last: tiles })) {
-    sums.add(host.instance.float32(x, count), host.instance.float32(y, count), first);
+    sums.add(
+      host.instance.float32({ pointer: x, bytes: 4 * count }),
+      host.instance.float32({ pointer: y, bytes: 4 * count }),
+      first,
+    );
     first += count;
   }
 }

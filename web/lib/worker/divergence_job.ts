@@ -11,9 +11,8 @@ export function runDivergence(host: JobHost, { reference, model }: DivergenceWor
   return withPass(host, reference, (expected) =>
     withPass(host, model, (found) =>
       instance.withObject(
-        (module) => new module.Divergence(expected.bound, found.bound),
+        (module) => module.Divergence.make(expected.bound, found.bound),
         async (divergence) => {
-          instance.call(() => divergence.behind()); // vocabularies are compared before anything runs
           for (const [pass, { steps }] of [[expected, reference] as const, [found, model] as const])
             for (const [number, step] of steps.slice(0, -1).entries()) await runStep(host, pass, number, step);
           const heads = {
@@ -21,8 +20,7 @@ export function runDivergence(host: JobHost, { reference, model }: DivergenceWor
             model: headTiles(host, found, model.steps),
           };
           await compareHeads(host, divergence, found.portions, heads);
-          const { pointer, count } = instance.call<{ pointer: number; count: number }>(() => divergence.positions());
-          return instance.float64(pointer, count);
+          return instance.doubles(() => divergence.positions());
         },
       ),
     ),
@@ -52,7 +50,7 @@ async function* headTiles(host: JobHost, pass: Pass, steps: ForwardStep[]): Asyn
   const { name, tensors } = steps[number] as ForwardStep;
   const isStreamed = tensors.some(({ streamed }) => streamed);
   for (const [i, tensor] of tensors.entries()) {
-    host.instance.call<null>(() => pass.bound.begin(number, tensor.slot, pass.work, tensor.task));
+    host.instance.done(() => pass.bound.begin(number, tensor.slot, pass.work, tensor.task));
     for (let tile = 0; tile < tensor.tiles; ++tile) {
       await loadTile(host, pass, tile);
       const isLast = tile + 1 === tensor.tiles;

@@ -36,9 +36,9 @@ export function withPass<T>(
   const options = JSON.stringify({ activations, lengths, keepsStates, scored, positions });
   return instance.withObject(
     (module) =>
-      instance.withBytes(tokens, (pointer) => new module.ForwardPass(config, options, pointer, tokens.length)),
+      instance.withBytes(tokens, (pointer) => module.ForwardPass.make(config, options, pointer, tokens.length)),
     (bound) => {
-      const all = Array.from({ length: instance.call<number>(() => bound.portions()) }, (_, portion) => portion);
+      const all = Array.from({ length: instance.run(() => bound.portions()) }, (_, portion) => portion);
       const portions = all.filter((portion) => runsPortion(team, portion));
       return use({ bound, portions, work: host.work(reads), model });
     },
@@ -54,8 +54,7 @@ export function runsPortion({ member, members }: Team, portion: number): boolean
 export function runForward(host: JobHost, work: ForwardWork): Promise<Float64Array> {
   return withPass(host, work, async (pass) => {
     await runSteps(host, pass, work.steps);
-    const { pointer, count } = host.instance.call<{ pointer: number; count: number }>(() => pass.bound.losses());
-    return host.instance.float64(pointer, count);
+    return host.instance.doubles(() => pass.bound.losses());
   });
 }
 
@@ -63,9 +62,7 @@ export function runForward(host: JobHost, work: ForwardWork): Promise<Float64Arr
 export function runEmbedding(host: JobHost, work: EmbeddingWork): Promise<Float32Array> {
   return withPass(host, work, async (pass) => {
     await runSteps(host, pass, work.steps);
-    const found = () => pass.bound.embeddings(work.pooling);
-    const { pointer, count } = host.instance.call<{ pointer: number; count: number }>(found);
-    return host.instance.float32(pointer, count);
+    return host.instance.floats(() => pass.bound.embeddings(work.pooling));
   });
 }
 
@@ -86,14 +83,14 @@ export function runContinuation(host: JobHost, work: ContinuationWork): Promise<
         throw failure('value-not-finite', 'logits', 'are NaN or infinite; the weights hold such values, or overflow');
       added.push(next);
       if (added.length === count || ends.includes(next)) return added;
-      instance.call<null>(() => pass.bound.extend(next));
+      instance.done(() => pass.bound.extend(next));
     }
   });
 }
 
 async function runKeptStep(host: JobHost, { bound }: Pass, number: number, { name, tensors }: ForwardStep) {
   await host.pause();
-  host.instance.call<null>(() => bound.runKept(number));
+  host.instance.done(() => bound.runKept(number));
   host.progress({ name, bytes: tensors.reduce((sum, { bytes }) => sum + bytes, 0), tensors: tensors.length });
 }
 
@@ -123,7 +120,7 @@ export async function runStep(
   host.progress({ name, bytes: 0, tensors: step.tensors.length });
 }
 
-const keep = ({ instance }: JobHost, { bound }: Pass) => instance.call<null>(() => bound.keep());
+const keep = ({ instance }: JobHost, { bound }: Pass) => instance.done(() => bound.keep());
 
 /** Reads and decodes the tensors of a step; runs streamed ones, and keeps them if it `keeps`. Calls `done` after each tile. */
 export async function loadStep(
@@ -136,9 +133,9 @@ export async function loadStep(
 ): Promise<void> {
   const { instance } = host;
   for (const tensor of step.tensors) {
-    instance.call<null>(() => pass.bound.begin(number, tensor.slot, pass.work, tensor.task));
+    instance.done(() => pass.bound.begin(number, tensor.slot, pass.work, tensor.task));
     for (let tile = 0; tile < tensor.tiles; ++tile) {
-      if (keeps || !tensor.streamed || instance.call<boolean>(() => pass.bound.needs(tile))) {
+      if (keeps || !tensor.streamed || instance.flag(() => pass.bound.needs(tile))) {
         await loadTile(host, pass, tile);
         if (tensor.streamed) await runPortions(host, pass);
         if (tensor.streamed && keeps) keep(host, pass);
@@ -151,7 +148,7 @@ export async function loadStep(
 export async function loadTile(host: JobHost, { bound, model }: Pass, tile: number): Promise<void> {
   await host.pause();
   await host.read(model, bound, tile);
-  host.instance.call<null>(() => bound.load(tile));
+  host.instance.done(() => bound.load(tile));
 }
 
 export async function runPortions(
@@ -161,7 +158,7 @@ export async function runPortions(
 ): Promise<void> {
   for (const portion of portions) {
     await host.pause();
-    host.instance.call<null>(() => bound.run(portion));
+    host.instance.done(() => bound.run(portion));
     done();
   }
 }

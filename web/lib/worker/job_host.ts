@@ -2,9 +2,9 @@
 
 import type { BoundWork } from '../engine/bound_work.js';
 import type { Instance } from '../engine/instance.js';
-import type { StoredTile, TileRead, TileWrite } from '../engine/module.js';
+import type { StoredTile, TileWrite } from '../engine/module.js';
 import type { JobFiles } from './job_files.js';
-import { type Piece, sumsPerUnit, type WorkProgress, type WrittenBytes } from './jobs.js';
+import type { Piece, WorkProgress, WrittenBytes } from './jobs.js';
 import type { Team } from './team.js';
 
 export class JobHost {
@@ -37,8 +37,8 @@ export class JobHost {
   }
 
   /** Reads the bytes of a tile. `following`: number of consecutive tiles read next. */
-  async read(model: number, reader: { reads(tile: number): string }, tile: number, following = 0): Promise<void> {
-    const reads = this.instance.call<TileRead[]>(() => reader.reads(tile));
+  async read(model: number, reader: { reads(tile: number): number }, tile: number, following = 0): Promise<void> {
+    const reads = this.instance.reads(() => reader.reads(tile));
     const behind = reads.length === 1 ? following : 0; // tiles of several pieces are not contiguous
     for (const read of reads) await this.#files.input(model, read.file).fill(this.instance, read, behind);
   }
@@ -46,11 +46,7 @@ export class JobHost {
   /** Writes a tile's output from module memory. Returns its sums. */
   async write(tile: StoredTile): Promise<Float64Array> {
     for (const write of tile.writes) await this.#write(write);
-    return this.sums(tile);
-  }
-
-  sums({ sums, units }: Pick<StoredTile, 'sums' | 'units'>): Float64Array {
-    return units === 0 ? new Float64Array(0) : this.instance.float64(sums, units * sumsPerUnit);
+    return tile.sums;
   }
 
   /** Output since the last call. */

@@ -6,7 +6,6 @@ import type { EmbeddingOptions } from '../api/language_model_types.js';
 import type { FoundActivations, LayerEvidence } from '../engine/forward_module.js';
 
 /** Doubles per unit of an error: Σx², Σy², Σ(x−y)², max|x−y|, count; NaN or infinite x, then y. */
-export const sumsPerUnit = 7;
 
 /** Doubles per position of a divergence: KL(reference || model), losses of the model and of the reference, all in nats, and 1
  * where the most probable token is the same. */

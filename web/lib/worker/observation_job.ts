@@ -8,17 +8,17 @@ import type { InputObservation } from './jobs.js';
 export function runObservation(host: JobHost, work: InputObservation): Promise<FoundActivations> {
   const { instance } = host;
   return instance.withObject(
-    (module) => new module.ActivationObserver(work.requests),
+    (module) => module.ActivationObserver.make(work.requests),
     async (observer) => {
       do {
         await withPass(host, work, async (pass) => {
-          instance.call<null>(() => observer.watch(pass.bound));
+          instance.run(() => observer.watch(pass.bound));
           for (const [number, step] of work.steps.entries()) {
             await loadStep(host, pass, number, step);
             if (!step.tensors.some(({ streamed }) => streamed)) await runPortions(host, pass);
           }
         });
-      } while (instance.call<boolean>(() => observer.nextPass()));
+      } while (instance.flag(() => observer.nextPass()));
       return instance.call<FoundActivations>(() => observer.finish());
     },
   );

@@ -1,6 +1,6 @@
 // Tiles of one tensor: observed if its scales need it, then quantized and written.
 
-import type { BoundTensorSession, StoredTile } from '../engine/module.js';
+import type { BoundTensorSession } from '../engine/module.js';
 import { type JobHost, joined } from './job_host.js';
 import type { QuantizeWork, TaskNumber, TileRange, TileResult } from './jobs.js';
 
@@ -12,11 +12,11 @@ function withSession(
 ): Promise<TileResult> {
   const { instance } = host;
   return instance.withObject(
-    (module) => new module.TensorSession(host.work(work), task),
+    (module) => module.TensorSession.make(host.work(work), task),
     (session) =>
       use(
         session,
-        instance.call<number>(() => session.observePasses()),
+        instance.run(() => session.observePasses()),
       ),
   );
 }
@@ -35,7 +35,7 @@ export function quantizeTiles(
   const { instance } = host;
   return withSession(host, work, async (session) => {
     if (state)
-      instance.withBytes(state, (pointer) => instance.call<null>(() => session.takeState(pointer, state.byteLength)));
+      instance.withBytes(state, (pointer) => instance.done(() => session.takeState(pointer, state.byteLength / 4)));
     return quantize(host, session, work, false);
   });
 }
@@ -58,7 +58,7 @@ const ownTiles = ({ first, last, tiles }: QuantizeWork): Tiles => ({ first, last
 async function observe(host: JobHost, session: BoundTensorSession, work: QuantizeWork, passes: number): Promise<void> {
   const own = ownTiles(work);
   for (let pass = 1; pass <= passes; ++pass) {
-    if (pass > 1) host.instance.call<null>(() => session.nextPass());
+    if (pass > 1) host.instance.done(() => session.nextPass());
     // Joined weights first, so that a single tile of its own is still in memory afterwards.
     if (pass === 1)
       await observeRange(host, session, { first: Math.max(work.first, work.tiles), last: work.last }, true);
@@ -75,7 +75,7 @@ async function observeRange(
   for (let tile = first; tile < last; ++tile) {
     await host.pause();
     if (reads) await host.read(0, session, tile, last - tile - 1);
-    host.instance.call<null>(() => session.observe(tile));
+    host.instance.done(() => session.observe(tile));
   }
 }
 
@@ -89,7 +89,7 @@ async function quantize(
   for (let tile = first; tile < last; ++tile) {
     await host.pause();
     if (!isRead) await host.read(0, session, tile, last - tile - 1);
-    sums.push(await host.write(host.instance.call<StoredTile>(() => session.run(tile))));
+    sums.push(await host.write(host.instance.tile(() => session.run(tile))));
   }
   return { sums: joined(sums), state: null };
 }

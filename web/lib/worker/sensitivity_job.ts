@@ -35,7 +35,7 @@ function measureBlock(
       for (const { slot, tasks } of layers) {
         for (const { work, task } of tasks) {
           await host.pause();
-          losses.push(instance.call<number>(() => probe.measure(slot, host.work(work), task)));
+          losses.push(instance.number(() => probe.measure(slot, host.work(work), task)));
           done();
         }
       }
