@@ -92,6 +92,7 @@ EMSCRIPTEN_BINDINGS(models_and_plans) {
       .function("tensors", bound<&BoundModelIndex::tensors>)
       .function("metadataArray", bound<&BoundModelIndex::metadata_array>)
       .function("pretokenizer", bound<&BoundModelIndex::pretokenizer>)
+      .function("sentenceModules", bound<&BoundModelIndex::sentence_modules>)
       .function("layerValues", bound<&BoundModelIndex::layer_values>)
       .function("addedOutputs", bound<&BoundModelIndex::added_outputs>)
       .function("setInlineBytes", bound<&BoundModelIndex::set_inline_bytes>)

@@ -4,6 +4,7 @@
 #include "formats/gguf/gguf_metadata.h"
 #include "gguf_conversion/tokenizer/pretokenizer.h"
 #include "onnx_graph/onnx_outputs.h"
+#include "pipeline/model_index/converted_model.h"
 #include "pipeline/model_index/onnx_values.h"
 
 namespace wasmquant::bindings {
@@ -66,6 +67,11 @@ JsonText BoundModelIndex::metadata_array(const std::string& key) const {
 }
 
 JsonText BoundModelIndex::pretokenizer(const std::string& name) const { return {conversion::pretokenizer_json(name)}; }
+
+Result<json::Value> BoundModelIndex::sentence_modules() const {
+  TRY(modules, sentence_modules_of(index_));
+  return families::to_json(modules);
+}
 
 Result<json::Value> BoundModelIndex::layer_values() const {
   if (index_.format().has_graph) return wasmquant::layer_values(index_.onnx());

@@ -28,6 +28,8 @@ class BoundModelIndex : Counted {
   }
   JsonText metadata_array(const std::string& key) const;
   JsonText pretokenizer(const std::string& name) const;
+  /// Of the files that set_sibling_file set. Errors: those of families::sentence_modules.
+  Result<json::Value> sentence_modules() const;
   void strip_prefixes() { index_.strip_prefixes(); }
   void set_sibling_file(std::string name, Address bytes, uint32_t length) {
     index_.set_sibling_file(std::move(name), std::string(pointer<const char>(bytes), length));

@@ -1,4 +1,4 @@
-// A builder that checks a spec against an operator and adds its components: codes, scales, zero points.
+// The limits of each operator, and a builder that adds the components of a layout: codes, scales, zero points.
 #include "checkpoint/onnx_layout.h"
 
 #include <bit>
@@ -8,8 +8,71 @@
 namespace wasmquant {
 namespace {
 
+// com.microsoft's operators read matrices in groups along a row.
+bool stores_blocks(OnnxForm form) noexcept {
+  return form == OnnxForm::mat_mul_n_bits || form == OnnxForm::gather_block_quantized;
+}
+
+// The first {} of `message` is the form's operator.
+Error unsupported_by(OnnxForm form, std::string_view weight, const char* message, uint64_t number = 0) {
+  return error_at(ErrorCode::format_unsupported, weight, message, name_of(form), number);
+}
+
 // Limits of both com.microsoft operators.
 constexpr uint64_t kSmallestGroup = 16, kLargestGroup = 256;
+
+class OperatorLimits {
+ public:
+  OperatorLimits(OnnxForm form, const OnnxWeight& weight, const QuantizationSpec& spec)
+      : form_(form), weight_(weight), spec_(spec), bits_(code_bits_of(spec)) {}
+
+  Status check() const {
+    const size_t rank = weight_.shape.size();
+    if (spec_.qscheme == QScheme::per_block) return unsupported("{} has no scales of two-dimensional blocks");
+    if (spec_.scale_format != ScaleFormat::float32) return unsupported("{} supports only floating-point scales");
+    if (spec_.zero_point_type == ZeroPointType::float32) return unsupported("{} supports only whole zero points");
+    if (!info_of(spec_.dtype).is_integer) return unsupported("{} stores only integers");
+    if (spec_.qscheme == QScheme::per_group && rank != 2 && !weight_.is_batch)
+      return unsupported("{} supports groups only for matrices");
+    if (form_ == OnnxForm::integer_operator) {
+      if (bits_ != 8) return unsupported("{} supports only 8 bits");
+      if (spec_.qscheme == QScheme::per_group)
+        return unsupported("{} has a scale per tensor or per channel, not groups");
+      if (weight_.type != StorageDtype::F32) return unsupported("{} quantizes only float32 inputs");
+      if (weight_.is_batch && (!weight_.is_input_major || !spec_.symmetric))
+        return unsupported("{} accepts batches of matrices [in, out] with symmetric codes");
+      const bool is_conv = rank > 2 && !weight_.is_batch;
+      if (is_conv && spec_.qscheme == QScheme::per_channel && !spec_.symmetric)
+        return unsupported("{} on convolutions has one zero point; use symmetric int8, or a scale per tensor");
+      if (spec_.qscheme == QScheme::per_channel && spec_.ch_axis != 0)
+        return unsupported("{} has a scale per output channel (ch_axis 0)");
+    }
+    return stores_blocks(form_) ? check_matrix() : Status();
+  }
+
+ private:
+  Error unsupported(const char* message, uint64_t number = 0) const {
+    return unsupported_by(form_, weight_.name, message, number);
+  }
+
+  Status check_matrix() const {
+    if (weight_.shape.size() != 2) return unsupported("{} stores only matrices");
+    if (spec_.qscheme != QScheme::per_group || spec_.ch_axis != 1)
+      return unsupported("{} has a scale per group of inputs (qscheme per_group, ch_axis 1)");
+    const auto size = static_cast<uint64_t>(spec_.group_size);
+    if (spec_.group_size < int64_t{kSmallestGroup} || size > kLargestGroup || !std::has_single_bit(size))
+      return unsupported("{} has groups of 16, 32, 64, 128 or 256 elements, not of {}", size);
+    const bool is_gather = form_ == OnnxForm::gather_block_quantized;
+    if (bits_ != 4 && bits_ != 8 && (is_gather || bits_ != 2))
+      return unsupported(is_gather ? "{} stores 4 or 8 bits, not {}" : "{} stores 2, 4 or 8 bits, not {}", bits_);
+    return {};
+  }
+
+  const OnnxForm form_;
+  const OnnxWeight& weight_;
+  const QuantizationSpec& spec_;
+  const uint32_t bits_;
+};
 
 class Builder {
  public:
@@ -22,10 +85,9 @@ class Builder {
   }
 
   Result<WeightLayout> run() {
-    TRY_VOID(check_spec());
-    const bool is_matrix_form = form_ == OnnxForm::mat_mul_n_bits || form_ == OnnxForm::gather_block_quantized;
-    if (is_matrix_form) TRY_VOID(check_matrix());
     QuantizationSpec& spec = layout_.spec;
+    if (spec.ch_axis < 0) spec.ch_axis += weight_.is_batch ? 2 : static_cast<int64_t>(weight_.shape.size());
+    TRY_VOID(OperatorLimits(form_, weight_, spec).check());
     // MatMulNBits needs [N, K], MatMulInteger [K, N].
     const bool stores_input_major = weight_.is_batch                    ? weight_.is_input_major
                                     : form_ == OnnxForm::mat_mul_n_bits ? false
@@ -54,56 +116,11 @@ class Builder {
       return std::move(granularity.error());
     }
     layout_.granularity = std::move(*granularity);
-    TRY_VOID(is_matrix_form ? add_blocks() : add_linear());
+    TRY_VOID(stores_blocks(form_) ? add_blocks() : add_linear());
     return std::move(layout_);
   }
 
  private:
-  Error unsupported(const char* message, uint64_t number = 0) const {
-    return error_at(ErrorCode::format_unsupported, weight_.name, message, name_of(form_), number);
-  }
-
-  Status check_spec() {
-    QuantizationSpec& spec = layout_.spec;
-    const auto rank = static_cast<int64_t>(weight_.shape.size());
-    if (spec.ch_axis < 0) spec.ch_axis += weight_.is_batch ? 2 : rank;
-    if (spec.qscheme == QScheme::per_block) return unsupported("{} has no scales of two-dimensional blocks");
-    if (spec.scale_format != ScaleFormat::float32) return unsupported("{} supports only floating-point scales");
-    if (spec.zero_point_type == ZeroPointType::float32) return unsupported("{} supports only whole zero points");
-    if (!dtype_.is_integer) return unsupported("{} stores only integers");
-    if (spec.qscheme == QScheme::per_group && rank != 2 && !weight_.is_batch)
-      return unsupported("{} supports groups only for matrices");
-    if (form_ == OnnxForm::integer_operator) {
-      if (layout_.bits != 8) return unsupported("{} supports only 8 bits");
-      if (spec.qscheme == QScheme::per_group)
-        return unsupported("{} has a scale per tensor or per channel, not groups");
-      if (weight_.type != StorageDtype::F32) return unsupported("{} quantizes only float32 inputs");
-      if (weight_.is_batch && (!weight_.is_input_major || !spec.symmetric))
-        return unsupported("{} accepts batches of matrices [in, out] with symmetric codes");
-      const bool is_conv = rank > 2 && !weight_.is_batch;
-      if (is_conv && spec.qscheme == QScheme::per_channel && !spec.symmetric)
-        return unsupported("{} on convolutions has one zero point; use symmetric int8, or a scale per tensor");
-      if (spec.qscheme == QScheme::per_channel && spec.ch_axis != 0)
-        return unsupported("{} has a scale per output channel (ch_axis 0)");
-    }
-    return {};
-  }
-
-  Status check_matrix() const {
-    const QuantizationSpec& spec = layout_.spec;
-    if (weight_.shape.size() != 2) return unsupported("{} stores only matrices");
-    if (spec.qscheme != QScheme::per_group || spec.ch_axis != 1)
-      return unsupported("{} has a scale per group of inputs (qscheme per_group, ch_axis 1)");
-    const auto size = static_cast<uint64_t>(spec.group_size);
-    if (spec.group_size < int64_t{kSmallestGroup} || size > kLargestGroup || !std::has_single_bit(size))
-      return unsupported("{} has groups of 16, 32, 64, 128 or 256 elements, not of {}", size);
-    const bool is_gather = form_ == OnnxForm::gather_block_quantized;
-    if (layout_.bits != 4 && layout_.bits != 8 && (is_gather || layout_.bits != 2))
-      return unsupported(is_gather ? "{} stores 4 or 8 bits, not {}" : "{} stores 2, 4 or 8 bits, not {}",
-                         layout_.bits);
-    return {};
-  }
-
   void add(Role role, const char* suffix, StorageDtype dtype, std::vector<uint64_t> shape, uint64_t bytes) {
     layout_.components.push_back({role, text_of("{}{}", weight_.name, suffix), dtype, std::move(shape), bytes});
   }
@@ -134,11 +151,12 @@ class Builder {
     const QuantizationSpec& spec = layout_.spec;
     const Granularity& g = layout_.granularity;
     if (layout_.bits != 2 && layout_.bits != 4 && layout_.bits != 8)
-      return unsupported("{} stores 2, 4 or 8 bits, not {}", layout_.bits);
+      return unsupported_by(form_, weight_.name, "{} stores 2, 4 or 8 bits, not {}", layout_.bits);
     // ONNX Runtime 1.32 makes MatMulNBits of it, and takes four codes of a byte for outputs of one input.
     const bool is_input_major = weight_.is_input_major != layout_.source_transposed;
     if (form_ == OnnxForm::dequantize_linear && layout_.bits == 2 && is_input_major && layout_.shape.back() % 4 != 0)
-      return unsupported(
+      return unsupported_by(
+          form_, weight_.name,
           "{} with codes of 2 bits below a MatMul needs a multiple of 4 outputs, not {}: ONNX Runtime misreads others",
           layout_.shape.back());
     const uint64_t elements = g.element_count(), scales = g.scale_count();

@@ -1,4 +1,4 @@
-// The steps of a conversion: the family, metadata, tokenizer, names and order of rows of each tensor.
+// The steps of a conversion: the family, metadata, tensors, tokenizer.
 #include "gguf_conversion/conversion.h"
 
 #include <utility>
@@ -12,6 +12,83 @@
 
 namespace wasmquant::conversion {
 namespace {
+
+constexpr std::string_view kTokenEmbedding = "token_embd.weight";
+
+// Names, shapes and order of rows of the tensors that GGUF has a place for.
+class TensorMapper {
+ public:
+  TensorMapper(const Family& family, const Hyperparameters& parameters, std::span<const SourceTensor> tensors,
+               DiagnosticList& diagnostics, List<ConvertedTensor>& out)
+      : family_(family), parameters_(parameters), tensors_(tensors), diagnostics_(diagnostics), out_(out) {}
+
+  Status run() {
+    uint64_t left_out = 0, cache_scales = 0;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const SourceTensor& tensor = tensors_[i];
+      if (families::is_cache_scale(tensor.name)) {
+        ++cache_scales;
+        continue;
+      }
+      TensorMatch match = match_tensor(family_, tensor.name);
+      if (match.row == nullptr)
+        return error_at(ErrorCode::format_unsupported, tensor.name,
+                        "this tensor has no place in a GGUF model of type {}", family_.architecture);
+      if (match.layer >= static_cast<int64_t>(parameters_.layers))
+        return error_at(ErrorCode::shape_mismatch, tensor.name, "config.json says that the model has {} layers",
+                        parameters_.layers);
+      left_out += match.row->kind == TensorKind::other_modality ? 1 : 0;
+      if (!match.name.empty()) TRY_VOID(add(static_cast<uint32_t>(i), match));
+    }
+    if (cache_scales > 0)
+      diagnostics_.warning("cache-scales", "",
+                           text_of("{} scales of the key-value cache are left out: llama.cpp has none", cache_scales));
+    if (left_out > 0)
+      diagnostics_.warning(
+          "tensors-left-out", "",
+          text_of("{} tensors for images or sound are left out: this is the language model", left_out));
+    return check_unique();
+  }
+
+ private:
+  Status add(uint32_t source, TensorMatch& match) {
+    const SourceTensor& from = tensors_[source];
+    ConvertedTensor& to = out_.emplace_back();
+    to.source = source;
+    to.name = std::move(match.name);
+    to.shape.assign(from.shape.begin(), from.shape.end());
+    const TensorKind kind = match.row->kind;
+    to.plus_one = kind == TensorKind::norm && family_.converts_with(families::kAddsOneToNorms);
+    if ((kind == TensorKind::query || kind == TensorKind::key) && family_.converts_with(families::kInterleavesHeads)) {
+      const uint64_t heads = kind == TensorKind::query ? parameters_.heads : parameters_.key_value_heads;
+      const uint64_t rows = from.shape.empty() ? 0 : from.shape[0];
+      if (rows == 0 || rows % (2 * heads) != 0 || rows / heads > ~uint32_t{0})
+        return error_at(ErrorCode::shape_mismatch, from.name, "{} rows are not {} heads of an even number of rows",
+                        rows, heads);
+      to.rearrangement = Rearrangement::interleave;
+      to.head_rows = static_cast<uint32_t>(rows / heads);
+    } else if (kind == TensorKind::conv1d && to.shape.size() == 2) {
+      to.rearrangement = Rearrangement::transpose;
+      std::swap(to.shape[0], to.shape[1]);
+    }
+    if (to.name == kTokenEmbedding && (to.shape.size() != 2 || to.shape[0] > ~uint32_t{0}))
+      return error_at(ErrorCode::shape_mismatch, from.name, "a token embedding is a matrix of less than 2^32 rows");
+    return {};
+  }
+
+  Status check_unique() const {
+    if (const auto twice = first_repeated(out_.size(), [&](uint32_t i) -> std::string_view { return out_[i].name; }))
+      return error_at(ErrorCode::tensor_duplicate, tensors_[out_[*twice].source].name,
+                      "another tensor of the model has the same place in GGUF ({})", out_[*twice].name);
+    return {};
+  }
+
+  const Family& family_;
+  const Hyperparameters& parameters_;
+  const std::span<const SourceTensor> tensors_;
+  DiagnosticList& diagnostics_;
+  List<ConvertedTensor>& out_;
+};
 
 class Converter {
  public:
@@ -33,13 +110,15 @@ class Converter {
     TRY(parameters, write_hyperparameters(config, *family_, metadata));
     parameters_ = parameters;
     check_attention_scale(config);
-    check_modules();
-    TRY_VOID(map_tensors());
-    TRY_VOID(check_unique());
-    if (embedding_rows_ == 0)
-      return error_at(ErrorCode::tensor_missing, "token_embd.weight", "no tensor of the model is its token embedding");
-    metadata.set_u32(text_of("{}.vocab_size", family_->architecture), static_cast<uint32_t>(embedding_rows_));
-    TRY_VOID(write_tokenizer(files_.tokenizer, config, embedding_rows_, metadata, diagnostics_));
+    write_modules();
+    TRY_VOID(TensorMapper(*family_, parameters_, tensors_, diagnostics_, out_.tensors).run());
+    uint64_t vocabulary = 0;
+    for (const ConvertedTensor& tensor : out_.tensors)
+      if (tensor.name == kTokenEmbedding) vocabulary = tensor.shape[0];
+    if (vocabulary == 0)
+      return error_at(ErrorCode::tensor_missing, kTokenEmbedding, "no tensor of the model is its token embedding");
+    metadata.set_u32(text_of("{}.vocab_size", family_->architecture), static_cast<uint32_t>(vocabulary));
+    TRY_VOID(write_tokenizer(files_.tokenizer, config, vocabulary, metadata, diagnostics_));
     if (family_->converts_with(families::kBidirectional)) write_bert();
     if (family_->converts_with(families::kInterleavesHeads)) add_rope_factors(config);
     return std::move(out_);
@@ -72,95 +151,36 @@ class Converter {
                             expected);
   }
 
-  // Dense modules change the embedding behind the pooling, by weights in files of their own.
-  void check_modules() {
-    const auto modules = json::parse(files_.modules, json::kPython);
-    if (!modules) return;
-    for (const json::Value& module : modules->items())
-      if (module["type"].as_string().ends_with(".Dense"))
-        diagnostics_.warning("loader-limit", "modules.json",
-                             text_of("{} is left out: llama.cpp computes no dense layer behind the pooling, so the "
-                                     "embeddings are not those of sentence-transformers",
-                                     module["path"].as_string()),
-                             "write a folder in another format, which keeps it, or multiply by it yourself");
-  }
-
-  Status map_tensors() {
-    uint64_t left_out = 0, cache_scales = 0;
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      const SourceTensor& tensor = tensors_[i];
-      if (families::is_cache_scale(tensor.name)) {
-        ++cache_scales;
-        continue;
-      }
-      TensorMatch match = match_tensor(*family_, tensor.name);
-      if (match.row == nullptr)
-        return error_at(ErrorCode::format_unsupported, tensor.name,
-                        "this tensor has no place in a GGUF model of type {}", family_->architecture);
-      if (match.layer >= static_cast<int64_t>(parameters_.layers))
-        return error_at(ErrorCode::shape_mismatch, tensor.name, "config.json says that the model has {} layers",
-                        parameters_.layers);
-      left_out += match.row->kind == TensorKind::other_modality ? 1 : 0;
-      if (!match.name.empty()) TRY_VOID(add(static_cast<uint32_t>(i), match));
+  // llama.cpp pools and scales to length 1. Dense modules change the embedding by weights in files of their own.
+  void write_modules() {
+    for (const families::SentenceModule& module : files_.modules.list) {
+      if (module.type == "Pooling" || module.type == "Normalize") continue;
+      diagnostics_.warning("loader-limit", "modules.json",
+                           text_of("{} is left out: llama.cpp computes no {} behind the pooling, so the embeddings are "
+                                   "not those of sentence-transformers",
+                                   module.path, module.type == "Dense" ? "dense layer" : "module of this class"),
+                           "write a folder in another format, which keeps it, or compute it yourself");
     }
-    if (cache_scales > 0)
-      diagnostics_.warning("cache-scales", "",
-                           text_of("{} scales of the key-value cache are left out: llama.cpp has none", cache_scales));
-    if (left_out > 0)
-      diagnostics_.warning(
-          "tensors-left-out", "",
-          text_of("{} tensors for images or sound are left out: this is the language model", left_out));
-    return {};
-  }
-
-  Status add(uint32_t source, TensorMatch& match) {
-    const SourceTensor& from = tensors_[source];
-    ConvertedTensor& to = out_.tensors.emplace_back();
-    to.source = source;
-    to.name = std::move(match.name);
-    to.shape.assign(from.shape.begin(), from.shape.end());
-    const TensorKind kind = match.row->kind;
-    to.plus_one = kind == TensorKind::norm && family_->converts_with(families::kAddsOneToNorms);
-    if ((kind == TensorKind::query || kind == TensorKind::key) && family_->converts_with(families::kInterleavesHeads)) {
-      const uint64_t heads = kind == TensorKind::query ? parameters_.heads : parameters_.key_value_heads;
-      const uint64_t rows = from.shape.empty() ? 0 : from.shape[0];
-      if (rows == 0 || rows % (2 * heads) != 0 || rows / heads > ~uint32_t{0})
-        return error_at(ErrorCode::shape_mismatch, from.name, "{} rows are not {} heads of an even number of rows",
-                        rows, heads);
-      to.rearrangement = Rearrangement::interleave;
-      to.head_rows = static_cast<uint32_t>(rows / heads);
-    } else if (kind == TensorKind::conv1d && to.shape.size() == 2) {
-      to.rearrangement = Rearrangement::transpose;
-      std::swap(to.shape[0], to.shape[1]);
-    }
-    if (to.name == "token_embd.weight") {
-      if (to.shape.size() != 2 || to.shape[0] > ~uint32_t{0})
-        return error_at(ErrorCode::shape_mismatch, from.name, "a token embedding is a matrix of less than 2^32 rows");
-      embedding_rows_ = to.shape[0];
-    }
-    return {};
-  }
-
-  Status check_unique() const {
-    const List<ConvertedTensor>& to = out_.tensors;
-    if (const auto twice = first_repeated(to.size(), [&](uint32_t i) -> std::string_view { return to[i].name; }))
-      return error_at(ErrorCode::tensor_duplicate, tensors_[to[*twice].source].name,
-                      "another tensor of the model has the same place in GGUF ({})", to[*twice].name);
-    return {};
+    const List<std::string>& modes = files_.modules.pooling;
+    if (modes.empty()) return;
+    // llama.cpp's enum llama_pooling_type
+    constexpr std::pair<const char*, uint32_t> kModes[] = {{"mean", 1}, {"cls", 2}, {"lasttoken", 3}};
+    for (const auto& [mode, number] : kModes)
+      if (modes.size() == 1 && modes[0] == mode)
+        return out_.metadata.set_u32(text_of("{}.pooling_type", family_->architecture), number);
+    std::string all;
+    for (const std::string& mode : modes) all += text_of("{}{}", all.empty() ? "" : " and ", mode);
+    diagnostics_.warning("loader-limit", files_.modules.pooling_file,
+                         text_of("the file names no pooling: llama.cpp has mean, cls and lasttoken, and this model has "
+                                 "{}, so the embeddings are not those of sentence-transformers",
+                                 all),
+                         "write a folder in another format, or pool the states of the tokens yourself");
   }
 
   void write_bert() {
     for (const ConvertedTensor& tensor : out_.tensors)
       if (tensor.name == "token_types.weight" && tensor.shape.size() == 2)
         out_.metadata.set_u32("tokenizer.ggml.token_type_count", static_cast<uint32_t>(tensor.shape[0]));
-    if (files_.pooling.empty()) return;
-    const auto pooling = json::parse(files_.pooling, json::kPython);
-    if (!pooling) return;
-    // llama.cpp's enum llama_pooling_type
-    constexpr std::pair<const char*, uint32_t> kModes[] = {
-        {"pooling_mode_mean_tokens", 1}, {"pooling_mode_cls_token", 2}, {"pooling_mode_lasttoken", 3}};
-    for (const auto& [key, number] : kModes)
-      if ((*pooling)[key].as_bool()) return out_.metadata.set_u32("bert.pooling_type", number);
   }
 
   void add_rope_factors(const json::Value& config) {
@@ -177,7 +197,6 @@ class Converter {
   DiagnosticList& diagnostics_;
   const Family* family_ = nullptr;
   Hyperparameters parameters_;
-  uint64_t embedding_rows_ = 0;
   GgufConversion out_;
 };
 

@@ -15,6 +15,7 @@
 #include "core/list.h"
 #include "core/result.h"
 #include "families/head_interleave.h"
+#include "families/sentence/sentence_modules.h"
 #include "formats/gguf/gguf_metadata.h"
 #include "gguf_conversion/tokenizer/tokenizer.h"
 
@@ -24,8 +25,7 @@ namespace wasmquant::conversion {
 struct ModelFiles {
   std::string_view name;                        // of the model, for general.name
   const Result<json::Value>* config = nullptr;  // config.json, parsed
-  std::string_view pooling;                     // 1_Pooling/config.json of sentence-transformers
-  std::string_view modules;                     // modules.json of sentence-transformers
+  families::SentenceModules modules;
   TokenizerFiles tokenizer;
 };
 

@@ -10,6 +10,7 @@
 #include "onnx_graph/onnx_operators.h"
 #include "onnx_graph/onnx_opset.h"
 #include "onnx_graph/onnx_static.h"
+#include "onnx_graph/onnx_storage.h"
 #include "onnx_graph/onnx_weights.h"
 
 namespace wasmquant::conversion {
@@ -21,8 +22,6 @@ using onnx::Range;
 using onnx::Tensor;
 
 constexpr uint32_t kMetadataProps = 14;  // of ModelProto: StringStringEntry, 1 key, 2 value
-/// Alignment of data in an external file, so that it can be mapped.
-constexpr uint64_t kPage = 4096;
 constexpr uint32_t kStaticOpset = 11;
 
 uint32_t number_of(DataType type) { return static_cast<uint32_t>(type); }
@@ -40,6 +39,86 @@ uint32_t type_of(const OnnxChoice& choice, const Component& component) {
   return number_of(is_signed ? DataType::int8 : DataType::uint8);
 }
 
+// If everything is embedded.
+uint64_t estimated_bytes(const onnx::Model& model, std::span<const OnnxChoice> choices) {
+  uint64_t bytes = model.skeleton->file_bytes();
+  for (const Tensor& tensor : model.tensors)
+    if (tensor.is_external()) bytes += tensor.end - tensor.begin;
+  for (const OnnxChoice& choice : choices) {
+    const Tensor& tensor = model.tensors[choice.tensor];
+    bytes -= tensor.end - tensor.begin;
+    for (const Component& component : choice.layout->components) bytes += component.bytes;
+  }
+  return bytes;
+}
+
+void set_property(OnnxEditor& editor, std::string_view key, std::string_view value) {
+  std::string entry, field;
+  protobuf::append_field(entry, 1, key);
+  const onnx::Skeleton& skeleton = *editor.model.skeleton;
+  for (onnx::Fields f(skeleton, {0, skeleton.file_bytes()}); f.next();)
+    if (f.field.number == kMetadataProps && skeleton.text(f.field.payload).starts_with(entry))
+      editor.replace(f.field.whole, {});
+  protobuf::append_field(entry, 2, value);
+  protobuf::append_field(field, kMetadataProps, entry);
+  editor.insert(editor.model.graphs[0].whole.begin, editor.literal(field));
+}
+
+bool is_taken(const onnx::Model& model, const OnnxChoice& choice, const Consumer& consumer) {
+  return takes_form(model, *choice.weight, consumer, choice.form, choice.readers, *choice.layout);
+}
+
+const Consumer* consumer_at(const Tensor& tensor, uint32_t node) {
+  for (const Consumer& consumer : tensor.consumers)
+    if (consumer.node == node) return &consumer;
+  return nullptr;
+}
+
+// Removes the nodes between a tensor and its replaced consumers that nothing reads any more. `dequantized`: the view
+// that DequantizeLinear gives now. Returns a consumer of the float tensor; null: it has none.
+const Consumer* release(OnnxEditor& editor, const OnnxChoice& choice, uint32_t dequantized) {
+  const onnx::Model& model = editor.model;
+  const Tensor& tensor = model.tensors[choice.tensor];
+  List<const Consumer*> readers(tensor.views.size());  // of each view, then of the tensor
+  const Consumer* reader = nullptr;
+  const auto reader_of = [&](uint32_t view) -> const Consumer*& {
+    if (view == onnx::kNone) return reader;
+    return readers[static_cast<size_t>(std::lower_bound(tensor.views.begin(), tensor.views.end(), view) -
+                                       tensor.views.begin())];
+  };
+  const bool is_dequantized = dequantized != onnx::kNone;
+  for (const Consumer& consumer : tensor.consumers)
+    if (consumer.use != onnx::Use::view && (is_dequantized || !is_taken(model, choice, consumer)))
+      reader_of(consumer.view) = &consumer;
+  for (size_t v = tensor.views.size(); v-- > 0;) {
+    const onnx::View& view = model.views[tensor.views[v]];
+    if (tensor.views[v] == dequantized) continue;
+    if (readers[v] != nullptr || view.is_output) {
+      const Consumer*& above = reader_of(view.parent);
+      if (above == nullptr) above = readers[v] != nullptr ? readers[v] : consumer_at(tensor, view.node);
+    } else {
+      editor.replace_node(view.node, {});
+    }
+  }
+  return reader;
+}
+
+// Marks removed tensors in `is_done`.
+void fold(OnnxEditor& editor, std::span<const OnnxChoice> choices, const List<OnnxNorm>& norms, List<bool>& is_done) {
+  const onnx::Model& model = editor.model;
+  List<bool> is_replaced(model.nodes.size());
+  for (const OnnxChoice& choice : choices)
+    if (!choice.is_float && (choice.form != OnnxForm::dequantize_linear || choice.input || choice.output))
+      for (const Consumer& consumer : model.tensors[choice.tensor].consumers) is_replaced[consumer.node] = true;
+  fold_norms(editor, {norms.data(), norms.size()}, is_replaced);
+  const List<bool> needless = needless_tensors(model, norms);
+  for (uint32_t t = 0; t < needless.size(); ++t) {
+    if (!needless[t]) continue;
+    is_done[t] = true;
+    editor.drop(model.tensors[t], {});
+  }
+}
+
 class Rewriter {
  public:
   Rewriter(const onnx::Model& model, std::span<const OnnxChoice> choices, const OnnxOptions& options,
@@ -49,24 +128,26 @@ class Rewriter {
         options_(options),
         diagnostics_(diagnostics),
         editor_(model),
-        operators_(editor_, choices, options.accuracy_level) {}
+        operators_(editor_, choices, options.accuracy_level),
+        storage_(editor_) {}
 
   Result<OnnxRewrite> run() {
-    is_external_ = estimated_bytes() > options_.largest_model;
-    if (is_external_ && !onnx::is_inside_folder(options_.data_file))
+    const bool is_external = estimated_bytes(model_, choices_) > options_.largest_model;
+    if (is_external && !onnx::is_inside_folder(options_.data_file))
       return error_at(ErrorCode::argument_invalid, "data_file",
                       "the model has more than {} bytes and needs a file for external data", options_.largest_model);
+    if (is_external) storage_.use_file(options_.data_file);
     TRY_VOID(set_opsets());
-    for (const auto& [key, value] : options_.properties) set_property(key, value);
+    for (const auto& [key, value] : options_.properties) set_property(editor_, key, value);
     List<bool> is_chosen(model_.tensors.size());
     for (uint32_t c = 0; c < choices_.size(); ++c) {
       is_chosen[choices_[c].tensor] = true;
       TRY_VOID(rewrite(c));
     }
     quantize_values(editor_, choices_);
-    if (options_.norms != nullptr) fold(is_chosen);
+    if (options_.norms != nullptr) fold(editor_, choices_, *options_.norms, is_chosen);
     for (uint32_t t = 0; t < model_.tensors.size(); ++t)
-      if (!is_chosen[t]) keep(model_.tensors[t]);
+      if (!is_chosen[t]) storage_.keep(model_.tensors[t]);
     TRY(file, editor_.apply());
     if (file.bytes() > onnx::kMaxMessageBytes)
       return error_at(ErrorCode::format_unsupported, "", "the model has {} bytes; readers refuse more than {}",
@@ -74,24 +155,11 @@ class Rewriter {
     out_.literals = std::move(editor_.literals);
     out_.replaced = editor_.replaced;
     out_.model = {file.segments(), file.bytes()};
-    out_.data = {data_.segments(), data_.bytes()};
+    out_.data = {storage_.data().segments(), storage_.data().bytes()};
     return std::move(out_);
   }
 
  private:
-  // If everything is embedded.
-  uint64_t estimated_bytes() const {
-    uint64_t bytes = model_.skeleton->file_bytes();
-    for (const Tensor& tensor : model_.tensors)
-      if (tensor.is_external()) bytes += tensor.end - tensor.begin;
-    for (const OnnxChoice& choice : choices_) {
-      const Tensor& tensor = model_.tensors[choice.tensor];
-      bytes -= tensor.end - tensor.begin;
-      for (const Component& component : choice.layout->components) bytes += component.bytes;
-    }
-    return bytes;
-  }
-
   Status set_opsets() {
     uint32_t needed = options_.least_opset;
     bool needs_microsoft = false;
@@ -111,83 +179,13 @@ class Rewriter {
     return {};
   }
 
-  void set_property(std::string_view key, std::string_view value) {
-    std::string entry, field;
-    protobuf::append_field(entry, 1, key);
-    const onnx::Skeleton& skeleton = *model_.skeleton;
-    for (onnx::Fields f(skeleton, {0, skeleton.file_bytes()}); f.next();)
-      if (f.field.number == kMetadataProps && skeleton.text(f.field.payload).starts_with(entry))
-        editor_.replace(f.field.whole, {});
-    protobuf::append_field(entry, 2, value);
-    protobuf::append_field(field, kMetadataProps, entry);
-    editor_.insert(model_.graphs[0].whole.begin, editor_.literal(field));
-  }
-
-  // ---- where values are stored
-
-  // Adds the values of `segment` as fields of a TensorProto.
-  void add_values(Pieces& tensor, const Segment& segment) {
-    if (is_external_ && segment.bytes >= kLeastExternalBytes) {
-      const uint64_t begin = (data_.bytes() + kPage - 1) / kPage * kPage;
-      data_.add({Segment::Kind::zeros, 0, 0, data_.bytes(), begin - data_.bytes()});
-      data_.add(segment);
-      tensor.add(editor_.literals, external_fields(options_.data_file, begin, segment.bytes));
-      return;
-    }
-    std::string head;
-    protobuf::append_head(head, kRawData, segment.bytes);
-    tensor.add(editor_.literals, head);
-    tensor.add(segment);
-  }
-
-  // An unquantized tensor: its values move if they are or become external.
-  void keep(const Tensor& tensor) {
-    const uint64_t bytes = tensor.end - tensor.begin;
-    const bool moves_out = is_external_ && tensor.encoding == onnx::Encoding::bytes && bytes >= kLeastExternalBytes;
-    if (!tensor.is_external() && !moves_out) return;
-    Segment segment{Segment::Kind::model, 0, 0, tensor.begin, bytes};
-    if (tensor.is_external()) {
-      segment.kind = Segment::Kind::external;
-      const auto& all = model_.locations;
-      segment.source = static_cast<uint32_t>(std::lower_bound(all.begin(), all.end(), tensor.location) - all.begin());
-    }
-    editor_.open_graph(tensor.graph);
-    if (tensor.node != onnx::kNone) {
-      editor_.open(model_.nodes[tensor.node].whole);
-      editor_.open(model_.nodes[tensor.node].find("value")->whole);
-    }
-    editor_.open(tensor.whole);
-    Pieces values;
-    add_values(values, segment);
-    editor_.insert(tensor.message.begin, std::move(values));
-    for (const Range& field : tensor.data) editor_.replace(field, {});
-  }
-
-  // ---- norms
-
-  // Marks removed tensors in `is_done`.
-  void fold(List<bool>& is_done) {
-    const List<OnnxNorm>& norms = *options_.norms;
-    List<bool> is_replaced(model_.nodes.size());
-    for (const OnnxChoice& choice : choices_)
-      if (!choice.is_float && (choice.form != OnnxForm::dequantize_linear || choice.input || choice.output))
-        for (const Consumer& consumer : model_.tensors[choice.tensor].consumers) is_replaced[consumer.node] = true;
-    fold_norms(editor_, {norms.data(), norms.size()}, is_replaced);
-    const List<bool> needless = needless_tensors(model_, norms);
-    for (uint32_t t = 0; t < needless.size(); ++t) {
-      if (!needless[t]) continue;
-      is_done[t] = true;
-      editor_.drop(model_.tensors[t], {});
-    }
-  }
-
   // A float tensor that keeps its name and gets the values of its choice.
   void change_values(uint32_t index) {
     const Tensor& tensor = model_.tensors[choices_[index].tensor];
     const Component& component = choices_[index].layout->components.front();
     Pieces message;
     message.add(editor_.literals, tensor_head(tensor.name, tensor.data_type, tensor.shape));
-    add_values(message, {Segment::Kind::component, index, 0, 0, component.bytes});
+    storage_.add_values(message, {Segment::Kind::component, index, 0, 0, component.bytes});
     editor_.drop(tensor, {});
     editor_.add_initializer(tensor.graph, message);
   }
@@ -204,7 +202,7 @@ class Rewriter {
       names.push_back(editor_.fresh(component.name_part, ""));
       Pieces message;
       message.add(editor_.literals, tensor_head(names.back(), type_of(choice, component), component.shape));
-      add_values(message, {Segment::Kind::component, index, c, 0, component.bytes});
+      storage_.add_values(message, {Segment::Kind::component, index, c, 0, component.bytes});
       editor_.add_initializer(tensor.graph, message);
     }
     return names;
@@ -226,7 +224,7 @@ class Rewriter {
       if (view == onnx::kNone) return {};
     } else {
       for (const Consumer& consumer : tensor.consumers) {
-        if (!is_taken(choice, consumer)) continue;
+        if (!is_taken(model_, choice, consumer)) continue;
         ++replaced;
         operators_.replace(choice, consumer, names);
       }
@@ -234,7 +232,7 @@ class Rewriter {
         return error_at(ErrorCode::argument_invalid, tensor.name, "no node that reads it accepts {}",
                         name_of(choice.form));
     }
-    const Consumer* const reader = release(choice, view);
+    const Consumer* const reader = release(editor_, choice, view);
     if (reader == nullptr && !tensor.is_output) {
       editor_.drop(tensor, {});
       return {};
@@ -245,46 +243,8 @@ class Rewriter {
          text_of("{} needs this weight as it was, so the model stores it twice",
                  reader == nullptr ? std::string_view("an output of the graph") : model_.nodes[reader->node].op_type),
          choice.weight->embedding.empty() ? "" : "give the layers that share it one int4 spec in groups"});
-    keep(tensor);
+    storage_.keep(tensor);
     return {};
-  }
-
-  bool is_taken(const OnnxChoice& choice, const Consumer& consumer) const {
-    return takes_form(model_, *choice.weight, consumer, choice.form, choice.readers, *choice.layout);
-  }
-
-  // Removes the nodes between a tensor and its replaced consumers that nothing reads any more. `dequantized`: the view
-  // that DequantizeLinear gives now. Returns a consumer of the float tensor; null: it has none.
-  const Consumer* release(const OnnxChoice& choice, uint32_t dequantized) {
-    const Tensor& tensor = model_.tensors[choice.tensor];
-    List<const Consumer*> readers(tensor.views.size());  // of each view, then of the tensor
-    const Consumer* reader = nullptr;
-    const auto reader_of = [&](uint32_t view) -> const Consumer*& {
-      if (view == onnx::kNone) return reader;
-      return readers[static_cast<size_t>(std::lower_bound(tensor.views.begin(), tensor.views.end(), view) -
-                                         tensor.views.begin())];
-    };
-    const bool is_dequantized = dequantized != onnx::kNone;
-    for (const Consumer& consumer : tensor.consumers)
-      if (consumer.use != onnx::Use::view && (is_dequantized || !is_taken(choice, consumer)))
-        reader_of(consumer.view) = &consumer;
-    for (size_t v = tensor.views.size(); v-- > 0;) {
-      const onnx::View& view = model_.views[tensor.views[v]];
-      if (tensor.views[v] == dequantized) continue;
-      if (readers[v] != nullptr || view.is_output) {
-        const Consumer*& above = reader_of(view.parent);
-        if (above == nullptr) above = readers[v] != nullptr ? readers[v] : consumer_at(tensor, view.node);
-      } else {
-        editor_.replace_node(view.node, {});
-      }
-    }
-    return reader;
-  }
-
-  static const Consumer* consumer_at(const Tensor& tensor, uint32_t node) {
-    for (const Consumer& consumer : tensor.consumers)
-      if (consumer.node == node) return &consumer;
-    return nullptr;
   }
 
   const onnx::Model& model_;
@@ -294,8 +254,7 @@ class Rewriter {
   OnnxEditor editor_;
   OnnxOperators operators_;
   OnnxRewrite out_;
-  Pieces data_;
-  bool is_external_ = false;
+  OnnxStorage storage_;
 };
 
 }  // namespace

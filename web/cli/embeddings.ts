@@ -58,9 +58,10 @@ export async function agreementOf(
 }
 
 export function agreementLines(found: AgreementDocument): string[] {
-  const { meanCosine, leastCosine, worst, rankCorrelation, sameNearest, pooling, tokens, texts, durationMs } = found;
+  const { meanCosine, leastCosine, worst, rankCorrelation, sameNearest, pooling, dense, tokens, texts, durationMs } =
+    found;
   const shown = worst.length > 60 ? `${worst.slice(0, 59)}…` : worst;
-  const how = pooling === 'mean' ? 'mean of the tokens' : 'first token';
+  const how = [pooling === 'mean' ? 'mean of the tokens' : 'first token', ...dense].join(', then ');
   return [
     `mean cosine       ${meanCosine.toFixed(5)}  ${verdictOf('embedding-error', 1 - meanCosine)}`,
     `smallest cosine   ${leastCosine.toFixed(5)}  of "${printable(shown)}"`,

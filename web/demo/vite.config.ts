@@ -137,6 +137,11 @@ function offlineWorker(): Plugin {
   };
 }
 
+const withoutPage = [
+  join(repository, 'dist/index.js'),
+  ...['activations.ts', 'worker-runtime.ts'].map((name) => join(root, 'feeds', name)),
+];
+
 export default defineConfig({
   root,
   base: './',
@@ -164,10 +169,10 @@ export default defineConfig({
       resolveDependencies: (_, files, { hostType }) =>
         hostType === 'html' ? files : files.filter((file) => file.endsWith('.css')),
     },
-    // The library by itself: a worker of the page imports it without the page.
+    // What a worker of the page needs, the library first: it imports them without the page.
     rolldownOptions: {
       output: {
-        codeSplitting: { groups: [{ name: 'library', test: (id) => id === join(repository, 'dist/index.js') }] },
+        codeSplitting: { groups: [{ name: 'library', test: (id) => withoutPage.includes(id) }] },
       },
     },
   },

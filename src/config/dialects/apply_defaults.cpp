@@ -22,7 +22,7 @@ json::Value standard_of(const Key& key, const std::string& where, DiagnosticList
   auto value = json::parse(key.standard);
   if (!value) return nullptr;
   if (key.of == nullptr || !value->is_object() || (key.kinds & kMap) != 0) return std::move(*value);
-  return complete(*value, pointer_to(where, key.name), *key.of, out);
+  return apply_defaults(*value, pointer_to(where, key.name), *key.of, out);
 }
 
 // Completes a value of the right kind. False: do not use it.
@@ -42,7 +42,7 @@ bool complete_value(const json::Value& value, const std::string& where, const Ke
     json::Object members;
     for (const auto& [name, member] : value.members()) {
       if (member.is_null()) continue;
-      members.emplace_back(name, complete(member, pointer_to(where, name), *key.of, out));
+      members.emplace_back(name, apply_defaults(member, pointer_to(where, name), *key.of, out));
     }
     into = std::move(members);
     return true;
@@ -53,7 +53,7 @@ bool complete_value(const json::Value& value, const std::string& where, const Ke
       const json::Value& item = value.items()[i];
       const std::string place = text_of("{}/{}", where, i);
       if ((key.kinds & kNames) == 0) {
-        items.push_back(complete(item, place, *key.of, out));
+        items.push_back(apply_defaults(item, place, *key.of, out));
       } else if (item.is_string()) {
         items.push_back(item);
       } else {
@@ -64,7 +64,7 @@ bool complete_value(const json::Value& value, const std::string& where, const Ke
     into = std::move(items);
     return true;
   }
-  into = value.is_object() && key.of != nullptr ? complete(value, where, *key.of, out) : value;
+  into = value.is_object() && key.of != nullptr ? apply_defaults(value, where, *key.of, out) : value;
   return true;
 }
 
@@ -86,7 +86,7 @@ std::string_view word_at(std::string_view words, size_t index) noexcept {
   return words.substr(0, words.find('|'));
 }
 
-json::Value complete(const json::Value& value, const std::string& where, const Keys& keys, DiagnosticList& out) {
+json::Value apply_defaults(const json::Value& value, const std::string& where, const Keys& keys, DiagnosticList& out) {
   const ObjectReader in(value, where, keys, out, keys.lenient);
   json::Object members;
   members.reserve(keys.count);

@@ -40,7 +40,7 @@ Config parse_gguf(const json::Value& value, const std::string& where, Diagnostic
   Config config;
   config.dialect = Dialect::gguf;
   config.where = where;
-  config.source = complete(value, where, kGguf, out);
+  config.source = apply_defaults(value, where, kGguf, out);
   const json::Value& source = config.source;
   if (!source["recipe"].is_string() && value.is_object())
     out.error_in("key-missing", where, nullptr, "add \"recipe\": \"q4_k_m\"", "recipe is missing");

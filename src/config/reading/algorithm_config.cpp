@@ -1,4 +1,4 @@
-// The rows of fields of each algorithm, and the checks between them and against the weight spec.
+// The checks of an algorithm config: its values, those between them, and against the weight spec.
 #include "config/reading/algorithm_config.h"
 
 #include <algorithm>
@@ -18,6 +18,55 @@ List<std::string_view> names_of_all() {
     for (auto i = std::count(row.names.begin(), row.names.end(), '|'); i >= 0; --i)
       out.push_back(word_at(row.names, static_cast<size_t>(i)));
   return out;
+}
+
+// What a field of this kind takes, if `value` is not of it.
+std::string_view expected_kind(char kind, const json::Value& value) noexcept {
+  switch (kind) {
+    case 'b':
+      return value.is_bool() ? "" : "true or false";
+    case 'i':
+      return value.is_integer() ? "" : "an integer";
+    case 'n':
+      return value.is_number() ? "" : "a number";
+    case 's':
+      return value.is_string() ? "" : "a string";
+    case 'a':
+      return value.is_array() ? "" : "an array";
+    default:
+      return value.is_object() ? "" : "an object";
+  }
+}
+
+// Which fields an algorithm has is in its row of algorithms.def.
+void check_fields(const json::Value& value, const std::string& where, std::string_view fields, DiagnosticList& out) {
+  std::string without_effect;
+  for (const auto& [key, member] : value.members()) {
+    if (key == "name" || member.is_null()) continue;
+    List<std::string_view> names;
+    AlgorithmField found;
+    if (index_in(key, kIgnoredAlgorithmFields) >= 0) found = {'i', false, key};
+    for (std::string_view rest = fields; !rest.empty();) {
+      const AlgorithmField field = next_field(rest);
+      names.push_back(field.name);
+      if (field.name == key) found = field;
+    }
+    if (found.kind == 0) {
+      unknown_key(key, where, std::span(names.data(), names.size()), Severity::error, out);
+      continue;
+    }
+    const std::string_view expected = expected_kind(found.kind, member);
+    if (!expected.empty())
+      out.error_in("type-invalid", where, key.c_str(), nullptr, "expected {}, found {}", expected,
+                   json::describe(member.kind()));
+    if (found.has_effect) continue;
+    if (!without_effect.empty()) without_effect += ", ";
+    without_effect += key;
+  }
+  if (!without_effect.empty())
+    out.add({Severity::note, "no-effect", where,
+             text_of("has no effect here, because it follows from the model or the weight's spec: {}", without_effect),
+             ""});
 }
 
 class Checker {
@@ -41,7 +90,7 @@ class Checker {
       unknown_word(name->as_string(), pointer_to(where_, "name"), std::span(names.data(), names.size()), out_);
       return;
     }
-    check_fields(row->fields);
+    check_fields(value_, where_, row->fields, out_);
     const std::string_view first = word_at(row->names, 0);
     if (first == "rotation") check_rotation(name->as_string() == "quarot", cache_before_rope);
     if (const json::Value& size = value_["block_size"]; size.is_integer() && size.as_integer() <= 0)
@@ -79,55 +128,6 @@ class Checker {
   bool given(const char* key) const { return !value_[key].is_null(); }
   void problem(const char* key, const char* message, const char* hint = nullptr) {
     out_.error_in("value-invalid", where_, key, hint, message);
-  }
-
-  void check_fields(std::string_view fields) {
-    std::string without_effect;
-    for (const auto& [key, member] : value_.members()) {
-      if (key == "name" || member.is_null()) continue;
-      List<std::string_view> names;
-      AlgorithmField found;
-      if (index_in(key, kIgnoredAlgorithmFields) >= 0) found = {'i', false, key};
-      for (std::string_view rest = fields; !rest.empty();) {
-        const AlgorithmField field = next_field(rest);
-        names.push_back(field.name);
-        if (field.name == key) found = field;
-      }
-      if (found.kind == 0) {
-        unknown_key(key, where_, std::span(names.data(), names.size()), Severity::error, out_);
-        continue;
-      }
-      const std::string_view expected = expected_kind(found.kind, member);
-      if (!expected.empty())
-        out_.error_in("type-invalid", where_, key.c_str(), nullptr, "expected {}, found {}", expected,
-                      json::describe(member.kind()));
-      if (found.has_effect) continue;
-      if (!without_effect.empty()) without_effect += ", ";
-      without_effect += key;
-    }
-    if (!without_effect.empty())
-      out_.add(
-          {Severity::note, "no-effect", where_,
-           text_of("has no effect here, because it follows from the model or the weight's spec: {}", without_effect),
-           ""});
-  }
-
-  // What a field of this kind takes, if `value` is not of it.
-  static std::string_view expected_kind(char kind, const json::Value& value) noexcept {
-    switch (kind) {
-      case 'b':
-        return value.is_bool() ? "" : "true or false";
-      case 'i':
-        return value.is_integer() ? "" : "an integer";
-      case 'n':
-        return value.is_number() ? "" : "a number";
-      case 's':
-        return value.is_string() ? "" : "a string";
-      case 'a':
-        return value.is_array() ? "" : "an array";
-      default:
-        return value.is_object() ? "" : "an object";
-    }
   }
 
   // Name "quarot" stands for all four rotations.

@@ -24,12 +24,12 @@ inline constexpr uint16_t kNoEffect = 256;
 
 struct Keys;
 
-/// One key of an object: name, kinds, and what complete() needs.
+/// One key of an object: name, kinds, and what apply_defaults() needs.
 struct Key {
   const char* name;
   uint16_t kinds;
   const char* old_name = nullptr;  // accepted on input
-  // The rest is for complete():
+  // The rest is for apply_defaults():
   const char* standard = nullptr;  // JSON text of the value when none is given; null: null
   const char* words = nullptr;     // allowed strings: "grid|golden_section"
   const Keys* of = nullptr;        // keys of the object, of each value of a map, of each object in an array
@@ -100,7 +100,7 @@ class ObjectReader {
 
 /// `value` checked against the table, recursively: an object with every key of the table, in its order and under its
 /// current name, with defaults filled in. Errors are reported and replaced by defaults, so it needs no more checks.
-json::Value complete(const json::Value& value, const std::string& where, const Keys& keys, DiagnosticList& out);
+json::Value apply_defaults(const json::Value& value, const std::string& where, const Keys& keys, DiagnosticList& out);
 
 /// Index of `text` in "a|b|c", or -1.
 int index_in(std::string_view text, std::string_view words) noexcept;

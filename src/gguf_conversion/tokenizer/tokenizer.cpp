@@ -117,7 +117,7 @@ class TokenizerWriter {
     if (json_.tokens.empty()) return false;
     const bool falls_back = model["byte_fallback"].as_bool();
     const std::string_view pretokenizer = pretokenizer_name(json_.tree["pre_tokenizer"]);
-    if (type == "BPE" && !falls_back && !has_bytes(json_.tree["pre_tokenizer"])) return false;
+    if (type == "BPE" && !falls_back && !splits_bytes(json_)) return false;
     if (type != "BPE" && type != "Unigram" && type != "WordPiece") return false;
     vocabulary_.add(json_);
     if (type == "BPE" && !falls_back) {
@@ -139,9 +139,9 @@ class TokenizerWriter {
       return true;
     }
     if (type == "BPE") vocabulary_.score_by_merges(json_);
-    vocabulary_.mark_bytes(unknown_token(model));
+    vocabulary_.mark_bytes(unknown_token(json_));
     add_added_tokens();
-    set_flag("add_space_prefix", adds_space_prefix());
+    set_flag("add_space_prefix", adds_space_prefix(json_));
     if (type == "Unigram") {
       set_flag("remove_extra_whitespaces", true);
       each_part(json_.tree["normalizer"], "normalizers", [&](const json::Value& part) {
@@ -152,36 +152,6 @@ class TokenizerWriter {
     }
     write_kind(type == "Unigram" ? "t5" : "llama", "default", true);
     return true;
-  }
-
-  static bool has_bytes(const json::Value& pre_tokenizer) {
-    bool found = false;
-    each_part(pre_tokenizer, "pretokenizers",
-              [&](const json::Value& part) { found = found || part["type"].as_string() == "ByteLevel"; });
-    return found;
-  }
-
-  // BPE has the token's text, Unigram its number.
-  std::string unknown_token(const json::Value& model) const {
-    if (model["unk_token"].is_string()) return model["unk_token"].as_string();
-    const json::Value& id = model["unk_id"];
-    if (!id.is_integer()) return {};
-    for (const TokenizerJson::Token& token : json_.tokens)
-      if (static_cast<int64_t>(token.id) == id.as_integer()) return std::string(json_.text(token));
-    return {};
-  }
-
-  bool adds_space_prefix() const {
-    bool adds = false;
-    each_part(json_.tree["normalizer"], "normalizers",
-              [&](const json::Value& part) { adds = adds || part["type"].as_string() == "Prepend"; });
-    each_part(json_.tree["pre_tokenizer"], "pretokenizers", [&](const json::Value& part) {
-      if (part["type"].as_string() != "Metaspace") return;
-      const json::Value* old = part.find("add_prefix_space");
-      adds = part["prepend_scheme"].is_string() ? part["prepend_scheme"].as_string() != "never"
-                                                : old == nullptr || old->as_bool();
-    });
-    return adds;
   }
 
   void check_bytes() {

@@ -138,4 +138,34 @@ Result<TokenizerJson> read_tokenizer_json(std::string_view text) {
   return out;
 }
 
+bool splits_bytes(const TokenizerJson& tokenizer) {
+  bool found = false;
+  each_part(tokenizer.tree["pre_tokenizer"], "pretokenizers",
+            [&](const json::Value& part) { found = found || part["type"].as_string() == "ByteLevel"; });
+  return found;
+}
+
+std::string unknown_token(const TokenizerJson& tokenizer) {
+  const json::Value& model = tokenizer.tree["model"];
+  if (model["unk_token"].is_string()) return model["unk_token"].as_string();
+  const json::Value& id = model["unk_id"];
+  if (!id.is_integer()) return {};
+  for (const TokenizerJson::Token& token : tokenizer.tokens)
+    if (static_cast<int64_t>(token.id) == id.as_integer()) return std::string(tokenizer.text(token));
+  return {};
+}
+
+bool adds_space_prefix(const TokenizerJson& tokenizer) {
+  bool adds = false;
+  each_part(tokenizer.tree["normalizer"], "normalizers",
+            [&](const json::Value& part) { adds = adds || part["type"].as_string() == "Prepend"; });
+  each_part(tokenizer.tree["pre_tokenizer"], "pretokenizers", [&](const json::Value& part) {
+    if (part["type"].as_string() != "Metaspace") return;
+    const json::Value* old = part.find("add_prefix_space");
+    adds = part["prepend_scheme"].is_string() ? part["prepend_scheme"].as_string() != "never"
+                                              : old == nullptr || old->as_bool();
+  });
+  return adds;
+}
+
 }  // namespace wasmquant::conversion

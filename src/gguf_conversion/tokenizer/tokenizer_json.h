@@ -36,4 +36,11 @@ Result<TokenizerJson> read_tokenizer_json(std::string_view text);
 /// Calls `visit` for `value`, or, if it is a "Sequence" with a list called `parts`, for each element of that list.
 void each_part(const json::Value& value, const char* parts, const CallableRef<void(const json::Value&)>& visit);
 
+/// Whether tokens are made of bytes, each written as a character.
+bool splits_bytes(const TokenizerJson& tokenizer);
+/// Its text, which BPE has and Unigram has by its number; empty: none.
+std::string unknown_token(const TokenizerJson& tokenizer);
+/// Whether a space goes before a text.
+bool adds_space_prefix(const TokenizerJson& tokenizer);
+
 }  // namespace wasmquant::conversion

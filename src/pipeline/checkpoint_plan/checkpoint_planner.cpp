@@ -38,6 +38,14 @@ Status CheckpointPlanner::choose(PlannedTensor& planned, const ModelTensor& tens
       resolver_.resolve(stored.name, tensor.layer_type, stored.shape, is_quantizable(stored.dtype, stored.shape));
   resolve_bias(tensor, resolved);
   planned.reason = std::move(resolved.reason);
+  // Loaders that read a config block have quantized classes only for linear layers: naming the layer would not help.
+  const std::string& type = planned.weight.layer_type;
+  const bool is_linear = type == "Linear" || type == kExperts || type == kConv1D;
+  if (planned.reason->rule == Rule::no_config && !is_linear && format_.text().needs_config_block)
+    planned.reason = Reason{
+        Rule::no_config, "",
+        text_of("{} stay as they are: {} files hold none that are quantized",
+                type == "Embedding" ? std::string("embeddings") : text_of("layers of class {}", type), format_.name())};
   leave_router(planned, resolved.weight);
   if (!resolved.weight.empty() && options_.experts == ExpertChoice::exclude && is_expert(tensor)) {
     resolved.weight = Stages();

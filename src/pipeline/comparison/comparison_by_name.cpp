@@ -109,7 +109,8 @@ class NameComparer {
     std::vector<conversion::SourceTensor> sources;
     for (const DecodedTensor& original : originals) sources.push_back({original.name, original.weight.shape});
     DiagnosticList remarks;
-    TRY(converted, conversion::convert(model_files(folder, ""), sources, remarks));
+    TRY(files, model_files(folder, ""));
+    TRY(converted, conversion::convert(files, sources, remarks));
     for (const conversion::ConvertedTensor& tensor : converted.tensors)
       if (tensor.source != conversion::ConvertedTensor::kGenerated)
         converted_.push_back({tensor.source, originals[tensor.source].name, tensor.name, change_of(tensor)});

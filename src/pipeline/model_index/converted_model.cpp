@@ -5,12 +5,24 @@
 
 namespace wasmquant {
 
-conversion::ModelFiles model_files(const ModelIndex& model, std::string_view name) {
+Result<families::SentenceModules> sentence_modules_of(const ModelIndex& model) {
+  class Siblings final : public families::SiblingFiles {
+   public:
+    explicit Siblings(const ModelIndex& model) : model_(model) {}
+    std::string_view sibling_file(std::string_view name) const noexcept override { return model_.sibling_file(name); }
+
+   private:
+    const ModelIndex& model_;
+  };
+  return families::sentence_modules(Siblings(model));
+}
+
+Result<conversion::ModelFiles> model_files(const ModelIndex& model, std::string_view name) {
   conversion::ModelFiles files;
   files.name = name;
   files.config = &model.config();
-  files.pooling = model.sibling_file("1_Pooling/config.json");
-  files.modules = model.sibling_file("modules.json");
+  TRY(modules, sentence_modules_of(model));
+  files.modules = std::move(modules);
   files.tokenizer.tokenizer = model.sibling_file("tokenizer.json");
   files.tokenizer.tokenizer_config = model.sibling_file("tokenizer_config.json");
   files.tokenizer.chat_template = model.sibling_file("chat_template.jinja");
@@ -41,7 +53,7 @@ Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::s
     }
     return same;
   }
-  const conversion::ModelFiles files = model_files(model, name);
+  TRY(files, model_files(model, name));
   if (model.sibling_file("config.json").empty())
     return error_at(ErrorCode::format_unsupported, "config.json",
                     "is missing: it says which model this is. Give the folder of the model, with config.json and the "

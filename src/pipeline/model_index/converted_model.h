@@ -10,8 +10,11 @@
 
 namespace wasmquant {
 
-/// The files a conversion reads in addition to the weights; views into `model`.
-conversion::ModelFiles model_files(const ModelIndex& model, std::string_view name);
+/// The files a conversion reads in addition to the weights; views into `model`. Errors: those of sentence_modules_of.
+Result<conversion::ModelFiles> model_files(const ModelIndex& model, std::string_view name);
+
+/// Of the model's sibling files. Errors: those of families::sentence_modules.
+Result<families::SentenceModules> sentence_modules_of(const ModelIndex& model);
 
 /// The change that conversion applies to a tensor's values.
 ValueTransform change_of(const conversion::ConvertedTensor& tensor) noexcept;

@@ -21,14 +21,13 @@ bool is_quantized(const TensorTask& task) {
   return info_of(*ggml_type_of(task.layout->components.front().dtype)).block != 1;
 }
 
-// "62.5 %", without floating point.
+}  // namespace
+
 std::string percent(uint64_t part, uint64_t whole) {
   const uint64_t tenths =
       whole == 0 ? 0 : static_cast<uint64_t>(1000.0 * static_cast<double>(part) / static_cast<double>(whole) + 0.5);
   return text_of("{}.{} %", tenths / 10, tenths % 10);
 }
-
-}  // namespace
 
 Coverage coverage_of(const Plan& plan, const ModelIndex& given) {
   const ModelIndex& model = plan.model ? *plan.model : given;

@@ -27,6 +27,9 @@ struct Coverage {
 
 Coverage coverage_of(const Plan& plan, const ModelIndex& model);
 
+/// "62.5 %"
+std::string percent(uint64_t part, uint64_t whole);
+
 /// {parameters, quantizedParameters, bytes, quantizedBytes, left: [{rule, text, tensors, parameters, bytes}]}
 json::Value to_json(const Coverage& coverage);
 

@@ -8,7 +8,9 @@
 #include "core/message.h"
 #include "gguf_conversion/family.h"
 #include "pipeline/calibration/algorithm_list.h"
+#include "pipeline/model_index/converted_model.h"
 #include "pipeline/model_index/source_names.h"
+#include "pipeline/plan/coverage.h"
 #include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_size.h"
 
@@ -107,20 +109,46 @@ SizedPreset smaller_preset(const ModelIndex& model, const OutputFormat& format, 
 // Loaders of checkpoints read no quantized embeddings, which may be half of a small model; llama.cpp does.
 void say_who_shrinks_embeddings(const ModelIndex& model, const Plan& plan, const OutputFormat& format,
                                 List<Diagnostic>& diagnostics) {
-  if (format.takes_recipes || model.format().has_graph) return;
-  const auto low = std::find_if(diagnostics.begin(), diagnostics.end(),
-                                [](const Diagnostic& d) { return d.code == "low-coverage" && d.hint.empty(); });
-  if (low == diagnostics.end()) return;
-  const bool is_embedding = std::any_of(plan.tensors.begin(), plan.tensors.end(), [&](const PlannedTensor& tensor) {
-    return tensor.task.name == low->where && tensor.weight.layer_type == "Embedding";
-  });
-  if (!is_embedding) return;
+  const uint64_t bytes = plan.file_bytes(), before = model.file_bytes();
+  if (format.takes_recipes || model.format().has_graph || plan.quantized_count == 0) return;
+  const PlannedTensor* largest = nullptr;
+  uint64_t kept = 0;
+  for (const PlannedTensor& tensor : plan.tensors) {
+    if (tensor.weight.layer_type != "Embedding" || (!tensor.task.is_copy && !tensor.is_left)) continue;
+    kept += tensor.bytes_after;
+    if (largest == nullptr || tensor.bytes_after > largest->bytes_after) largest = &tensor;
+  }
+  if (largest == nullptr) return;
   const auto& config = model.config();
   if (!config || config->is_null() || conversion::family_of(*config) == nullptr) return;
-  low->hint = text_of(
+  const std::string hint = text_of(
       "the embeddings stay as large as they are in {}; a GGUF file has them in 8 or fewer bits, too: use q8_0 or "
       "q4_k_m (format gguf) where llama.cpp will run it",
       format.name);
+  const auto low = std::find_if(diagnostics.begin(), diagnostics.end(),
+                                [](const Diagnostic& d) { return d.code == "low-coverage"; });
+  if (low != diagnostics.end()) {
+    const bool is_of_embeddings =
+        std::any_of(plan.tensors.begin(), plan.tensors.end(), [&](const PlannedTensor& tensor) {
+          return tensor.task.name == low->where && tensor.weight.layer_type == "Embedding";
+        });
+    if (low->hint.empty() && is_of_embeddings) low->hint = hint;
+  } else if (bytes > before / 2 && kept > bytes / 2) {
+    diagnostics.push_back({Severity::note, "embeddings-large", largest->task.name,
+                           text_of("{} of the file are embeddings, so it still has {} of the model's bytes",
+                                   percent(kept, bytes), percent(bytes, before)),
+                           hint});
+  }
+}
+
+// Formats other than GGUF copy the files of sentence-transformers' modules, and do not read them.
+void check_modules(const ModelIndex& model, const OutputFormat& format, List<Diagnostic>& diagnostics) {
+  if (format.takes_recipes) return;  // an error there
+  const auto modules = sentence_modules_of(model);
+  if (modules) return;
+  diagnostics.insert(0,
+                     Diagnostic(Severity::warning, modules.error().code, modules.error().where, modules.error().message,
+                                "correct the file: without it no module of sentence-transformers is found or copied"));
 }
 
 }  // namespace
@@ -134,6 +162,7 @@ Result<Plan> make_plan(const ModelIndex& model, config::GivenConfig& config, con
   if (is_larger(bytes, before) && std::none_of(diagnostics.begin(), diagnostics.end(), is_error))
     diagnostics.insert(0, larger_output_warning(model, bytes, format->name, smaller_preset(model, *format, options)));
   say_who_shrinks_embeddings(model, plan, *format, diagnostics);
+  check_modules(model, *format, diagnostics);
   return std::move(plan);
 }
 

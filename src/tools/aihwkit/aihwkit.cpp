@@ -11,19 +11,10 @@
 #include "config/reading/key_row.h"
 #include "config/spec/vocabulary.h"
 #include "core/message.h"
-#include "tools/aihwkit/aihwkit_grid.h"
+#include "tools/aihwkit/aihwkit_tensor.h"
 
 namespace wasmquant::config {
 namespace {
-
-constexpr Key kPercentileKeys[] = {{"percentile", kNumber}};
-constexpr Key kMomentumKeys[] = {{"momentum", kNumber, nullptr, "0.9"}};
-constexpr Key kSearchKeys[] = {
-    {"range_opt_method", kString, nullptr, "\"golden_section\"", kOptMethods},
-    {"num_candidates", kInteger, nullptr, "100"},
-    {"range_margin", kNumber, nullptr, "0.5"},
-};
-constexpr Keys kParameters[] = {kPercentileKeys, kSearchKeys, kMomentumKeys, kSearchKeys, kSearchKeys};
 
 constexpr Key kActivationKeys[] = {
 #define WASMQUANT_ACTIVATION_KEY WASMQUANT_KEY_ROW
@@ -53,15 +44,6 @@ constexpr Key kMapKeys[] = {
 
 constexpr Keys kQuantizationMap{kMapKeys, "QuantizationMap"};
 
-// By estimator: per tensor, per channel.
-constexpr ObserverId kRowObservers[][2] = {
-    {ObserverId::PerTensorCurrentMinMaxObserver, ObserverId::PerChannelCurrentMinMaxObserver},
-    {ObserverId::PerTensorMinMaxObserver, ObserverId::PerChannelMinMaxObserver},
-    {ObserverId::PerTensorRunningMinMaxObserver, ObserverId::PerChannelRunningMinMaxObserver},
-    {ObserverId::PerTensorRangeMSEObserver, ObserverId::PerChannelRangeMSEObserver},
-    {ObserverId::PerTensorRangeCrossEntropyObserver, ObserverId::PerChannelRangeCrossEntropyObserver},
-};
-
 // Classes with a quantized module; the first kDefaultConversions are those of append_default_conversions.
 constexpr std::string_view kClasses[] = {"Linear", "LayerNorm", "Embedding", "Conv2d", "BatchNorm2d"};
 constexpr size_t kDefaultConversions = 4;
@@ -75,14 +57,10 @@ bool is_aihwkit_class(std::string_view type) noexcept {
 
 namespace {
 
-void out_of_range(DiagnosticList& out, const std::string& where, const char* allowed) {
-  out.error_in("value-invalid", where, nullptr, nullptr, "expected {}", allowed);
-}
-
 class AihwkitParser {
  public:
   AihwkitParser(const json::Value& value, const std::string& where, DiagnosticList& out)
-      : raw_(value), source_(complete(value, where, kMapKeys, out)), out_(out) {
+      : raw_(value), source_(apply_defaults(value, where, kMapKeys, out)), out_(out) {
     config_.dialect = Dialect::aihwkit;
     config_.where = where;
     config_.weight_key = "weight_quant";
@@ -208,74 +186,8 @@ class AihwkitParser {
     activations_ |= !standard.output_tensors.empty();
   }
 
-  // One WeightQuantConfig or ActivationQuantConfig; its params are completed in place.
-  Stages tensor(json::Value& value, const std::string& where, bool is_weight) {
-    const size_t errors_before = out_.errors();
-    QuantizationSpec spec;
-    const auto row = static_cast<size_t>(index_in(value["range_estimator"].as_string(), kRangeEstimators));
-    const auto estimator = static_cast<RangeEstimator>(row);
-    json::Value& parameters = value.member("range_estimator_params");
-    const std::string at = pointer_to(where, "range_estimator_params");
-    if (estimator == RangeEstimator::allminmax) {
-      if (!parameters.is_null())
-        out_.error_in("value-invalid", at, nullptr, "remove the key", "allminmax has no parameters");
-    } else {
-      if (parameters.is_null()) parameters = json::Object{};
-      parameters = complete(parameters, at, kParameters[row], out_);
-      read_parameters(parameters, at, spec.observer_options);
-    }
-
-    const int64_t bits = value["n_bits"].as_integer();
-    if (bits <= 0) return {};
-    spec.symmetric = value["symmetric"].as_bool();
-    const bool per_channel = is_weight && value["per_channel"].as_bool();
-    if (bits == 1 && spec.symmetric) {
-      out_.error_in("value-invalid", where, "n_bits", "set symmetric to false, or use 2 bits",
-                    "one symmetric bit has no positive code to scale to");
-    } else if (const auto dtype = integer_dtype(bits, spec.symmetric, pointer_to(where, "n_bits"), out_)) {
-      spec.dtype = *dtype;
-    }
-    if (estimator == RangeEstimator::cross_entropy && per_channel) {
-      // A channel of a matrix has no second axis for the softmax.
-      const bool golden = spec.observer_options.search == SearchMethod::sections;
-      if (golden && !is_convolution_)
-        out_.error_in(
-            "value-invalid", where, "per_channel",
-            "set per_channel to false, or use MSE; an entry for Conv2d or QuantConv2d may have it",
-            "cross_entropy with golden_section has a range for each channel only of a Conv2d, here and in aihwkit");
-      else if (!golden)
-        out_.warning_in("per-channel-ignored", where, "per_channel", "all channels get one range",
-                        "cross_entropy with grid has one loss for the whole tensor");
-    }
-    set_rows(spec, per_channel);
-    spec.observer = kRowObservers[row][per_channel];
-    spec.grid = aihwkit_grid();
-    if (out_.errors() != errors_before) return {};
-    return Stages{spec};
-  }
-
-  void read_parameters(const json::Value& value, const std::string& where, ObserverOptions& options) {
-    if (const json::Value* percentile = value.find("percentile")) {
-      options.tail_percent = percentile->as_number();
-      if (!(options.tail_percent >= 0 && options.tail_percent <= 100))
-        out_of_range(out_, pointer_to(where, "percentile"), "a number from 0 to 100");
-    }
-    if (const json::Value* momentum = value.find("momentum")) {
-      options.momentum = momentum->as_number();
-      if (!(options.momentum >= 0 && options.momentum <= 1))
-        out_of_range(out_, pointer_to(where, "momentum"), "a number from 0 to 1");
-    }
-    if (const json::Value* method = value.find("range_opt_method")) {
-      options.search = static_cast<SearchMethod>(index_in(method->as_string(), kOptMethods));
-      const int64_t candidates = value["num_candidates"].as_integer();
-      options.range_margin = value["range_margin"].as_number();
-      if (candidates < 1 || candidates > 100'000)
-        out_of_range(out_, pointer_to(where, "num_candidates"), "a number from 1 to 100000");
-      else
-        options.candidates = static_cast<uint32_t>(candidates);
-      if (!(options.range_margin >= 0 && options.range_margin <= 1e30))
-        out_of_range(out_, pointer_to(where, "range_margin"), "a number that is not negative");
-    }
+  Stages tensor(json::Value& value, const std::string& where, bool is_weight) const {
+    return read_aihwkit_tensor(value, where, is_weight, is_convolution_, out_);
   }
 
   const json::Value& raw_;
@@ -296,7 +208,7 @@ constinit const DialectInfo aihwkit_dialect{
     .own_keys =
         "module_qconfig_map|instance_qconfig_map|default_qconfig|input_activation_qconfig_map|excluded_modules|"
         "append_default_conversions",
-    .parameters = []() noexcept -> std::span<const Keys> { return kParameters; },
+    .parameters = []() noexcept -> std::span<const Keys> { return aihwkit_parameters(); },
     .has_groups = false,
     .quantizes_norms = true,
 };

@@ -27,6 +27,17 @@ struct BrevitasChoice {
 /// Grid, observer and scale type of a spec whose dtype, symmetry and qscheme are set.
 void set_brevitas_numbers(QuantizationSpec& spec, const BrevitasChoice& choice) noexcept;
 
+enum class BrevitasUse : uint8_t { weight, input, output };
+/// A BrevitasTensorConfig by the rules of spec 2.2 and 2.3, in order; empty if it is null or has an error.
+Stages read_brevitas_tensor(const json::Value& value, const std::string& where, BrevitasUse use,
+                            BrevitasVersion version, DiagnosticList& out);
+
+/// What the lists pre_quant_opt_config (`before`) and algo_config may have.
+std::span<const AlgorithmKeys> brevitas_algorithm_keys() noexcept;
+/// Completes a list in place and checks the requirements between its members.
+void check_brevitas_algorithms(json::Value& list, const std::string& where, bool before, bool has_inputs,
+                               DiagnosticList& out);
+
 json::Value write_brevitas(DialectConversion& conversion);
 /// Classes without a counterpart add nothing, and the config's diagnostics report them.
 void translate_brevitas(const json::Value& algorithm, List<TranslatedAlgorithm>& out);

@@ -63,12 +63,111 @@ bool is_class(std::string_view target) noexcept {
          target[0] <= 'Z';
 }
 
+// QuantizationArgs to a spec, as the library's own reader understands them.
+class ArgumentsReader {
+ public:
+  ArgumentsReader(const json::Value& value, const std::string& where, bool is_weight, DiagnosticList& out)
+      : value_(value), where_(where), is_weight_(is_weight), out_(out) {}
+
+  Stages read() {
+    const size_t errors_before = out_.errors();
+    QuantizationSpec spec;
+    const int64_t bits = value_["num_bits"].as_integer();
+    const bool is_float = value_["type"].as_string() == "float";
+    spec.symmetric = value_["symmetric"].as_bool();
+    spec.is_dynamic = !is_weight_ && (value_["dynamic"].as_bool() || value_["dynamic"].is_string());
+    if (!is_float) {
+      if (const auto dtype = integer_dtype(bits, spec.symmetric, pointer_to(where_, "num_bits"), out_))
+        spec.dtype = *dtype;
+    } else if (bits == 8 || bits == 4) {
+      spec.dtype = bits == 8 ? Dtype::fp8_e4m3 : Dtype::fp4;
+    } else {
+      out_.error_in("not-implemented", where_, "num_bits", "8 is fp8 e4m3, 4 is fp4 e2m1",
+                    "floats of {} bits are not supported", bits);
+    }
+    if (is_float && !spec.symmetric)
+      out_.error_in("value-invalid", where_, "symmetric", "set it to true", "floats have no zero point");
+    read_strategy(spec);
+    read_order();
+    if (const std::string& observer = value_["observer"].as_string();
+        !observer.empty() && observer.find("minmax") == std::string::npos) {
+      if (is_weight_ && observer == "mse" && spec.qscheme == QScheme::per_tensor)
+        spec.observer = ObserverId::PerTensorMSEObserver;
+      out_.warning_in("not-applied", where_, "observer", "use minmax",
+                      "the search of compressed-tensors' observer {q} is not available here", observer);
+    }
+    if (out_.errors() != errors_before) return {};
+    return Stages{spec};
+  }
+
+ private:
+  // `true` means group.
+  void read_order() {
+    const json::Value& order = value_["actorder"];
+    const std::string& name = order.as_string();
+    if (order.is_null() || (order.is_bool() && !order.as_bool()) || (is_weight_ && name == "static")) return;
+    out_.warning_in("not-applied", where_, "actorder", "leave the key out",
+                    is_weight_ ? "weights are rounded to nearest in their own order"
+                               : "it is for weights: activations have no order");
+  }
+
+  void read_strategy(QuantizationSpec& spec) {
+    const json::Value& group = value_["group_size"];
+    std::string_view strategy = value_["strategy"].as_string();
+    if (strategy.empty())  // inferred as its reader does
+      strategy = group.is_null() ? "tensor" : group.as_integer() == -1 ? "channel" : "group";
+    spec.qscheme = QScheme::per_tensor;
+    set_rows(spec, strategy == "channel" || strategy == "token");
+    if (strategy == "token") spec.ch_axis = 1;  // a row of [tokens, features]: Quark counts the axis that is reduced
+    if (strategy == "group" || strategy == "tensor_group") {
+      spec.qscheme = QScheme::per_group;
+      spec.ch_axis = -1;
+      spec.group_size = group.as_integer();
+      spec.observer = default_observer_for(spec.qscheme, info_of(spec.dtype).is_integer);
+      if (spec.group_size < 1 || spec.group_size > int64_t{1} << 31)
+        out_.error_in("value-invalid", where_, "group_size", "commonly 32, 64 or 128", "strategy {} needs a group size",
+                      strategy);
+      if (spec.dtype == Dtype::fp4 || value_["scale_dtype"].as_string().find("uint8") != std::string::npos) {
+        spec.observer = ObserverId::PerBlockMXObserver;
+        spec.scale_format = strategy == "tensor_group" ? ScaleFormat::e4m3 : ScaleFormat::e8m0;
+      }
+    } else if (strategy == "block") {
+      const json::Array& block = value_["block_structure"].items();
+      spec.qscheme = QScheme::per_block;
+      spec.observer = ObserverId::PerBlock2DMinMaxObserver;
+      if (!set_block(spec, block))
+        out_.error_in("value-invalid", where_, "block_structure", nullptr, "expected two sizes, such as [128, 128]");
+    } else if (strategy == "attn_head") {
+      out_.add({is_weight_ ? Severity::error : Severity::warning,
+                is_weight_ ? DiagnosticCode("not-implemented") : DiagnosticCode("not-applied"),
+                pointer_to(where_, "strategy"), "one scale per attention head is not supported here", ""});
+    }
+    if (strategy != "block" && !value_["block_structure"].is_null())
+      out_.warning_in("key-ignored", where_, "block_structure", "leave the key out",
+                      "it only applies to strategy block");
+    if (!value_["scale_dtype"].is_null() && spec.scale_format == ScaleFormat::float32)
+      out_.warning_in("key-ignored", where_, "scale_dtype", "leave the key out",
+                      "scales are stored in the dtype of the weight; only groups of uint8 scales are read as e8m0");
+    if (is_weight_ && !(value_["dynamic"].is_bool() && !value_["dynamic"].as_bool()))
+      out_.warning_in("key-ignored", where_, "dynamic", "leave the key out",
+                      "weights are quantized once, with scales that are stored");
+    if (spec.qscheme != QScheme::per_group && !group.is_null() && group.as_integer() > 0)
+      out_.error_in("value-invalid", where_, "group_size", "set it to null",
+                    "group_size has no effect with strategy {}", strategy);
+  }
+
+  const json::Value& value_;
+  const std::string& where_;
+  const bool is_weight_;
+  DiagnosticList& out_;
+};
+
 class CompressedTensorsParser {
  public:
   explicit CompressedTensorsParser(DiagnosticList& out) : out_(out) {}
 
   Config parse(const json::Value& value, const std::string& where) {
-    config_.source = complete(value, where, kBlock, out_);
+    config_.source = apply_defaults(value, where, kBlock, out_);
     config_.dialect = Dialect::compressed_tensors;
     config_.where = where;
     config_.weight_key = "weights";
@@ -124,91 +223,8 @@ class CompressedTensorsParser {
     }
   }
 
-  Stages arguments(const json::Value& value, const std::string& where, bool is_weight) {
-    if (value.is_null()) return {};
-    const size_t errors_before = out_.errors();
-    QuantizationSpec spec;
-    const int64_t bits = value["num_bits"].as_integer();
-    const bool is_float = value["type"].as_string() == "float";
-    spec.symmetric = value["symmetric"].as_bool();
-    spec.is_dynamic = !is_weight && (value["dynamic"].as_bool() || value["dynamic"].is_string());
-    if (!is_float) {
-      if (const auto dtype = integer_dtype(bits, spec.symmetric, pointer_to(where, "num_bits"), out_))
-        spec.dtype = *dtype;
-    } else if (bits == 8 || bits == 4) {
-      spec.dtype = bits == 8 ? Dtype::fp8_e4m3 : Dtype::fp4;
-    } else {
-      out_.error_in("not-implemented", where, "num_bits", "8 is fp8 e4m3, 4 is fp4 e2m1",
-                    "floats of {} bits are not supported", bits);
-    }
-    if (is_float && !spec.symmetric)
-      out_.error_in("value-invalid", where, "symmetric", "set it to true", "floats have no zero point");
-    read_strategy(value, where, spec, is_weight);
-    read_order(value, where, is_weight);
-    if (const std::string& observer = value["observer"].as_string();
-        !observer.empty() && observer.find("minmax") == std::string::npos) {
-      if (is_weight && observer == "mse" && spec.qscheme == QScheme::per_tensor)
-        spec.observer = ObserverId::PerTensorMSEObserver;
-      out_.warning_in("not-applied", where, "observer", "use minmax",
-                      "the search of compressed-tensors' observer {q} is not available here", observer);
-    }
-    if (out_.errors() != errors_before) return {};
-    return Stages{spec};
-  }
-
-  // `true` means group.
-  void read_order(const json::Value& value, const std::string& where, bool is_weight) {
-    const json::Value& order = value["actorder"];
-    const std::string& name = order.as_string();
-    if (order.is_null() || (order.is_bool() && !order.as_bool()) || (is_weight && name == "static")) return;
-    out_.warning_in("not-applied", where, "actorder", "leave the key out",
-                    is_weight ? "weights are rounded to nearest in their own order"
-                              : "it is for weights: activations have no order");
-  }
-
-  void read_strategy(const json::Value& value, const std::string& where, QuantizationSpec& spec, bool is_weight) {
-    const json::Value& group = value["group_size"];
-    std::string_view strategy = value["strategy"].as_string();
-    if (strategy.empty())  // inferred as its reader does
-      strategy = group.is_null() ? "tensor" : group.as_integer() == -1 ? "channel" : "group";
-    spec.qscheme = QScheme::per_tensor;
-    set_rows(spec, strategy == "channel" || strategy == "token");
-    if (strategy == "token") spec.ch_axis = 1;  // a row of [tokens, features]: Quark counts the axis that is reduced
-    if (strategy == "group" || strategy == "tensor_group") {
-      spec.qscheme = QScheme::per_group;
-      spec.ch_axis = -1;
-      spec.group_size = group.as_integer();
-      spec.observer = default_observer_for(spec.qscheme, info_of(spec.dtype).is_integer);
-      if (spec.group_size < 1 || spec.group_size > int64_t{1} << 31)
-        out_.error_in("value-invalid", where, "group_size", "commonly 32, 64 or 128", "strategy {} needs a group size",
-                      strategy);
-      if (spec.dtype == Dtype::fp4 || value["scale_dtype"].as_string().find("uint8") != std::string::npos) {
-        spec.observer = ObserverId::PerBlockMXObserver;
-        spec.scale_format = strategy == "tensor_group" ? ScaleFormat::e4m3 : ScaleFormat::e8m0;
-      }
-    } else if (strategy == "block") {
-      const json::Array& block = value["block_structure"].items();
-      spec.qscheme = QScheme::per_block;
-      spec.observer = ObserverId::PerBlock2DMinMaxObserver;
-      if (!set_block(spec, block))
-        out_.error_in("value-invalid", where, "block_structure", nullptr, "expected two sizes, such as [128, 128]");
-    } else if (strategy == "attn_head") {
-      out_.add({is_weight ? Severity::error : Severity::warning,
-                is_weight ? DiagnosticCode("not-implemented") : DiagnosticCode("not-applied"),
-                pointer_to(where, "strategy"), "one scale per attention head is not supported here", ""});
-    }
-    if (strategy != "block" && !value["block_structure"].is_null())
-      out_.warning_in("key-ignored", where, "block_structure", "leave the key out",
-                      "it only applies to strategy block");
-    if (!value["scale_dtype"].is_null() && spec.scale_format == ScaleFormat::float32)
-      out_.warning_in("key-ignored", where, "scale_dtype", "leave the key out",
-                      "scales are stored in the dtype of the weight; only groups of uint8 scales are read as e8m0");
-    if (is_weight && !(value["dynamic"].is_bool() && !value["dynamic"].as_bool()))
-      out_.warning_in("key-ignored", where, "dynamic", "leave the key out",
-                      "weights are quantized once, with scales that are stored");
-    if (spec.qscheme != QScheme::per_group && !group.is_null() && group.as_integer() > 0)
-      out_.error_in("value-invalid", where, "group_size", "set it to null", "group_size has no effect with strategy {}",
-                    strategy);
+  Stages arguments(const json::Value& value, const std::string& where, bool is_weight) const {
+    return value.is_null() ? Stages() : ArgumentsReader(value, where, is_weight, out_).read();
   }
 
   DiagnosticList& out_;

@@ -101,7 +101,7 @@ class HfParser {
   }
 
   Config parse(const json::Value& value) {
-    config_.source = complete(value, config_.where, info_of(config_.dialect).keys(), out_);
+    config_.source = apply_defaults(value, config_.where, info_of(config_.dialect).keys(), out_);
     const json::Value& source = config_.source;
     if (config_.dialect == Dialect::fp8)
       read_fp8(source);

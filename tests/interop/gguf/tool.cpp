@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -177,6 +178,19 @@ void write_file(const std::string& path, const gguf::Header& header, std::span<c
   std::ofstream(path, std::ios::binary) << out;
 }
 
+// The files that are asked for, as they are read.
+class FolderFiles final : public families::SiblingFiles {
+ public:
+  explicit FolderFiles(const fs::path& folder) : folder_(folder) {}
+  std::string_view sibling_file(std::string_view name) const noexcept override {
+    return texts_.emplace_back(read_file(folder_ / name));
+  }
+
+ private:
+  const fs::path& folder_;
+  mutable std::list<std::string> texts_;
+};
+
 void convert(const fs::path& folder, const std::string& out, const std::string& type) {
   const Model model = read_model(folder);
   std::vector<conversion::SourceTensor> sources;
@@ -184,15 +198,12 @@ void convert(const fs::path& folder, const std::string& out, const std::string& 
   const std::string config = read_file(folder / "config.json"), tokenizer = read_file(folder / "tokenizer.json"),
                     settings = read_file(folder / "tokenizer_config.json"),
                     chat_template = read_file(folder / "chat_template.jinja"),
-                    pieces = read_file(folder / "tokenizer.model"),
-                    pooling = read_file(folder / "1_Pooling" / "config.json"),
-                    modules = read_file(folder / "modules.json"), name = folder.filename().string();
+                    pieces = read_file(folder / "tokenizer.model"), name = folder.filename().string();
   const auto parsed = json::parse(config, json::kPython);
   const conversion::ModelFiles files{
       .name = name,
       .config = &parsed,
-      .pooling = pooling,
-      .modules = modules,
+      .modules = take(families::sentence_modules(FolderFiles(folder))),
       .tokenizer = {tokenizer, settings, chat_template, bytes_of(pieces)},
   };
   DiagnosticList diagnostics;

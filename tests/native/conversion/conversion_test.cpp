@@ -22,7 +22,7 @@ Result<GgufConversion> run(const std::string& config, const ConversionTensors& t
   std::vector<SourceTensor> sources;
   for (const auto& [name, shape] : tensors) sources.push_back({name, shape});
   const auto document = json::parse(config, json::kPython);
-  return convert({"model", &document, "", {}}, sources, diagnostics);
+  return convert({"model", &document, {}, {}}, sources, diagnostics);
 }
 Result<GgufConversion> run(const std::string& config, const ConversionTensors& tensors) {
   DiagnosticList diagnostics;

@@ -1,5 +1,5 @@
 // Static inputs and outputs in a plan for ONNX: what is asked of calibration, what is put in place, what is refused.
-#include "pipeline/plan/onnx_activations.h"
+#include "pipeline/onnx_plan/onnx_activations.h"
 
 #include <doctest/doctest.h>
 

@@ -49,6 +49,8 @@ export const planCases = {
   'pattern-unused': (c) => c.plan(tinyLlama, quark(weight(), { exclude: ['no.such.layer'] })),
   'output-larger': (c) => c.plan(matrices([attention('q')], 8, 8), 'int8'),
   'low-coverage': (c) => c.plan(tinyLlama, quark(weight(), { exclude: ['*mlp*', 'lm_head'] })),
+  'embeddings-large': (c) =>
+    c.plan(matrices(['model.embed_tokens.weight', attention('q'), attention('k')], 64, 64), 'int8', {}, llama),
   'tied-weights': (c) =>
     c.plan(
       matrices(['model.embed_tokens.weight', attention('q')]),

@@ -1,26 +1,19 @@
 // Embeddings of encoders: those of transformers, their agreement with a reference's, and `wasmquant evaluate` of an encoder.
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readTensors } from '../../interop/safetensors_file.mjs';
 import { cli, cliJson } from '../cli/process.mjs';
-import { files, memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
-import { safetensors } from '../written_model.mjs';
-
-const folderOf = (family) => join(files, 'forward', family);
-const words = Array.from({ length: 40 }, (_, i) => `w${i}`);
-/** A word is a token; nothing is put around a text. */
-const tokenizer = { encode: (text) => text.split(' ').map((word) => words.indexOf(word)) };
-const sentences = ['w3 w4 w5', 'w6 w7', 'w8 w9 w10 w11 w12', 'w13 w3 w20 w21', 'w30 w31 w32'];
-
-function expectedOf(family, pooling) {
-  const tensors = readTensors(join(folderOf(family), 'expected.safetensors'));
-  const { data, shape } = tensors.get(pooling);
-  const rows = Array.from({ length: shape[0] }, (_, row) => data.slice(row * shape[1], (row + 1) * shape[1]));
-  const ids = [...tensors.get('input_ids').data].map(Number);
-  return { rows, texts: [ids.slice(0, 24), ids.slice(24)].map((row) => row.map((id) => `w${id}`).join(' ')) };
-}
+import { memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import {
+  bertWithVocabulary,
+  expectedOf,
+  folderOf,
+  sentences,
+  tokenizer,
+  withFirstToken,
+  withTokenizer,
+} from './encoder_model.mjs';
 
 for (const family of ['bert', 'roberta'])
   test(`embeddings of ${family} match transformers`, async (t) => {
@@ -68,16 +61,6 @@ test('the pooling follows 1_Pooling/config.json', async (t) => {
   assert.throws(() => read(join(target, 'original/config.json')), { code: 'ENOENT' });
   assert.notDeepEqual(vectors, (await encoder.embeddings({ texts: sentences, tokenizer, pooling: 'mean' })).vectors);
 });
-
-/** As sentence-transformers describes it; `original` is no module. */
-function withFirstToken(folder) {
-  const config = JSON.stringify({ pooling_mode_cls_token: true });
-  for (const name of ['1_Pooling', 'original']) {
-    mkdirSync(join(folder, name));
-    writeFileSync(join(folder, name, 'config.json'), config);
-  }
-  writeFileSync(join(folder, 'modules.json'), JSON.stringify([{ path: '' }, { path: '1_Pooling' }, { path: '../x' }]));
-}
 
 /** Spearman's correlation without ties, by its other formula. */
 function rankCorrelation(a, b) {
@@ -151,19 +134,6 @@ test('the curve of an encoder measures its embeddings', async (t) => {
   assert.ok(int8 > 0 && int8 < 0.001 && int4 > 10 * int8, `${int8} ${int4}`);
 });
 
-/** A folder of the encoder with a tokenizer for its words, and a file of sentences. */
-function withTokenizer(t) {
-  const folder = join(scratchFolder(t), 'model');
-  cpSync(folderOf('bert'), folder, { recursive: true });
-  const vocab = Object.fromEntries(words.map((word, i) => [word, i]));
-  const model = { type: 'WordLevel', vocab, unk_token: 'w0' };
-  const parts = { normalizer: null, pre_tokenizer: { type: 'Whitespace' }, post_processor: null, decoder: null };
-  writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify({ version: '1.0', added_tokens: [], ...parts, model }));
-  writeFileSync(join(folder, 'tokenizer_config.json'), JSON.stringify({ tokenizer_class: 'PreTrainedTokenizerFast' }));
-  writeFileSync(join(folder, '../texts.txt'), [...sentences, '', sentences[0]].join('\n'));
-  return { folder, text: join(folder, '../texts.txt') };
-}
-
 test('evaluate of an encoder prints cosines, ranks, a word and its rule', async (t) => {
   const { folder, text } = withTokenizer(t);
   const target = join(folder, '../int8');
@@ -202,81 +172,3 @@ test('an encoder as GGUF is measured from its own metadata', async (t) => {
     assert.ok(agreement.meanCosine > least, `${recipe}: ${agreement.meanCosine}`);
   }
 });
-
-test('a dense module behind the pooling is kept in a folder, and said to be missing in GGUF', async (t) => {
-  const folder = bertWithVocabulary(t);
-  const modules = ['Transformer', 'Pooling', 'Dense'].map((name, idx) => ({
-    idx,
-    path: idx === 0 ? '' : `${idx}_${name}`,
-    type: `sentence_transformers.models.${name}`,
-  }));
-  writeFileSync(join(folder, 'modules.json'), JSON.stringify(modules));
-  mkdirSync(join(folder, '2_Dense'));
-  for (const name of ['config.json', 'model.safetensors']) writeFileSync(join(folder, '2_Dense', name), name);
-  const quantizer = await quantizerFor(t);
-  const source = await modelFor(t, quantizer, folder);
-  const [said] = quantizer.plan(source, 'q8_0').diagnostics.filter(({ where }) => where === 'modules.json');
-  assert.equal(said.code, 'loader-limit');
-  assert.equal(said.severity, 'warning');
-  assert.match(said.message, /^2_Dense is left out: llama\.cpp computes no dense layer/);
-  assert.ok(!quantizer.plan(source, 'int8').diagnostics.some(({ where }) => where === 'modules.json'));
-  const target = join(folder, '../with-dense');
-  await quantizer.quantizeModel(source, 'int8', { target });
-  for (const name of ['config.json', 'model.safetensors'])
-    assert.equal(readFileSync(join(target, '2_Dense', name), 'utf8'), name);
-});
-
-test('a file that stays large because of its embeddings says which format shrinks them', async (t) => {
-  const folder = bertWithVocabulary(t);
-  const tensors = Object.fromEntries(readTensors(join(folder, 'model.safetensors')));
-  const word = tensors['embeddings.word_embeddings.weight'];
-  const rows = 4000;
-  tensors['embeddings.word_embeddings.weight'] = {
-    ...word,
-    shape: [rows, word.shape[1]],
-    data: Float32Array.from({ length: rows * word.shape[1] }, (_, i) => word.data[i % word.data.length]),
-  };
-  rmSync(join(folder, 'model.safetensors'));
-  writeFileSync(join(folder, 'model.safetensors'), safetensors(tensors));
-  const config = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
-  writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, vocab_size: rows }));
-  const quantizer = await quantizerFor(t);
-  const source = await modelFor(t, quantizer, folder);
-  const plan = quantizer.plan(source, 'int4_wo_per_channel');
-  assert.ok(plan.totals.bytesAfter > plan.totals.bytesBefore / 2);
-  const low = plan.diagnostics.find(({ code }) => code === 'low-coverage');
-  assert.match(
-    low.hint,
-    /^the embeddings stay as large as they are in compressed-tensors; a GGUF file .* q8_0 or q4_k_m/,
-  );
-  // What is advised is smaller.
-  assert.ok(quantizer.plan(source, 'q8_0').totals.bytesAfter < plan.totals.bytesAfter);
-});
-
-/** The encoder with WordPiece, as conversion to GGUF reads it. */
-function bertWithVocabulary(t) {
-  const { folder } = withTokenizer(t);
-  const vocab = Object.fromEntries(words.map((word, i) => [word, i]));
-  for (const [i, word] of ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'].entries()) {
-    delete vocab[`w${i + 35}`];
-    vocab[word] = i + 35;
-  }
-  const model = { type: 'WordPiece', vocab, unk_token: '[UNK]', continuing_subword_prefix: '##' };
-  const pre = { normalizer: { type: 'BertNormalizer', lowercase: true }, pre_tokenizer: { type: 'BertPreTokenizer' } };
-  const added = Object.entries(vocab).filter(([word]) => word.startsWith('['));
-  const added_tokens = added.map(([content, id]) => ({ id, content, special: true }));
-  writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify({ version: '1.0', added_tokens, ...pre, model }));
-  const special = {
-    cls_token: '[CLS]',
-    sep_token: '[SEP]',
-    unk_token: '[UNK]',
-    pad_token: '[PAD]',
-    mask_token: '[MASK]',
-  };
-  writeFileSync(
-    join(folder, 'tokenizer_config.json'),
-    JSON.stringify({ tokenizer_class: 'BertTokenizer', ...special }),
-  );
-  withFirstToken(folder);
-  return folder;
-}

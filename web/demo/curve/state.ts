@@ -7,7 +7,7 @@ import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
 import { type Choice, choice } from '../configure/choice';
 import { largeModel } from '../configure/planner';
-import { formatFor, isLarge } from '../configure/reach';
+import { formatFor } from '../configure/reach';
 import type { RuntimeId } from '../configure/runtimes';
 import { type SizeFor, whenSized } from '../configure/sizes';
 import { workerRuntime } from '../feeds/worker-runtime';
@@ -161,11 +161,12 @@ export async function measureCurve({ outputs = false } = {}): Promise<void> {
     else taken = Promise.all([shownAs, taken]).then(([points]) => use(points));
   };
   const target = targets[runtime];
-  const large = isLarge(model) && !outputs ? largeModel(model) : null;
+  const large = largeModel(model);
   const measure = async (text: string | null): Promise<Curve> => {
     if (large) {
       const tokens = text === null ? null : await plainTokensOf(model, text, signal);
-      return large.ask('curve', { target, ...(tokens && { tokens }) }, { signal, onTold: take });
+      const asked = { target, ...(tokens && { tokens }), ...(outputs && { outputs }) };
+      return large.ask('curve', asked, { signal, onTold: take });
     }
     const tokens = text === null ? null : await tokensOf(model, text, signal);
     return engine.curve(model, {

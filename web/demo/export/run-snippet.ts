@@ -8,6 +8,10 @@ import type { Snippet } from './snippets';
 
 export function snippetOf({ choice, config }: Pick<FinishedRun, 'choice' | 'config'>): Snippet {
   const given = needsActivations(config) ? feeds() : null;
-  const calibration = given ? { feeds: given.groups } : choice.weighted || needsText(config) ? ('text' as const) : null;
+  const calibration = given
+    ? { feeds: given.groups.map((group) => group.map(({ name }) => name)) }
+    : choice.weighted || needsText(config)
+      ? ('text' as const)
+      : null;
   return { choice, location: opened.value?.location ?? 'model', calibration };
 }

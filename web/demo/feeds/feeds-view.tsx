@@ -44,7 +44,7 @@ function FeedFiles() {
     if (!isBusy.value) void takeFeeds(files);
   });
   const given = feeds();
-  const names = given?.groups.flat() ?? [];
+  const names = given?.groups.flat().map(({ name }) => name) ?? [];
   const plural = given?.count === 1 ? 'sample' : 'samples';
   return (
     <section class={`feed-files ${isOver ? 'drop-zone-over' : ''}`} aria-label="Feeds" {...handlers}>

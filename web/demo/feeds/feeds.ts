@@ -1,29 +1,27 @@
 // Samples for calibrating an ONNX model. Without files there are none.
 import { signal } from '@preact/signals';
-import type { CapturedActivations, Model } from 'wasmquant';
-import type { Feed, FileFeeds, ModelInput } from 'wasmquant/onnxruntime';
+import type { Model } from 'wasmquant';
+import type { ModelInput } from 'wasmquant/onnxruntime';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';
+import type { RunningSample } from '../large/messages';
 import { opened } from '../open/opened';
-import { workerRuntime } from './worker-runtime';
+import { toolsOf } from './activations';
 
 export interface GivenFeeds {
   /** The model they were checked against. */
   model: Model;
   /** Opened files. */
   files: Model[];
-  /** Their names, grouped as opened together. */
-  groups: string[][];
+  /** What they were opened from, grouped as opened together. */
+  groups: File[][];
   count: number;
 }
 
 const given = signal<GivenFeeds | null>(null);
 export const feedsFailure = signal<Failure | null>(null);
-/** The sample in progress, from 1; null if none is. */
-export const runningSample = signal<{ index: number; count: number; pass: number } | null>(null);
-
-/** The library's tools for ONNX Runtime, which most visits do not need. */
-export const toolsOf = () => import('wasmquant/onnxruntime');
+/** Null: none is. */
+export const runningSample = signal<RunningSample | null>(null);
 
 /** The feeds of the model on screen. */
 export function feeds(): GivenFeeds | null {
@@ -68,35 +66,10 @@ export async function takeFeeds(files: readonly File[]): Promise<void> {
     const { feedsOf } = await toolsOf();
     const { count } = feedsOf({ Tensor: class {} }, model, ...list);
     const former = given.value;
-    given.value = { model, files: list, groups: parts.map((part) => part.map(({ name }) => name)), count };
+    given.value = { model, files: list, groups: parts, count };
     await closeAll(former?.files ?? []);
   } catch (error) {
     await closeAll(list);
     feedsFailure.value = explain(error, 'These feeds do not fit the model');
   }
-}
-
-/** The same samples, reporting the current one. */
-async function* told(samples: FileFeeds, pass: number): AsyncGenerator<Feed> {
-  let index = 0;
-  try {
-    for await (const sample of samples) {
-      runningSample.value = { index: ++index, count: samples.count, pass };
-      yield sample;
-    }
-  } finally {
-    runningSample.value = null;
-  }
-}
-
-/** Values of layers fetched at once: each is copied from the worker, and all values of an image network would exhaust a tab's memory. */
-const valuesPerRun = 16;
-
-/** Activations of the model on the samples, for a run. */
-export async function activationsOf({ model, files }: GivenFeeds, signal: AbortSignal): Promise<CapturedActivations> {
-  const { captureActivations, feedsOf } = await toolsOf();
-  const runtime = workerRuntime(signal);
-  const samples = feedsOf(runtime, model, ...files);
-  let passes = 0;
-  return captureActivations(runtime, model, () => told(samples, ++passes), { valuesPerRun, signal });
 }

@@ -51,6 +51,9 @@ export function ChannelStrip({ sqnr }: { sqnr: Float64Array }) {
     <figure class="channel-strip">
       <canvas ref={canvas} role="img" aria-label={`Error per channel. ${text}`} />
       <figcaption class="fine">
+        <span class="strip-scale" aria-hidden="true">
+          least <span class="strip-colours" /> largest
+        </span>{' '}
         {text}; {rangesOf('weight error')}
       </figcaption>
     </figure>

@@ -33,6 +33,21 @@ function gridOf({ grid, low, high }: Distribution, element: Element) {
   };
 }
 
+/** Counts from one value to millions are visible on one axis, which both curves share. */
+const heightOf = (count: number) => Math.log10(1 + count);
+const heightsOf = (counts: ArrayLike<number>) => Array.from(counts, heightOf);
+
+/** Marks at 0, 1, 10, 100 … and at no more than five heights. */
+function marksTo(highest: number): number[] {
+  const powers = Array.from({ length: Math.ceil(highest) }, (_, power) => 10 ** power);
+  const step = Math.ceil(powers.length / 4);
+  return [0, ...powers.filter((_, power) => power % step === 0)].map(heightOf);
+}
+const markText = (mark: number) => {
+  const count = Math.round(10 ** mark - 1);
+  return count < 1000 ? `${count}` : count < 1e6 ? `${count / 1000}k` : `${count / 1e6}M`;
+};
+
 /** Adds the plot to `element`; returns a function that removes it. */
 export function drawHistogram(element: HTMLElement, found: Distribution): () => void {
   const { low, high, original, quantized } = found;
@@ -47,22 +62,28 @@ export function drawHistogram(element: HTMLElement, found: Distribution): () => 
       cursor: { show: false },
       scales: {
         x: { time: false, range: [low, high] },
-        before: { range: (_plot, _min, max) => [0, max * 1.05] },
-        // A few grid values have as many counts as hundreds of bins: a separate scale makes both visible.
-        after: { range: (_plot, _min, max) => [0, max * 1.05] },
+        y: { range: (_plot, _min, max) => [0, max * 1.05] },
       },
-      axes: [{ ...axis, grid: { show: false }, ticks: { stroke: colour(element, '--line') } }, { show: false }],
+      axes: [
+        { ...axis, grid: { show: false }, ticks: { stroke: colour(element, '--line') } },
+        {
+          ...axis,
+          size: 44,
+          grid: { show: false },
+          ticks: { stroke: colour(element, '--line') },
+          splits: (_plot, _axis, _min, max) => marksTo(max),
+          values: (_plot, marks) => marks.map(markText),
+        },
+      ],
       series: [
         {},
         {
-          scale: 'before',
           stroke: colour(element, '--line-strong'),
           fill: colour(element, '--plot-before'),
           paths: uPlot.paths.stepped?.({ align: 1 }),
           points: { show: false },
         },
         {
-          scale: 'after',
           stroke: colour(element, '--accent'),
           width: 1.5,
           paths: uPlot.paths.stepped?.({ align: 1 }),
@@ -71,7 +92,7 @@ export function drawHistogram(element: HTMLElement, found: Distribution): () => 
       ],
       hooks: { drawClear: [gridOf(found, element)] },
     },
-    [middles, original, quantized],
+    [middles, heightsOf(original), heightsOf(quantized)],
     element,
   );
   const resize = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));

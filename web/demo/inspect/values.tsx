@@ -34,7 +34,8 @@ function Histogram({ found }: { found: Distribution }) {
     <figure class="histogram">
       <div ref={place} class="histogram-plot" role="img" aria-label={`Histogram. ${facts.join(', ')}`} />
       <figcaption class="fine">
-        <span class="key key-before">before</span> <span class="key key-after">after</span> {facts.join(' · ')}
+        <span class="key key-before">before</span> <span class="key key-after">after</span> how many values, on a
+        logarithmic scale · {facts.join(' · ')}
       </figcaption>
     </figure>
   );

@@ -21,6 +21,13 @@ export interface PlainTokens {
   special: number[];
 }
 
+/** The sample of an ONNX model that is being run, from 1. */
+export interface RunningSample {
+  index: number;
+  count: number;
+  pass: number;
+}
+
 /** A former run of the worker: unchanged tensors are copied from its output. */
 export interface LargeReuse {
   number: number;
@@ -34,7 +41,8 @@ export interface Works {
   /** A plan without its rows. */
   size: { asked: { config: string | object; options: PlanOptions }; told: never; result: Omit<Plan, 'tensors'> };
   curve: {
-    asked: Pick<CurveOptions, 'target' | 'schemes' | 'windows'> & { tokens?: PlainTokens };
+    /** `outputs`: those of an ONNX model are compared. */
+    asked: Pick<CurveOptions, 'target' | 'schemes' | 'windows'> & { tokens?: PlainTokens; outputs?: boolean };
     told: Curve;
     result: Curve;
   };
@@ -51,9 +59,11 @@ export interface Works {
       format: OutputFormat;
       target: FileSystemDirectoryHandle | FileSystemFileHandle;
       tokens?: PlainTokens;
+      /** Files of feeds of an ONNX model, grouped as they are opened together. */
+      feeds?: File[][];
       reuse?: LargeReuse;
     };
-    told: Progress;
+    told: { progress: Progress } | { sample: RunningSample | null };
     result: Report;
   };
 }

@@ -1,6 +1,16 @@
 // The worker: it opens the model from the same source as the page, and does what is asked for. The page imports this file, too, for its
 // address: a worker that is bundled by itself would bring the library twice.
-import { createQuantizer, type Model, QuantizationError, type Quantizer, type Report } from 'wasmquant';
+import {
+  type Calibration,
+  createQuantizer,
+  type Model,
+  QuantizationError,
+  type Quantizer,
+  type Report,
+  type Source,
+} from 'wasmquant';
+import { activationsOf } from '../feeds/activations';
+import { workerRuntime } from '../feeds/worker-runtime';
 import type { LargeReply, LargeRequest, PlainTokens, WorkKind, Works } from './messages';
 
 const rowsAtOnce = 250;
@@ -42,28 +52,40 @@ function works(): Work {
       const { tensors: _, ...rest } = await plan(means, asked);
       return rest;
     },
-    curve({ quantizer, model, signal }, { tokens, ...options }, tell) {
-      const given = tokens && { tokens: textOf(tokens) };
+    curve({ quantizer, model, signal }, { tokens, outputs, ...options }, tell) {
+      const given = { ...(tokens && { tokens: textOf(tokens) }), ...(outputs && { runtime: workerRuntime(signal) }) };
       return quantizer.curve(model, { ...options, ...given, signal, onPoint: (_, soFar) => tell(soFar) });
     },
     preview({ quantizer, model, signal }, { config, tensors, options }) {
       return quantizer.preview(model, config, tensors, { ...options, signal });
     },
-    async run({ quantizer, model, signal }, { number, config, tokens, reuse, ...options }, tell) {
+    async run({ quantizer, model, signal }, { number, config, tokens, feeds, reuse, ...options }, tell) {
       const report = done && done.number === reuse?.number ? done.report : null;
-      const output = reuse && report ? await quantizer.open(reuse.output) : null;
+      const opened: Model[] = [];
+      const open = async (source: Source | Source[]) => {
+        const file = await quantizer.open(source);
+        opened.push(file);
+        return file;
+      };
       try {
+        const output = reuse && report ? await open(reuse.output) : null;
+        let calibration: Calibration | null = tokens ? { tokens: textOf(tokens) } : null;
+        if (feeds) {
+          const files: Model[] = [];
+          for (const group of feeds) files.push(await open(group));
+          calibration = await activationsOf({ model, files }, (sample) => tell({ sample }), signal);
+        }
         const made = await quantizer.quantizeModel(model, config, {
           ...options,
           signal,
-          onProgress: tell,
-          ...(tokens && { calibration: { tokens: textOf(tokens) } }),
+          onProgress: (progress) => tell({ progress }),
+          ...(calibration && { calibration }),
           ...(reuse && report && output && { reuse: { config: reuse.config, output, report } }),
         });
         done = { number, report: made };
         return made;
       } finally {
-        await output?.close();
+        await Promise.all(opened.map((file) => file.close()));
       }
     },
   };

@@ -41,7 +41,11 @@ export function QualityView() {
       <h2 id="quality">Calibrate and measure</h2>
       <div class="texts">
         <TextField use="calibrate" title="Text to calibrate with" description="40 kB of ordinary text is plenty." />
-        <TextField use="measure" title="Text to measure on" description="Another text of the same kind." />
+        <TextField
+          use="measure"
+          title="Text to measure on"
+          description="Text that was not used to calibrate, such as the model will read."
+        />
       </div>
       <div class="actions">
         <button

@@ -1,7 +1,8 @@
 // Outputs of an ONNX model and of what a run made of it, on feeds: those that were given, or made up by type and shape.
 import { signal } from '@preact/signals';
 import { quantizer } from '../app/engine';
-import { feeds, toolsOf } from '../feeds/feeds';
+import { toolsOf } from '../feeds/activations';
+import { feeds } from '../feeds/feeds';
 import { workerRuntime } from '../feeds/worker-runtime';
 import { modelOf } from '../inspect/kept-model';
 import { runJob } from '../quality/job';

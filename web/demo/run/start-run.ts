@@ -23,9 +23,11 @@ import {
 import { largeModel } from '../configure/planner';
 import { shortName } from '../configure/scheme-names';
 import { needsActivations } from '../configure/static-inputs';
-import { activationsOf, feeds, type GivenFeeds } from '../feeds/feeds';
+import { activationsOf } from '../feeds/activations';
+import { feeds, type GivenFeeds, runningSample } from '../feeds/feeds';
 import { filesOf, modelOf } from '../inspect/kept-model';
 import type { LargeModel } from '../large/large-model';
+import type { RunningSample } from '../large/messages';
 import { type OpenedModel, opened } from '../open/opened';
 import { textFor } from '../quality/texts';
 import { plainTokensOf, tokensOf } from '../quality/tokenize';
@@ -52,6 +54,10 @@ function progressToScreen(): (progress: Progress) => void {
     const bytesPerSecond = rate.add(progress.bytesDone);
     if (run.value.state === 'running') run.value = { ...run.value, progress, bytesPerSecond };
   };
+}
+
+function showSample(sample: RunningSample | null): void {
+  runningSample.value = sample;
 }
 
 /** Removes the files of the previous run; its report stays. */
@@ -109,7 +115,7 @@ const configOf = ({ configText, preset }: Choice) => configText ?? preset;
 
 /** In the worker that has the model. */
 async function runLarge(large: LargeModel, task: Task, signal: AbortSignal): Promise<Report> {
-  const { model, number, choice, text, reuse, target } = task;
+  const { model, number, choice, given: fed, text, reuse, target } = task;
   const tokens = text === null ? null : await plainTokensOf(model, text, signal);
   const former = reuse?.files && {
     number: reuse.number,
@@ -117,14 +123,19 @@ async function runLarge(large: LargeModel, task: Task, signal: AbortSignal): Pro
     output: await filesOf(reuse.files),
   };
   const work = { number, config: configOf(choice), format: choice.format, target };
-  const given = { ...(tokens && { tokens }), ...(former && { reuse: former }) };
-  return large.ask('run', { ...work, ...given }, { signal, onTold: progressToScreen() });
+  const given = { ...(tokens && { tokens }), ...(fed && { feeds: fed.groups }), ...(former && { reuse: former }) };
+  const showProgress = progressToScreen();
+  return large.ask(
+    'run',
+    { ...work, ...given },
+    { signal, onTold: (told) => ('sample' in told ? showSample(told.sample) : showProgress(told.progress)) },
+  );
 }
 
 async function runHere(engine: Quantizer, task: Task, signal: AbortSignal): Promise<Report> {
   const { model, choice, given, text, reuse, target } = task;
   let calibration: Calibration | null = null;
-  if (given) calibration = await activationsOf(given, signal);
+  if (given) calibration = await activationsOf(given, showSample, signal);
   else if (text !== null) calibration = { tokens: await tokensOf(model, text, signal) };
   const former = reuse && { config: configOf(reuse.choice), output: await modelOf(reuse), report: reuse.report };
   return engine.quantizeModel(model, configOf(choice), {
@@ -153,7 +164,7 @@ async function runInto(output: Output, { model, title }: OpenedModel, plan: Plan
   const task = await taskOf(model, config, output.handle);
   const { number, choice: used } = task;
   const configTitle = titleOf(used, config);
-  const large = task.given ? null : largeModel(model);
+  const large = largeModel(model);
   const report = await (large ? runLarge(large, task, signal) : runHere(quantizer.value, task, signal));
   const list = await output.files(report);
   await forgetFiles();

@@ -27,7 +27,8 @@ export interface LanguageModel {
   /**
    * Embeddings of texts by an encoder (bert, roberta, xlm-roberta), quantized or not, from the same forward pass, and with `against` how
    * well they agree with another's: cosines, and whether a search finds the same order.
-   * @throws QuantizationError `not-implemented` for other families, else as `evaluate`
+   * @throws QuantizationError `not-implemented` for other families; `json-invalid`, `file-invalid` or `format-unsupported` for modules of
+   * sentence-transformers that are broken or not computed here; else as `evaluate`
    */
   embeddings(options: EmbeddingOptions): Promise<Embeddings>;
   /** Whether `embeddings` is for it, not the other methods. */
@@ -58,8 +59,9 @@ export interface EmbeddingOptions {
   /** Tokens that a text may have with the tokenizer's own; longer ones are cut. Default 256, or the model's maximum if that is less. */
   length?: number;
   /**
-   * How the states of a text's tokens become its embedding: their mean, or that of the first token. Default: as 1_Pooling/config.json or
-   * the GGUF file says, else the mean.
+   * How the states of a text's tokens become its embedding: their mean, or that of the first token. Default: as the GGUF file or the
+   * modules of sentence-transformers in the model's folder say (of the first of model, source and `against` that says it), else the mean.
+   * Dense modules of that folder are computed on the result, for both models.
    */
   pooling?: 'mean' | 'first';
   /** Precision of the inputs of linear layers. `int8`: quantized per token. Default `float32`. */
@@ -92,6 +94,8 @@ export interface Embeddings {
   vectors: Float32Array[];
   /** How they were made of the tokens. */
   pooling: 'mean' | 'first';
+  /** Folders of the dense modules that were computed on it, such as `2_Dense`. */
+  dense: string[];
   /** Tokens of all texts. */
   tokens: number;
   /** With `against`. */

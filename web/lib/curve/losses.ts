@@ -3,8 +3,9 @@
 import { failure, QuantizationError } from '../api/errors.js';
 import type { CurveMetric, CurveOptions, EvaluateOptions, Evaluation, TextInput } from '../api/types.js';
 import { cosine } from '../language_model/agreement.js';
-import { embedTokens, isEncoder, poolingOf } from '../language_model/embeddings.js';
+import { embedTokens, isEncoder } from '../language_model/embeddings.js';
 import { evaluateModel } from '../language_model/evaluate.js';
+import { embeddingHeadOf } from '../language_model/sentence_modules.js';
 import type { OpenedModel } from '../model/model.js';
 import { partOf, type TokenBatch } from '../model/tokens.js';
 import { forwardBatchOf, forwardPlanOf } from '../plan/forward_plan.js';
@@ -110,7 +111,7 @@ async function embeddingJudge(
   const { tokens } = await forwardBatchOf(resources.instance, model, { tokens: given }, { use: 'embed' });
   const windows = Math.min(options.windows ?? usualEmbeddings, tokens.lengths.length);
   const { signal, onProgress } = options;
-  const pass = { pooling: await poolingOf([model]), signal, onProgress };
+  const pass = { head: await embeddingHeadOf(resources, [model]), signal, onProgress };
   const wanted = partOf(tokens, 0, windows);
   const [expected = []] = await embedTokens(resources, [model], wanted, pass);
   const measure: Judge['measure'] = async (of) => {

@@ -4,6 +4,7 @@ import { failure, QuantizationError } from '../api/errors.js';
 import { formats } from '../api/formats.js';
 import type { ComparedOutput, CompareOptions, CurveOptions, OutputComparison } from '../api/types.js';
 import { feedsOf } from '../model/array_feeds.js';
+import { fromHalf } from '../model/half.js';
 import { OpenedModel } from '../model/model.js';
 import { inputsOf, layerValuesOf } from '../model/onnx_inputs.js';
 import {
@@ -37,15 +38,6 @@ type WithTensors = Runtime & { Tensor: TensorClass };
 
 /** Feeds that are made up. */
 const generatedCount = 4;
-
-/** Values of float16 bits. */
-function fromHalf(bits: Uint16Array): Float32Array {
-  return Float32Array.from(bits, (half) => {
-    const [sign, exponent, fraction] = [half & 0x8000 ? -1 : 1, (half >> 10) & 31, half & 1023];
-    if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
-    return sign * (exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24);
-  });
-}
 
 function floatsOf(type: string, data: unknown): Values | null {
   if (data instanceof Float32Array || data instanceof Float64Array) return data;

@@ -70,6 +70,8 @@ export interface BoundModelIndex {
   metadataArray(key: string): string;
   /** JSON: the pre_tokenizer of tokenizer.json for tokenizer.ggml.pre, or null. */
   pretokenizer(name: string): string;
+  /** JSON `SentenceModules` (sentence_modules.ts), of the files that setSiblingFile set. */
+  sentenceModules(): string;
   /** For ONNX models: JSON `LayerValues` (onnx_inputs.ts). */
   layerValues(): string;
   /** A region: appended to an ONNX file, it makes values graph outputs. `names`: JSON list. */

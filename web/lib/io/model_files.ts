@@ -146,14 +146,15 @@ async function openModuleFiles(folder: Folder): Promise<FileSource[]> {
   return files;
 }
 
-function modulePaths(text: string): string[] {
+/** The folders that modules.json names. None if it is not JSON: plans say so, with the place. */
+export function modulePaths(text: string): string[] {
   try {
     const modules = JSON.parse(text) as { path?: unknown }[];
     return modules
       .map(({ path }) => path)
       .filter((path) => typeof path === 'string' && isModuleFolder(path)) as string[];
   } catch {
-    return []; // it is copied as it is
+    return [];
   }
 }
 

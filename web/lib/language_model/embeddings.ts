@@ -16,31 +16,12 @@ import { type RunResources, withRunInputs } from '../pool/run_resources.js';
 import type { ForwardStep } from '../worker/jobs.js';
 import { agreementOf } from './agreement.js';
 import { batchesOf } from './evaluate.js';
+import { type EmbeddingHead, embeddingHeadOf } from './sentence_modules.js';
 
 const usualLength = 256;
 const leastTexts = 3; // fewer have no order
-/** Of llama.cpp's enum llama_pooling_type. */
-const ggufFirst = '2';
 
 const invalid = (where: string, detail: string) => failure('argument-invalid', where, detail);
-
-/** As sentence-transformers or the GGUF file says. */
-export async function poolingOf(models: readonly (OpenedModel | undefined)[]): Promise<'mean' | 'first'> {
-  for (const model of models) {
-    if (!model) continue;
-    const stated = model.metadata['bert.pooling_type'];
-    if (stated !== undefined) return stated === ggufFirst ? 'first' : 'mean';
-    const file = await model.readSibling('1_Pooling/config.json');
-    if (!file) continue;
-    try {
-      const found = JSON.parse(new TextDecoder().decode(file)) as Record<string, unknown>;
-      return found.pooling_mode_cls_token === true ? 'first' : 'mean';
-    } catch (error) {
-      throw failure('file-invalid', '1_Pooling/config.json', `is not JSON: ${String(error)}`);
-    }
-  }
-  return 'mean';
-}
 
 /** By its config; what else is wrong with it is said when it runs. */
 export function isEncoder(instance: Instance, model: OpenedModel, source: OpenedModel | undefined): boolean {
@@ -51,11 +32,6 @@ export function isEncoder(instance: Instance, model: OpenedModel, source: Opened
     if (!(error instanceof QuantizationError)) throw error;
     return error.code === 'tensor-missing' || error.code === 'shape-mismatch' || error.code === 'dtype-unsupported';
   }
-}
-
-function ofLengthOne(vector: Float32Array): Float32Array {
-  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
-  return length === 0 ? vector : vector.map((value) => value / length);
 }
 
 /** Checks the options. */
@@ -80,7 +56,7 @@ function settingsOf(options: EmbeddingOptions) {
 
 /** What embeddings are made with. */
 export interface EmbeddingPass {
-  pooling: 'mean' | 'first';
+  head: EmbeddingHead;
   activations?: 'float32' | 'int8';
   /** The folder that GGUF files were made from. */
   source?: OpenedModel | undefined;
@@ -96,7 +72,7 @@ export async function embedTokens(
   { instance, pool, memory }: RunResources,
   models: readonly OpenedModel[],
   tokens: TokenBatch,
-  { pooling, activations = 'float32', source, signal, onProgress }: EmbeddingPass,
+  { head, activations = 'float32', source, signal, onProgress }: EmbeddingPass,
 ): Promise<Float32Array[][]> {
   const plans = models.map((each) => planOf(instance, each, longestOf(tokens), source));
   const jobs = plans.flatMap((plan, number) =>
@@ -121,7 +97,7 @@ export async function embedTokens(
       model: number,
       tokens: ids,
       lengths,
-      pooling,
+      pooling: head.pooling,
     };
     const job = {
       label: `texts ${first} to ${last - 1}`,
@@ -133,7 +109,7 @@ export async function embedTokens(
     );
     const values = result.parts[0] as Float32Array;
     const width = values.length / lengths.length;
-    return lengths.map((_, text) => ofLengthOne(values.slice(text * width, (text + 1) * width)));
+    return lengths.map((_, text) => head.finish(values.slice(text * width, (text + 1) * width)));
   };
   try {
     const results = await withRunInputs(pool, { models, work: plans.map(({ work }) => work) }, (context) => {
@@ -159,7 +135,7 @@ export async function embedTexts(
 ): Promise<Embeddings> {
   const started = performance.now();
   const { texts, tokenizer, against, length, activations } = settingsOf(options);
-  const pooling = options.pooling ?? (await poolingOf([model, source, against]));
+  const head = await embeddingHeadOf(resources, [model, source, against], options.pooling);
   const { vocabulary, maxPositions } = planOf(resources.instance, model, 2, source);
   const rows = cutTexts(tokenizer, texts, Math.min(length ?? usualLength, maxPositions));
   const empty = rows.findIndex((row) => row.length === 0);
@@ -167,13 +143,14 @@ export async function embedTexts(
   const tokens = await tokenBatch({ rows }, undefined, vocabulary, maxPositions);
   const models = [model, ...(against ? [against] : [])];
   const { signal, onProgress } = options;
-  const pass = { pooling, activations, source, signal, onProgress };
+  const pass = { head, activations, source, signal, onProgress };
   const [vectors = [], reference = []] = await embedTokens(resources, models, tokens, pass);
   if (against && reference[0]?.length !== vectors[0]?.length)
     throw invalid('against', `has embeddings of ${reference[0]?.length} values, the model of ${vectors[0]?.length}`);
   return {
     vectors,
-    pooling,
+    pooling: head.pooling,
+    dense: head.dense,
     tokens: tokens.ids.length,
     ...(against && { agreement: agreementOf(vectors, reference) }),
     durationMs: performance.now() - started,

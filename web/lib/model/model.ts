@@ -10,7 +10,7 @@ import { defineDisposeSymbols } from '../engine/disposable.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
 import type { FileSource } from '../io/file_source.js';
-import { isIndexName, type ModelFiles, maxSiblingBytes } from '../io/model_files.js';
+import { isIndexName, type ModelFiles, maxSiblingBytes, modulePaths } from '../io/model_files.js';
 import { readIndex } from './file_index.js';
 import { readConfig } from './model_config.js';
 
@@ -26,8 +26,8 @@ const siblingFiles = [
   'tokenizer_config.json',
   'tokenizer.model',
   'chat_template.jinja',
-  '1_Pooling/config.json',
   'modules.json',
+  '1_Pooling/config.json',
 ];
 
 const rowsAtOnce = 1024;
@@ -208,9 +208,13 @@ export class OpenedModel implements Model {
         this.#instance.run(() => this.#index.setSiblingFile(name, pointer, bytes.byteLength)),
       );
     if (this.#files.config !== null) add('config.json', new TextEncoder().encode(this.#files.config));
-    for (const name of siblingFiles) {
+    const names = new Set(siblingFiles);
+    for (const name of names) {
       const bytes = await this.#files.readSibling(name);
-      if (bytes) add(name, bytes);
+      if (!bytes) continue;
+      add(name, bytes);
+      if (name !== 'modules.json') continue;
+      for (const path of modulePaths(new TextDecoder().decode(bytes))) names.add(`${path}/config.json`);
     }
   }
 

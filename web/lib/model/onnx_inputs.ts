@@ -1,6 +1,7 @@
 // The inputs an ONNX graph declares.
 
 import { failure } from '../api/errors.js';
+import { formats } from '../api/formats.js';
 import type { OpenedModel } from './model.js';
 
 /** An input of an ONNX model. */
@@ -43,9 +44,9 @@ const typeNames: Record<number, string> = {
 
 /** Errors: format-unsupported if the model is not ONNX. */
 export function layerValuesOf(model: OpenedModel): LayerValues {
-  const { ok } = JSON.parse(model.indexFor().layerValues()) as { ok?: LayerValues };
-  if (!ok) throw failure('format-unsupported', model.name, `is ${model.format}; ONNX Runtime runs ONNX models`);
-  return ok;
+  if (!formats.inputs[model.format].hasGraph)
+    throw failure('format-unsupported', model.name, `is ${model.format}; ONNX Runtime runs ONNX models`);
+  return JSON.parse(model.indexFor().layerValues()) as LayerValues;
 }
 
 export function inputsOf(model: OpenedModel): ModelInput[] {

@@ -1,13 +1,21 @@
 // Floats of 8 and 4 bits with scales (names: checkpoint/scaled_floats.h), in models whose config.json says fp8,
 // fbgemm_fp8 or nothing, and in NVIDIA ModelOpt's exports, which also have integers.
-#include "tools/scaled_floats/scaled_floats.h"
-
 #include <algorithm>
 
 #include "pipeline/stored/source_format.h"
+#include "tools/scaled_floats/scaled_floats.h"
 
 namespace wasmquant {
 namespace {
+
+bool is_number(const ModelTensor& tensor) noexcept {
+  return tensor.stored.dtype == StorageDtype::F32 && tensor.stored.end - tensor.stored.begin == sizeof(float);
+}
+
+bool is_float(const ModelTensor& tensor) noexcept {
+  return is_quantizable(tensor.stored.dtype) && !small_float_of(tensor.stored.dtype) &&
+         tensor.stored.dtype != StorageDtype::F64;
+}
 
 /// A weight's codes and their parameters.
 struct ScaledTensors {
@@ -15,6 +23,47 @@ struct ScaledTensors {
   const ModelTensor* second = nullptr;   // of NVFP4
   bool divides = false;                  // by the second scale
   const ModelTensor* factors = nullptr;  // pre_quant_scale
+
+  /// int4 with scales next to bytes: each byte has two rows.
+  bool has_row_pairs() const noexcept { return codes->stored.dtype == StorageDtype::U8 && is_float(*scale); }
+
+  std::vector<uint64_t> shape() const {
+    std::vector<uint64_t> shape = codes->stored.shape;
+    if (shape.empty() || codes->stored.dtype != StorageDtype::U8) return shape;
+    uint64_t& doubled = has_row_pairs() ? shape.front() : shape.back();
+    doubled *= 2;
+    return shape;
+  }
+
+  /// `block`: rows and columns of blocks if config.json states them, else 0. nullopt: they do not go together.
+  std::optional<QuantizationSpec> spec(const std::vector<uint64_t>& shape, const uint64_t (&block)[2]) const {
+    const bool is_fp4 = codes->stored.dtype == StorageDtype::U8 && !has_row_pairs();
+    std::optional<Dtype> dtype = is_fp4 ? Dtype::fp4 : small_float_of(codes->stored.dtype);
+    if (!dtype && is_float(*scale)) dtype = has_row_pairs() ? Dtype::int4 : Dtype::int8;
+    if (!dtype) return std::nullopt;
+    auto spec = scaled_floats_spec(*dtype, shape, scale->stored.dtype, scale->stored.shape, block);
+    if (spec && !go_together(*spec)) spec.reset();
+    return spec;
+  }
+
+  Error misfit() const {
+    std::string below;
+    if (second != nullptr)
+      below = text_of(", under {} of {q},", describe(second->stored.dtype, second->stored.shape), second->stored.name);
+    return error_at(ErrorCode::dtype_unsupported, scale->stored.name,
+                    "{}{} is not a supported scale for {} of {q}; it decodes float32, float16, bfloat16 and F8_E8M0 "
+                    "scales per tensor, row, group and block, and for NVFP4 F8_E4M3 scales in groups of 16 with one "
+                    "float32 scale per tensor",
+                    describe(scale->stored.dtype, scale->stored.shape), below,
+                    describe(codes->stored.dtype, codes->stored.shape), codes->stored.name);
+  }
+
+  /// Only NVFP4 has a second scale; factors are floats.
+  bool go_together(const QuantizationSpec& spec) const noexcept {
+    if (factors != nullptr && !is_float(*factors)) return false;
+    if (spec.scale_format != ScaleFormat::e4m3) return second == nullptr;
+    return second != nullptr && is_number(*second);
+  }
 };
 
 class ScaledFloatsSource final : public SourceFormat {
@@ -39,7 +88,7 @@ class ScaledFloatsSource final : public SourceFormat {
 
   List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const override {
     const ScaledTensors t = tensors_of(model, split_name(codes.stored.name).layer);
-    return t.codes == nullptr ? List<std::vector<uint64_t>>() : List<std::vector<uint64_t>>{shape_of(t)};
+    return t.codes == nullptr ? List<std::vector<uint64_t>>() : List<std::vector<uint64_t>>{t.shape()};
   }
 
   Result<std::optional<StoredWeight>> find(const ModelIndex& model, const WeightDescription& weight) const override {
@@ -53,12 +102,12 @@ class ScaledFloatsSource final : public SourceFormat {
     if (t.codes == nullptr) return std::optional<StoredWeight>();
     TRY_VOID(check_sibling_tensors(model, weight, t));
     WeightDescription stored = weight;
-    stored.shape = shape_of(t);
+    stored.shape = t.shape();
     if (stored.shape != weight.shape)
       return error_at(ErrorCode::shape_mismatch, t.codes->stored.name, "holds {}; it must be {}",
                       describe(t.codes->stored.dtype, t.codes->stored.shape), describe(weight.source, weight.shape));
-    const auto spec = spec_of(t, stored.shape);
-    if (!spec || !go_together(*spec, t)) return misfit(t);
+    const auto spec = t.spec(stored.shape, block_);
+    if (!spec) return t.misfit();
     StoredWeight found;
     found.format = is_modelopt_ ? "modelopt" : "scaled-floats";
     json::Value said;
@@ -76,7 +125,7 @@ class ScaledFloatsSource final : public SourceFormat {
       found.task.components.push_back({tensor->file, tensor->stored.begin});
       if (component.role == Role::codes) continue;  // F4 as U8 is the same bytes
       set_dtype(component, tensor->stored.dtype);
-      if (component.bytes != tensor->stored.end - tensor->stored.begin) return misfit(t);
+      if (component.bytes != tensor->stored.end - tensor->stored.begin) return t.misfit();
     }
     found.task.layout = std::move(layout);
     return std::optional(std::move(found));
@@ -87,10 +136,6 @@ class ScaledFloatsSource final : public SourceFormat {
   static bool is_packed_word(const ModelTensor& tensor) noexcept {
     return tensor.stored.dtype == StorageDtype::I32 && tensor.stored.shape.size() == 2 &&
            is_one_of(split_name(tensor.stored.name).part, {"qweight", "weight_packed"});
-  }
-
-  static bool is_number(const ModelTensor& tensor) noexcept {
-    return tensor.stored.dtype == StorageDtype::F32 && tensor.stored.end - tensor.stored.begin == sizeof(float);
   }
 
   /// Codes are absent if LAYER.weight is not quantized.
@@ -115,41 +160,6 @@ class ScaledFloatsSource final : public SourceFormat {
     return t;
   }
 
-  /// int4 with scales next to bytes: each byte has two rows.
-  static bool has_row_pairs(const ScaledTensors& t) noexcept {
-    return t.codes->stored.dtype == StorageDtype::U8 && is_float(*t.scale);
-  }
-
-  static std::vector<uint64_t> shape_of(const ScaledTensors& t) {
-    std::vector<uint64_t> shape = t.codes->stored.shape;
-    if (shape.empty() || t.codes->stored.dtype != StorageDtype::U8) return shape;
-    uint64_t& doubled = has_row_pairs(t) ? shape.front() : shape.back();
-    doubled *= 2;
-    return shape;
-  }
-
-  std::optional<QuantizationSpec> spec_of(const ScaledTensors& t, const std::vector<uint64_t>& shape) const {
-    const StoredTensor& scale = t.scale->stored;
-    const auto dtype = small_float_of(t.codes->stored.dtype);
-    if (dtype) return scaled_floats_spec(*dtype, shape, scale.dtype, scale.shape, block_);
-    if (t.codes->stored.dtype == StorageDtype::U8 && !has_row_pairs(t))
-      return scaled_floats_spec(Dtype::fp4, shape, scale.dtype, scale.shape, block_);
-    if (!is_float(*t.scale)) return std::nullopt;
-    return scaled_floats_spec(has_row_pairs(t) ? Dtype::int4 : Dtype::int8, shape, scale.dtype, scale.shape, block_);
-  }
-
-  static bool is_float(const ModelTensor& tensor) noexcept {
-    return is_quantizable(tensor.stored.dtype) && !small_float_of(tensor.stored.dtype) &&
-           tensor.stored.dtype != StorageDtype::F64;
-  }
-
-  /// Only NVFP4 has a second scale; factors are floats.
-  static bool go_together(const QuantizationSpec& spec, const ScaledTensors& t) noexcept {
-    if (t.factors != nullptr && !is_float(*t.factors)) return false;
-    if (spec.scale_format != ScaleFormat::e4m3) return t.second == nullptr;
-    return t.second != nullptr && is_number(*t.second);
-  }
-
   Status check_sibling_tensors(const ModelIndex& model, const WeightDescription& weight, const ScaledTensors& t) const {
     if (const ModelTensor* branch = tensor_of(model, weight.layer, "svdquant_lora_a"))
       return error_at(ErrorCode::dtype_unsupported, branch->stored.name,
@@ -168,19 +178,6 @@ class ScaledFloatsSource final : public SourceFormat {
     for (const auto& [key, value] : model.metadata(file))
       if (key == "_quantization_metadata") return true;
     return false;
-  }
-
-  static Error misfit(const ScaledTensors& t) {
-    std::string second;
-    if (t.second != nullptr)
-      second = text_of(", under {} of {q},", describe(t.second->stored.dtype, t.second->stored.shape),
-                       t.second->stored.name);
-    return error_at(ErrorCode::dtype_unsupported, t.scale->stored.name,
-                    "{}{} is not a supported scale for {} of {q}; it decodes float32, float16, bfloat16 and F8_E8M0 "
-                    "scales per tensor, row, group and block, and for NVFP4 F8_E4M3 scales in groups of 16 with one "
-                    "float32 scale per tensor",
-                    describe(t.scale->stored.dtype, t.scale->stored.shape), second,
-                    describe(t.codes->stored.dtype, t.codes->stored.shape), t.codes->stored.name);
   }
 
   bool is_modelopt_;

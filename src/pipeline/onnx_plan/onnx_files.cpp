@@ -1,5 +1,5 @@
 // Names of the model and its data file, and the order of literals, copies and tasks in them.
-#include "pipeline/plan/onnx_files.h"
+#include "pipeline/onnx_plan/onnx_files.h"
 
 #include <algorithm>
 

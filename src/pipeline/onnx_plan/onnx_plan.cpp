@@ -3,9 +3,9 @@
 #include "config/presets.h"
 #include "core/message.h"
 #include "onnx_graph/onnx_rewrite.h"
-#include "pipeline/plan/onnx_activations.h"
-#include "pipeline/plan/onnx_files.h"
-#include "pipeline/plan/onnx_folding.h"
+#include "pipeline/onnx_plan/onnx_activations.h"
+#include "pipeline/onnx_plan/onnx_files.h"
+#include "pipeline/onnx_plan/onnx_folding.h"
 #include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
 

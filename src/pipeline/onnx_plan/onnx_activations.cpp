@@ -1,4 +1,4 @@
-#include "pipeline/plan/onnx_activations.h"
+#include "pipeline/onnx_plan/onnx_activations.h"
 
 #include <algorithm>
 

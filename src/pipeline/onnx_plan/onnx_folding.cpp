@@ -1,4 +1,4 @@
-#include "pipeline/plan/onnx_folding.h"
+#include "pipeline/onnx_plan/onnx_folding.h"
 
 #include <algorithm>
 #include <cstring>
