@@ -20,8 +20,8 @@ json::Value row_of(std::string_view key, std::string_view type, std::string_view
 json::Value key_texts() {
   json::Value out;
   out.set("", json::Array{
-#define WASMQUANT_COMMON_KEY WASMQUANT_KEY_TEXT
-#include "config/dialects/common_keys.def"
+#define WASMQUANT_EVERY_DIALECT_KEY WASMQUANT_KEY_TEXT
+#include "config/dialects/every_dialect_keys.def"
               });
   out.set("QConfig", json::Array{
 #define WASMQUANT_CONFIG_KEY WASMQUANT_KEY_TEXT

@@ -114,7 +114,11 @@ test('an encoder keeps its module folders, and its curve compares embeddings', a
   cpSync(join(root, 'tests/files/forward/bert'), folder, { recursive: true });
   mkdirSync(join(folder, '1_Pooling'));
   writeFileSync(join(folder, '1_Pooling/config.json'), JSON.stringify({ pooling_mode_cls_token: true }));
-  writeFileSync(join(folder, 'modules.json'), JSON.stringify([{ path: '' }, { path: '1_Pooling' }]));
+  const modules = [
+    { idx: 0, name: '0', path: '', type: 'sentence_transformers.models.Transformer' },
+    { idx: 1, name: '1', path: '1_Pooling', type: 'sentence_transformers.models.Pooling' },
+  ];
+  writeFileSync(join(folder, 'modules.json'), JSON.stringify(modules));
   // A token is a letter; all else is an a.
   const vocab = Object.fromEntries(Array.from({ length: 26 }, (_, i) => [String.fromCharCode(97 + i), i]));
   const letters = { type: 'Replace', pattern: { Regex: '[^a-z]' }, content: 'a' };

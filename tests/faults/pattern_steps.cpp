@@ -1,5 +1,5 @@
-// How many steps patterns take, counted by the compiler: every basic block of regex.cpp, name_match.cpp and what they
-// call counts one (-fsanitize-coverage=trace-pc, GCC). No clock: the same count on every machine.
+// How many steps patterns take, counted by the compiler: every basic block of the patterns of src/config/match and of what
+// they call counts one (-fsanitize-coverage=trace-pc, GCC). No clock: the same count on every machine.
 // Input on stdin: pattern, tab, piece, tab, end; names are the piece 64, 128 and 256 times and then the end.
 // Output: steps for the three, one line for each pattern.
 #include <cinttypes>

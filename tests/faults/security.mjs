@@ -8,6 +8,7 @@ import { openLibrary } from '../browser/library_page.mjs';
 import { npyFile, npzFile } from '../node/sources/npy_file.mjs';
 import { findProgram, root } from '../setup/command.mjs';
 import { setUp } from '../setup/setup.mjs';
+import { filesBelow } from '../setup/source_files.mjs';
 import { pageMarkup } from './markup.mjs';
 import { pagePolicy } from './policy.mjs';
 
@@ -168,7 +169,7 @@ async function bombs(folder, check) {
   check(!readdirSync(join(folder, '..')).includes('slip.npy'), 'an archive wrote a file');
 }
 
-/** Steps that a pattern may be expanded to (kMaxSteps in regex.cpp), and basic blocks for each and each byte of a name. */
+/** Steps that a pattern may be expanded to (kMaxSteps in regex_parser.cpp), and basic blocks for each and each byte of a name. */
 const largestPattern = 4000;
 const blocksPerStep = 16;
 
@@ -177,7 +178,7 @@ async function patterns(folder, check) {
   const env = setUp();
   const program = join(folder, 'pattern_steps');
   const compiler = process.env.CXX ?? findProgram('g++', 'c++');
-  const sources = ['src/config/match/regex.cpp', 'src/config/match/name_match.cpp', 'src/core/list.cpp'];
+  const sources = [...filesBelow('src/config/match', /^(regex|name|pattern)\w*\.cpp$/), 'src/core/list.cpp'];
   const counted = ['-std=c++20', '-O1', '-fno-exceptions', '-Isrc', '-c', '-fsanitize-coverage=trace-pc'];
   const objects = sources.map((source, at) => {
     const object = join(folder, `steps-${at}.o`);

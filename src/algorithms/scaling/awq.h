@@ -1,7 +1,8 @@
 // AWQ: scales up weight columns that meet large activations before they are rounded; the exponent is searched.
 //   s_j = max(mean |x_j|^r, 1e-4) / sqrt(max s * min s),  r = 0, 0.05, ... 0.95: the r whose Q(W s) / s changes the
 //   output least, on rows that are more for better candidates (awq_rounds.h). With duo scaling also
-//   s_j = mean |x_j|^r / (mean |w_j|^(1 - r) + 1e-4), |w| relative to the largest of its group, r = 0, 0.1, ... 0.9. Then clipping is searched the same way: limits of 1, 0.95, ... 0.55 of each group's largest weight.
+//   s_j = mean |x_j|^r / (mean |w_j|^(1 - r) + 1e-4), |w| relative to the largest of its group, r = 0, 0.1,
+//   ... 0.9. Then clipping is searched the same way: limits of 1, 0.95, ... 0.55 of each group's largest weight.
 // Source: J. Lin et al., "AWQ: Activation-aware Weight Quantization", 2023; AMD Quark's grids and clamps (spec 7.2).
 #pragma once
 #include <cstdint>
@@ -58,8 +59,8 @@ struct AwqChoice {
 Result<AwqChoice> search_scales(std::span<const double> ranges, size_t stride, std::span<float> scales,
                                 const CallableRef<Result<double>()>& loss);
 
-/// The best candidate for the layers' outputs, the first of equals; `scales` gets it (awq_rounds.h, AwqSearch). Small layers are measured whole. If another module's output is to
-/// be compared (attention), run that module on candidates of awq_scales and quantize_scaled. Errors: shape-mismatch;
+/// The best candidate for the layers' outputs, the first of equals; `scales` gets it (awq_rounds.h,
+/// AwqSearch). Small layers are measured whole. If another module's output is to be compared (attention), run that module on candidates of awq_scales and quantize_scaled. Errors: shape-mismatch;
 /// value-not-finite (no loss is finite); those of awq_scales and quantize_scaled.
 Result<AwqChoice> search_awq_scales(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
                                     const OutputError& inputs, std::span<float> scales);

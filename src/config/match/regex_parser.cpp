@@ -9,7 +9,7 @@ class RegexParser {
  public:
   RegexParser(std::string_view text, RegexProgram& out) : in_(text), out_(out) {}
 
-  /// The problem with the pattern; null if there is none.
+  /// What is wrong with the pattern; null if nothing is.
   const char* parse() {
     alternatives(0);
     if (in_.problem() == nullptr && in_.more()) in_.fail("a ) closes nothing");

@@ -49,7 +49,7 @@ struct RegexProgram {
   bool number_lookaheads();
 };
 
-/// Appends the steps of a pattern. The problem with it; null if there is none.
+/// Appends the steps of a pattern. Returns what is wrong with it; null if nothing is.
 const char* parse_regex(std::string_view pattern, RegexProgram& out);
 
 }  // namespace wasmquant

@@ -38,8 +38,8 @@ constexpr Keys kModule{kModuleKeys, "QuantizedModuleConfig"};
 constexpr Key kMapKeys[] = {
 #define WASMQUANT_MAP_KEY WASMQUANT_KEY_ROW
 #include "tools/aihwkit/keys.def"
-#define WASMQUANT_COMMON_KEY WASMQUANT_KEY_ROW
-#include "config/dialects/common_keys.def"
+#define WASMQUANT_EVERY_DIALECT_KEY WASMQUANT_KEY_ROW
+#include "config/dialects/every_dialect_keys.def"
 };
 
 constexpr Keys kQuantizationMap{kMapKeys, "QuantizationMap"};

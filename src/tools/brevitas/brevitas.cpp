@@ -28,8 +28,8 @@ constexpr Keys kLayer{kLayerRows, "BrevitasLayerConfig"};
 constexpr Key kConfigRows[] = {
 #define WASMQUANT_CONFIG_KEY WASMQUANT_KEY_ROW
 #include "tools/brevitas/keys.def"
-#define WASMQUANT_COMMON_KEY WASMQUANT_KEY_ROW
-#include "config/dialects/common_keys.def"
+#define WASMQUANT_EVERY_DIALECT_KEY WASMQUANT_KEY_ROW
+#include "config/dialects/every_dialect_keys.def"
 };
 constexpr Keys kConfig{kConfigRows, "BrevitasConfig"};
 

@@ -24,8 +24,8 @@ constexpr Keys kExport{kExportKeys, "Export"};
 constexpr Key kConfigKeys[] = {
 #define WASMQUANT_CONFIG_KEY WASMQUANT_KEY_ROW
 #include "tools/quark/keys.def"
-#define WASMQUANT_COMMON_KEY WASMQUANT_KEY_ROW
-#include "config/dialects/common_keys.def"
+#define WASMQUANT_EVERY_DIALECT_KEY WASMQUANT_KEY_ROW
+#include "config/dialects/every_dialect_keys.def"
 };
 
 constexpr Keys kConfig{kConfigKeys, "QConfig"};

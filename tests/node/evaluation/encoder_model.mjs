@@ -1,4 +1,4 @@
-// Small encoders with expected embeddings, their tokenizer, and the files of sentence-transformers beside them.
+// Small encoders with their expected embeddings, their tokenizer, and the files that sentence-transformers adds to the folder.
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTensors } from '../../interop/safetensors_file.mjs';

@@ -1,4 +1,4 @@
-// Modules of sentence-transformers beside an encoder: poolings and dense modules as its classes compute them, and files that are broken.
+// The modules that sentence-transformers adds to an encoder: poolings and dense layers, computed as its classes do, and broken files.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -250,18 +250,24 @@ const broken = {
   ],
 };
 
+/** A BERT with a vocabulary, pooled by its first token, and a dense layer behind. */
+function bertWithDense(t) {
+  const folder = bertWithVocabulary(t);
+  writeModules(
+    folder,
+    { '2_Dense': 'Dense' },
+    {
+      '1_Pooling/config.json': pooling('cls_token'),
+      '2_Dense/config.json': dense(width, 8, 'activation.Tanh'),
+      '2_Dense/model.safetensors': linearFile(linearOf(width, 8, 5), 'F32'),
+    },
+  );
+  return folder;
+}
+
 for (const [name, [file, text, code, where]] of Object.entries(broken))
   test(`${name} is an error for embeddings and GGUF, a warning elsewhere`, async (t) => {
-    const folder = bertWithVocabulary(t);
-    writeModules(
-      folder,
-      { '2_Dense': 'Dense' },
-      {
-        '1_Pooling/config.json': pooling('cls_token'),
-        '2_Dense/config.json': dense(width, 8, 'activation.Tanh'),
-        '2_Dense/model.safetensors': linearFile(linearOf(width, 8, 5), 'F32'),
-      },
-    );
+    const folder = bertWithDense(t);
     writeFileSync(join(folder, file), text);
     const quantizer = await quantizerFor(t);
     const source = await modelFor(t, quantizer, folder);
@@ -273,16 +279,7 @@ for (const [name, [file, text, code, where]] of Object.entries(broken))
   });
 
 test('a dense module behind the pooling is kept in a folder, and said to be missing in GGUF', async (t) => {
-  const folder = bertWithVocabulary(t);
-  writeModules(
-    folder,
-    { '2_Dense': 'Dense' },
-    {
-      '1_Pooling/config.json': pooling('cls_token'),
-      '2_Dense/config.json': dense(width, 8, 'activation.Tanh'),
-      '2_Dense/model.safetensors': linearFile(linearOf(width, 8, 5), 'F32'),
-    },
-  );
+  const folder = bertWithDense(t);
   const quantizer = await quantizerFor(t);
   const source = await modelFor(t, quantizer, folder);
   const [said] = quantizer.plan(source, 'q8_0').diagnostics.filter(({ where }) => where === 'modules.json');
