@@ -161,9 +161,9 @@ class BlockCalibration final : public model::InputSink {
   /// Undoes clipping where the step asks for that and it is worse; notes layers that no later step rounds.
   void settle_clipped();
   // layer_evidence.cpp
-  /// Rounding to nearest of weight * scales (empty: ones): what it changes, divided by the scales.
+  /// Rounding to nearest of weight * scales (empty: ones): what it changes of some rows, divided by the scales.
   Result<std::vector<float>> nearest_change(model::Slot slot, std::span<const float> weight,
-                                            std::span<const float> scales);
+                                            std::span<const float> scales, TeamShare::Range rows);
   /// Whether scaling makes rounding to nearest no worse, over the layers that read the input.
   Result<bool> scales_help(const Part& part, std::span<const float> scales);
   bool is_rounded_later(model::Slot slot) const noexcept;
