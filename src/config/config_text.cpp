@@ -91,17 +91,20 @@ Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect,
   return finish(value ? parse(*value, dialect, list) : std::nullopt, list, problems);
 }
 
+bool names_recipe(std::string_view text) noexcept {
+  std::string_view name = as_name(text);
+  const size_t open = text.find('"'), close = text.rfind('"');  // a JSON string is a name, too
+  if (name.empty() && open < close) name = text.substr(open + 1, close - open - 1);
+  return preset_named(name, "gguf") != nullptr;
+}
+
 Result<ParsedConfig> parse_value(const json::Value& value, std::string_view dialect) {
   DiagnosticList list;
   return finish(parse(value, dialect, list), list, nullptr);
 }
 
 Result<ParsedConfig> parse_for_format(std::string_view text, bool prefers_recipe, List<Diagnostic>* problems) {
-  DiagnosticList list;
-  const auto value = value_of(text, list);
-  const bool is_recipe =
-      value && value->is_string() && prefers_recipe && preset_named(value->as_string(), "gguf") != nullptr;
-  return finish(value ? parse(*value, is_recipe ? "gguf" : "auto", list) : std::nullopt, list, problems);
+  return parse_text(text, prefers_recipe && names_recipe(text) ? "gguf" : "auto", problems);
 }
 
 Result<ConvertedConfig> convert_text(std::string_view text, std::string_view to, List<Diagnostic>* problems) {

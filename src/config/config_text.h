@@ -27,7 +27,10 @@ Result<ParsedConfig> parse_text(std::string_view text, std::string_view dialect 
 /// Like parse_text, of a value that is in memory already.
 Result<ParsedConfig> parse_value(const json::Value& value, std::string_view dialect);
 
-/// Like parse_text; if `prefers_recipe`, a name shared by a preset and a recipe (mxfp4) means the recipe.
+/// Whether the text is the name of a recipe for GGUF files, which may also be a preset's (mxfp4).
+bool names_recipe(std::string_view text) noexcept;
+
+/// Like parse_text; if `prefers_recipe`, a name shared by a preset and a recipe means the recipe.
 Result<ParsedConfig> parse_for_format(std::string_view text, bool prefers_recipe, List<Diagnostic>* problems = nullptr);
 
 /// A config converted to another dialect, with what was lost (config/dialects/convert.h); config-invalid if the dialect

@@ -25,8 +25,11 @@ class SchemaWriter {
  private:
   Value object(const Keys& keys) {
     Value properties{json::Object{}}, out;
+    const Value standards = keys.standards != nullptr ? keys.standards() : Value();
     for (const Key& key : std::span<const Key>(keys)) {
-      properties.set(key.name, member(key));
+      Value property = member(key);
+      if (const Value* standard = standards.find(key.name)) property.set("default", *standard);
+      properties.set(key.name, std::move(property));
       if (key.old_name != nullptr) {
         Value old = member(key);
         old.set("deprecated", true);

@@ -20,27 +20,19 @@ struct KindName {
 constexpr KindName kKindNames[] = {{kBool, "boolean"},  {kInteger, "integer"}, {kNumber, "number"},
                                    {kString, "string"}, {kArray, "array"},     {kObject, "object"}};
 
-// Words of the keys of specs; their parser has them in code, not in tables.
+// Words of keys that have the same in every class, which parsers have in code, not in their tables.
 struct Words {
   std::string_view key;
   std::span<const std::string_view> words;
 };
 constexpr Words kSpecWords[] = {
-    {"dtype", kDtypeWords},
-    {"qscheme", kQSchemes},
-    {"round_method", kRoundMethods},
-    {"scale_type", kScaleTypes},
-    {"scale_format", kScaleFormats},
-    {"scale_calculation_mode", kScaleCalculationModes},
-    {"mx_element_dtype", kMxElements},
-    {"zero_point_type", kZeroPointTypes},
-    {"scale_sign", kScaleSigns},
-    {"target_device", kTargetDevices},
-    {"quant_mode", kQuantModes},
-    {"resolution", kResolutions},
-    {"indivisible_groups", kIndivisibleGroups},
-    {"pack_method", kPackMethods},
-    {"weight_format", kWeightFormats},
+    {"dtype", kDtypeWords},        {"mx_element_dtype", kMxElements}, {"target_device", kTargetDevices},
+    {"quant_mode", kQuantModes},   {"resolution", kResolutions},      {"indivisible_groups", kIndivisibleGroups},
+    {"pack_method", kPackMethods}, {"weight_format", kWeightFormats},
+#define WASMQUANT_GRID_FIELD(type, name, ...) {#name, words_of(type())},
+#define WASMQUANT_OPTION_FIELD(type, name, ...) {#name, words_of(type())},
+#define WASMQUANT_SPEC_FIELD(type, name, ...) {#name, words_of(type())},
+#include "config/spec/spec_fields.def"
 };
 
 Array split(std::string_view words) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "core/json.h"
-
 namespace wasmquant::families {
 
 namespace {
@@ -17,10 +15,8 @@ void add_model_types(const json::Value& config, List<std::string>& out) {
 
 }  // namespace
 
-Result<ModelFamily> ModelFamily::read(std::string_view config_text) {
+ModelFamily ModelFamily::read(const json::Value& config) {
   ModelFamily family;
-  if (config_text.empty()) return family;
-  TRY(config, json::parse(config_text, json::kPython));
   const json::Value& text = config["text_config"].is_object() ? config["text_config"] : config;
   family.model_type = config["model_type"].as_string();
   if (&text != &config) family.text_model_type = text["model_type"].as_string();

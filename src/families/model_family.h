@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/json.h"
 #include "core/list.h"
-#include "core/result.h"
 
 namespace wasmquant::families {
 
@@ -19,8 +19,8 @@ struct ModelFamily {
   bool is_quantized = false;      // config.json has a quantization_config
   bool ties_head = false;         // tie_word_embeddings is true
 
-  /// From the text of config.json, which may be empty. Errors: json-invalid.
-  static Result<ModelFamily> read(std::string_view config_text);
+  /// From config.json; null: there is none.
+  static ModelFamily read(const json::Value& config);
 
   /// Whether `type` is the type of the model or of its language model.
   bool is(std::string_view type) const noexcept { return model_type == type || text_model_type == type; }

@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::string_view kTokenEmbedding = "token_embd.weight";
 
-Result<json::Value> parse_config(std::string_view text) {
-  auto config = json::parse(text, json::kPython);
-  if (config) return config;
-  config.error().where = text_of("config.json: {}", config.error().where);
-  return config;
-}
-
 // Names, shapes and order of rows of the tensors that GGUF has a place for.
 class TensorMapper {
  public:
@@ -103,7 +96,12 @@ class Converter {
       : files_(files), tensors_(tensors), diagnostics_(diagnostics) {}
 
   Result<GgufConversion> run() {
-    TRY(config, parse_config(files_.config));
+    if (!*files_.config) {
+      Error error = files_.config->error();
+      error.where = text_of("config.json: {}", error.where);
+      return error;
+    }
+    const json::Value& config = **files_.config;
     TRY_VOID(find_family(config));
     gguf::Metadata& metadata = out_.metadata;
     metadata.set_text("general.architecture", family_->architecture);

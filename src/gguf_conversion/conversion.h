@@ -21,10 +21,10 @@
 
 namespace wasmquant::conversion {
 
-/// Texts of the sibling files; empty: missing.
+/// The sibling files, as texts; empty: missing.
 struct ModelFiles {
-  std::string_view name;    // of the model, for general.name
-  std::string_view config;  // config.json
+  std::string_view name;                        // of the model, for general.name
+  const Result<json::Value>* config = nullptr;  // config.json, parsed
   families::SentenceModules modules;
   TokenizerFiles tokenizer;
 };

@@ -37,7 +37,7 @@ Arithmetic quotient_arithmetic(const QuantizationSpec& spec) noexcept;
 
 /// Scale and zero point.
 struct QParams {
-  float scale;       // below zero only with ScaleSign::signed_by_extreme
+  float scale;       // below zero only with ScaleSign::signed_
   float zero_point;  // 0 for floats and symmetric integers
 };
 

@@ -128,6 +128,7 @@ export const cppRooms = {
   onnx_graph: ['core', 'numeric', 'config/spec', 'checkpoint', 'formats/onnx'],
   'pipeline/task': [
     'core',
+    'config/spec',
     'numeric',
     'kernels',
     'quantize',

@@ -39,13 +39,15 @@ struct Key {
 struct Keys {
   const Key* rows;
   size_t count;
-  bool lenient = false;         // unknown keys are warnings: written by other programs, in many versions
-  const char* title = nullptr;  // of the class, in the dialect's words: for the JSON Schema
+  bool lenient = false;                  // unknown keys are warnings: written by other programs, in many versions
+  const char* title = nullptr;           // of the class, in the dialect's words: for the JSON Schema
+  json::Value (*standards)() = nullptr;  // values of keys that are not given, where a struct has them
 
   template <size_t N>
   constexpr Keys(const Key (&table)[N], bool lenient_ = false) : rows(table), count(N), lenient(lenient_) {}
   template <size_t N>
-  constexpr Keys(const Key (&table)[N], const char* title_) : rows(table), count(N), title(title_) {}
+  constexpr Keys(const Key (&table)[N], const char* title_, json::Value (*standards_)() = nullptr)
+      : rows(table), count(N), title(title_), standards(standards_) {}
   constexpr operator std::span<const Key>() const { return {rows, count}; }
 };
 

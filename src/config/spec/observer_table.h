@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "config/spec/qscheme.h"
+#include "config/spec/spec_enums.h"
 #include "numeric/dtype.h"
 
 namespace wasmquant {

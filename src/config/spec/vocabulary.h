@@ -1,6 +1,7 @@
 // The words of a config: names of enum values in Quark's spelling, in enum order, and Quark's names without effect here
 // (spec: AMD Quark QTensorConfig 1.3, 1.4).
 #pragma once
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
@@ -10,20 +11,34 @@
 
 namespace wasmquant::config {
 
-inline constexpr std::array<std::string_view, 4> kQSchemes = {"per_tensor", "per_channel", "per_group", "per_block"};
-inline constexpr std::array<std::string_view, 4> kRoundMethods = {"half_even", "round", "floor", "half_away"};
-inline constexpr std::array<std::string_view, 7> kScaleTypes = {"float",    "pof2",        "float32",       "float16",
-                                                                "bfloat16", "float8_e5m3", "float8_e8m0fnu"};
-inline constexpr std::array<std::string_view, 2> kZeroPointTypes = {"int32", "float32"};
-inline constexpr std::array<std::string_view, 2> kScaleSigns = {"positive", "signed"};
-inline constexpr std::array<std::string_view, 2> kIndivisibleGroups = {"error", "fallback"};
-inline constexpr std::array<std::string_view, 2> kNonFinite = {"error", "saturate"};
-inline constexpr std::array<std::string_view, 2> kResolutions = {"field", "replace"};
-inline constexpr std::array<std::string_view, 2> kPackMethods = {"order", "reorder"};
-inline constexpr std::array<std::string_view, 2> kWeightFormats = {"real_quantized", "fake_quantized"};
+/// How many words a list "a, b, c" has.
+constexpr size_t count_words(std::string_view list) {
+  return 1 + static_cast<size_t>(std::count(list.begin(), list.end(), ','));
+}
+/// Its words, each without a last "_".
+template <size_t N>
+constexpr std::array<std::string_view, N> words_in(std::string_view list) {
+  std::array<std::string_view, N> words;
+  for (std::string_view& word : words) {
+    const size_t end = std::min(list.find(','), list.size());
+    word = list.substr(0, end - (list[end - 1] == '_' ? 1 : 0));
+    list.remove_prefix(std::min(end + 2, list.size()));
+  }
+  return words;
+}
 
-inline constexpr std::array<std::string_view, 4> kScaleFormats = {"float32", "e8m0", "e4m3", "e5m3"};
-inline constexpr std::array<std::string_view, 3> kScaleCalculationModes = {"even", "floor", "ceil"};
+#define WASMQUANT_SPEC_ENUM(type, words, ...)                                      \
+  inline constexpr auto words = words_in<count_words(#__VA_ARGS__)>(#__VA_ARGS__); \
+  constexpr std::span<const std::string_view> words_of(type) { return words; }
+#include "config/spec/spec_fields.def"
+inline constexpr std::array<std::string_view, 4> kRoundMethods = {"half_even", "round", "floor", "half_away"};
+constexpr std::span<const std::string_view> words_of(RoundMethod) { return kRoundMethods; }
+/// Values that are not words have none.
+template <class T>
+constexpr std::span<const std::string_view> words_of(const T&) {
+  return {};
+}
+
 inline constexpr std::array<std::string_view, 3> kTargetDevices = {"cpu", "gpu", "ipu"};
 inline constexpr std::array<std::string_view, 2> kQuantModes = {"eager_mode", "fx_graph_mode"};
 

@@ -77,7 +77,9 @@ void add_loader_remarks(const Round& round, List<Diagnostic>& diagnostics) {
 Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config, const OutputFormat& output,
                                   const PlanOptions& options, List<Diagnostic>& diagnostics) {
   const CheckpointFormat& format = *output.checkpoint;
-  TRY(family, families::ModelFamily::read(model.sibling_file("config.json")));
+  const Result<json::Value>& model_config = model.config();
+  if (!model_config) return model_config.error();
+  const auto family = families::ModelFamily::read(*model_config);
   TRY(experts, choose_experts(model, family, config, format, options));
   std::unique_ptr<ModelIndex> split =
       experts.storage == ExpertStorage::per_expert ? split_experts(model, family) : nullptr;

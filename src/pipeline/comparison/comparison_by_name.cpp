@@ -30,16 +30,19 @@ void set_part(const DecodedTensor& tensor, TensorTask& task) {
   });
 }
 
-Result<StoredWeightReader> reader_of(const ModelIndex& model, std::string_view config) {
-  if (model.format().carries_config) return StoredWeightReader::create({});
+Result<json::Value> document_of(std::string_view config) {
+  return config.empty() ? Result<json::Value>(json::Value()) : json::parse(config, json::kPython);
+}
+
+Result<StoredWeightReader> reader_of(const ModelIndex& model, const json::Value& config) {
+  if (model.format().carries_config) return StoredWeightReader::create(json::Value());
   return StoredWeightReader::create(config, &model);
 }
 
 // The model split into one matrix per expert if the other side stores experts that way, else null.
-Result<std::unique_ptr<ModelIndex>> open_counterpart(const ModelIndex& model, std::string_view config,
+Result<std::unique_ptr<ModelIndex>> open_counterpart(const ModelIndex& model, const json::Value& config,
                                                      const ModelIndex& other, const StoredWeightReader& other_reader) {
-  TRY(family, families::ModelFamily::read(config));
-  std::unique_ptr<ModelIndex> split = split_experts(model, family);
+  std::unique_ptr<ModelIndex> split = split_experts(model, families::ModelFamily::read(config));
   if (split == nullptr) return split;
   for (const DecodedTensor& tensor : other_reader.decoded_tensors(other))
     if (model.find(tensor.name) == nullptr && split->find(tensor.name) != nullptr) return split;
@@ -157,10 +160,12 @@ class NameComparer {
 
 Result<bool> compare_by_name(const ModelIndex& left, std::string_view left_config, const ModelIndex& right,
                              std::string_view right_config, Comparer& out) {
-  TRY(left_reader, reader_of(left, left_config));
-  TRY(right_reader, reader_of(right, right_config));
-  TRY(left_split, open_counterpart(left, left_config, right, right_reader));
-  TRY(right_split, open_counterpart(right, right_config, left, left_reader));
+  TRY(left_document, document_of(left_config));
+  TRY(right_document, document_of(right_config));
+  TRY(left_reader, reader_of(left, left_document));
+  TRY(right_reader, reader_of(right, right_document));
+  TRY(left_split, open_counterpart(left, left_document, right, right_reader));
+  TRY(right_split, open_counterpart(right, right_document, left, left_reader));
   TRY_VOID(NameComparer(left_split ? *left_split : left, left_reader, right_split ? *right_split : right, right_reader)
                .run(out));
   return !left_config.empty() && left_reader.has_codes(left);

@@ -209,6 +209,36 @@ Status plan_encoder(Planner& planner, ForwardPlan& plan) {
   return {};
 }
 
+Status plan_decoder(Planner& planner, const json::Value& config, ForwardPlan& plan) {
+  const model::Architecture& a = plan.architecture;
+  Prefix prefix = kPrefixes[0];
+  for (const Prefix& candidate : kPrefixes)
+    if (planner.has_layer(text_of("{}embed_tokens", candidate.body))) {
+      prefix = candidate;
+      break;
+    }
+  const std::string embedding = text_of("{}embed_tokens", prefix.body), head = text_of("{}lm_head", prefix.head);
+
+  ForwardStep first;
+  first.name = embedding;
+  TRY_VOID(planner.add_matrix(first, kEmbeddingSlot, embedding, "Embedding", a.vocabulary, a.hidden, true));
+  plan.steps.push_back(std::move(first));
+  for (uint32_t layer = 0; layer < a.layers; ++layer) {
+    ForwardStep step;
+    step.name = text_of("{}layers.{}", prefix.body, layer);
+    TRY_VOID(add_block(planner, step, a));
+    plan.steps.push_back(std::move(step));
+  }
+  ForwardStep last;
+  last.name = head;
+  TRY_VOID(planner.add_vector(last, kFinalNormSlot, text_of("{}norm.weight", prefix.body), a.hidden));
+  const bool is_tied = a.tied_head || (config["tie_word_embeddings"].is_null() && !planner.has_layer(head));
+  TRY_VOID(planner.add_matrix(last, kHeadSlot, is_tied ? embedding : head, is_tied ? "Embedding" : "Linear",
+                              a.vocabulary, a.hidden, true));
+  plan.steps.push_back(std::move(last));
+  return {};
+}
+
 }  // namespace
 
 Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view config_text, const TileBytes& tile_bytes,
@@ -225,46 +255,23 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
   if (config_text.empty() && !format.carries_config)
     return error_at(ErrorCode::config_invalid, "config.json",
                     "is not in the folder of the weights; a forward pass needs it");
-  TRY(config, config_text.empty() ? config_of(model) : json::parse(config_text, json::kPython));
+  const bool is_own = !config_text.empty() && config_text == model.sibling_file("config.json");  // parsed already
+  const Result<json::Value> read = is_own                ? Result<json::Value>(json::Value())
+                                   : config_text.empty() ? config_of(model)
+                                                         : json::parse(config_text, json::kPython);
+  const Result<json::Value>& document = is_own ? model.config() : read;
+  if (!document) return document.error();
+  const json::Value &config = *document, none;
   ForwardPlan out;
   out.config = config_text.empty() ? json::write(config) : std::string(config_text);
   TRY(architecture, model::read_architecture(config));
   out.architecture = std::move(architecture);
   const model::Architecture& a = out.architecture;
   TRY_VOID(check_use(a, use));
-  TRY(reader, StoredWeightReader::create(format.carries_config ? std::string_view() : config_text, &model));
+  TRY(reader, StoredWeightReader::create(format.carries_config ? none : config, &model));
   const conversion::Family* const family = format.has_ggml_names ? conversion::family_of(config) : nullptr;
   Planner planner(model, reader, tile_bytes, family, a.head_dim);
-  if (a.is_encoder) {
-    TRY_VOID(plan_encoder(planner, out));
-    return out;
-  }
-
-  Prefix prefix = kPrefixes[0];
-  for (const Prefix& candidate : kPrefixes)
-    if (planner.has_layer(text_of("{}embed_tokens", candidate.body))) {
-      prefix = candidate;
-      break;
-    }
-  const std::string embedding = text_of("{}embed_tokens", prefix.body), head = text_of("{}lm_head", prefix.head);
-
-  ForwardStep first;
-  first.name = embedding;
-  TRY_VOID(planner.add_matrix(first, kEmbeddingSlot, embedding, "Embedding", a.vocabulary, a.hidden, true));
-  out.steps.push_back(std::move(first));
-  for (uint32_t layer = 0; layer < a.layers; ++layer) {
-    ForwardStep step;
-    step.name = text_of("{}layers.{}", prefix.body, layer);
-    TRY_VOID(add_block(planner, step, a));
-    out.steps.push_back(std::move(step));
-  }
-  ForwardStep last;
-  last.name = head;
-  TRY_VOID(planner.add_vector(last, kFinalNormSlot, text_of("{}norm.weight", prefix.body), a.hidden));
-  const bool is_tied = a.tied_head || (config["tie_word_embeddings"].is_null() && !planner.has_layer(head));
-  TRY_VOID(planner.add_matrix(last, kHeadSlot, is_tied ? embedding : head, is_tied ? "Embedding" : "Linear",
-                              a.vocabulary, a.hidden, true));
-  out.steps.push_back(std::move(last));
+  TRY_VOID(a.is_encoder ? plan_encoder(planner, out) : plan_decoder(planner, config, out));
   return out;
 }
 

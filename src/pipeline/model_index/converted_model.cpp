@@ -20,7 +20,7 @@ Result<families::SentenceModules> sentence_modules_of(const ModelIndex& model) {
 Result<conversion::ModelFiles> model_files(const ModelIndex& model, std::string_view name) {
   conversion::ModelFiles files;
   files.name = name;
-  files.config = model.sibling_file("config.json");
+  files.config = &model.config();
   TRY(modules, sentence_modules_of(model));
   files.modules = std::move(modules);
   files.tokenizer.tokenizer = model.sibling_file("tokenizer.json");
@@ -54,7 +54,7 @@ Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::s
     return same;
   }
   TRY(files, model_files(model, name));
-  if (files.config.empty())
+  if (model.sibling_file("config.json").empty())
     return error_at(ErrorCode::format_unsupported, "config.json",
                     "is missing: it says which model this is. Give the folder of the model, with config.json and the "
                     "tokenizer, or a GGUF file");

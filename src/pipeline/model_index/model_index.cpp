@@ -13,6 +13,8 @@
 namespace wasmquant {
 namespace {
 
+constexpr std::string_view kConfigFile = "config.json";
+
 Error in_file(Error error, const std::string& file) {
   error.where = error.where.empty() ? file : text_of("{}: {}", file, error.where);
   return error;
@@ -103,7 +105,17 @@ Status ModelIndex::finish_graph() {
 }
 
 void ModelIndex::set_sibling_file(std::string name, std::string bytes) {
+  if (name == kConfigFile) config_.reset();
   sibling_files_.emplace_back(std::move(name), std::move(bytes));
+}
+
+const Result<json::Value>& ModelIndex::config() const {
+  if (config_ == nullptr) {
+    const std::string_view text = sibling_file(kConfigFile);
+    config_ = std::make_shared<const Result<json::Value>>(text.empty() ? Result<json::Value>(json::Value())
+                                                                       : json::parse(text, json::kPython));
+  }
+  return *config_;
 }
 
 std::string_view ModelIndex::sibling_file(std::string_view name) const noexcept {
@@ -225,6 +237,7 @@ ModelIndex ModelIndex::with_tensors(List<ModelTensor> tensors) const {
   out.files_ = files_;
   for (const FileIndex& index : indexes_) out.indexes_.emplace_back().metadata = index.metadata;
   out.sibling_files_ = sibling_files_;
+  out.config_ = config_;
   out.is_sharded_ = is_sharded();
   out.shard_map_text_ = shard_map_text_;
   out.format_ = format_;

@@ -102,6 +102,8 @@ class ModelIndex {
   void set_sibling_file(std::string name, std::string bytes);
   /// Empty if not set.
   std::string_view sibling_file(std::string_view name) const noexcept;
+  /// config.json, parsed once; null if it is not set. Errors: json-invalid.
+  const Result<json::Value>& config() const;
   /// {format, files: file_order(), bytes: file_bytes(), tensors: count, metadata, diagnostics, inlineTensors}
   json::Value to_json() const;
   /// JSON text of tensors [first, last), TensorInfo[] of web/lib/api/model_types.ts with `file` as a number.
@@ -124,6 +126,7 @@ class ModelIndex {
   std::unique_ptr<OnnxIndex> onnx_;
   List<OnnxTensor> onnx_tensors_;
   List<std::pair<std::string, std::string>> sibling_files_;
+  mutable std::shared_ptr<const Result<json::Value>> config_;
   InlineTensors inline_tensors_;
   std::optional<safetensors::ShardMap> shard_map_;
   std::string shard_map_text_;

@@ -9,7 +9,7 @@ SourceCache source_cache(const ModelIndex& model) {
   SourceCache cache;
   for (const ModelTensor& tensor : model.tensors())
     if (families::is_cache_scale(tensor.stored.name) && cache.scales++ == 0) cache.first = tensor.stored.name;
-  const auto config = json::parse(model.sibling_file("config.json"), json::kPython);
+  const auto& config = model.config();
   if (!config) return cache;
   const json::Value& outer = (*config)["quantization_config"];
   const json::Value& block = outer.is_object() ? outer : (*config)["text_config"]["quantization_config"];

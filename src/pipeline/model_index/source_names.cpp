@@ -57,7 +57,7 @@ constexpr const char* kMerge =
 
 // Classes that load adapters next to their weights have names for them: Phi-4-multimodal's vision_lora and speech_lora.
 bool has_own_adapters(const ModelIndex& model) {
-  const auto config = json::parse(model.sibling_file("config.json"), json::kPython);
+  const auto& config = model.config();
   if (!config) return false;
   for (const auto& [key, value] : config->members())
     if (key.ends_with("_lora") && value.is_object()) return true;

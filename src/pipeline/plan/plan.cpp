@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "config/config_text.h"
+#include "config/given_config.h"
 #include "core/json.h"
 #include "core/message.h"
 #include "gguf_conversion/family.h"
@@ -39,7 +39,7 @@ void PlannedFile::add_literal(uint64_t offset, std::string_view text) {
 namespace {
 
 // `chosen` is set to the output format.
-Result<Plan> plan_as_asked(const ModelIndex& model, std::string_view config_text, const PlanOptions& options,
+Result<Plan> plan_as_asked(const ModelIndex& model, config::GivenConfig& given, const PlanOptions& options,
                            List<Diagnostic>& diagnostics, const OutputFormat*& chosen) {
   const Format& source = model.format();
   TRY_VOID(check_adapter(model));
@@ -48,8 +48,10 @@ Result<Plan> plan_as_asked(const ModelIndex& model, std::string_view config_text
     return error_at(ErrorCode::argument_invalid, "format", "found {q}; choose one of {}", options.format,
                     output_format_names());
   const bool prefers_recipe = asked != nullptr ? asked->takes_recipes : source.has_ggml_names;
-  TRY(parsed, config::parse_for_format(config_text, prefers_recipe, &diagnostics));
-  const Config& config = parsed.config;
+  const config::GivenConfig::Parsed& parsed = given.parsed(prefers_recipe);
+  diagnostics = parsed.problems;
+  if (!parsed.config) return parsed.config.error();
+  const Config& config = parsed.config->config;
   TRY_VOID(check_patterns(config, model.tensors().size()));
   warn_of_wrapped_names(model, diagnostics);
   const bool is_recipe = config.dialect == Dialect::gguf;
@@ -96,7 +98,8 @@ SizedPreset smaller_preset(const ModelIndex& model, const OutputFormat& format, 
   for (const std::string_view preset : shrinking_presets(format.takes_recipes)) {
     List<Diagnostic> ignored;
     const OutputFormat* chosen = nullptr;
-    const auto plan = plan_as_asked(model, preset, same, ignored, chosen);
+    config::GivenConfig smaller(preset);
+    const auto plan = plan_as_asked(model, smaller, same, ignored, chosen);
     if (plan && plan->quantized_count != 0 && plan->file_bytes() < model.file_bytes())
       return {preset, plan->file_bytes()};
   }
@@ -116,8 +119,8 @@ void say_who_shrinks_embeddings(const ModelIndex& model, const Plan& plan, const
     if (largest == nullptr || tensor.bytes_after > largest->bytes_after) largest = &tensor;
   }
   if (largest == nullptr) return;
-  const auto config = json::parse(model.sibling_file("config.json"), json::kPython);
-  if (!config || conversion::family_of(*config) == nullptr) return;
+  const auto& config = model.config();
+  if (!config || config->is_null() || conversion::family_of(*config) == nullptr) return;
   const std::string hint = text_of(
       "the embeddings stay as large as they are in {}; a GGUF file has them in 8 or fewer bits, too: use q8_0 or "
       "q4_k_m (format gguf) where llama.cpp will run it",
@@ -150,7 +153,7 @@ void check_modules(const ModelIndex& model, const OutputFormat& format, List<Dia
 
 }  // namespace
 
-Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,
+Result<Plan> make_plan(const ModelIndex& model, config::GivenConfig& config, const PlanOptions& options,
                        List<Diagnostic>& diagnostics) {
   const OutputFormat* format = nullptr;
   TRY(plan, plan_as_asked(model, config, options, diagnostics, format));
@@ -161,6 +164,12 @@ Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const P
   say_who_shrinks_embeddings(model, plan, *format, diagnostics);
   check_modules(model, *format, diagnostics);
   return std::move(plan);
+}
+
+Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,
+                       List<Diagnostic>& diagnostics) {
+  config::GivenConfig given(config);
+  return make_plan(model, given, options, diagnostics);
 }
 
 }  // namespace wasmquant

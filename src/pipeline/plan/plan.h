@@ -15,6 +15,10 @@
 #include "pipeline/model_index/model_index.h"
 #include "pipeline/task/task.h"
 
+namespace wasmquant::config {
+class GivenConfig;
+}
+
 namespace wasmquant {
 
 /// Options of ONNX outputs.
@@ -149,6 +153,8 @@ struct Plan {
 };
 
 /// Errors: config-invalid, format-unsupported, file-invalid. `diagnostics` lists all problems.
+Result<Plan> make_plan(const ModelIndex& model, config::GivenConfig& config, const PlanOptions& options,
+                       List<Diagnostic>& diagnostics);
 Result<Plan> make_plan(const ModelIndex& model, std::string_view config, const PlanOptions& options,
                        List<Diagnostic>& diagnostics);
 

@@ -8,7 +8,9 @@ namespace wasmquant {
 Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model) {
   std::unique_ptr<ModelIndex> original;
   if (model.format().carries_config || model.format().has_graph) return original;
-  TRY(reader, StoredWeightReader::create(model.sibling_file("config.json"), &model));
+  const Result<json::Value>& config = model.config();
+  if (!config) return config.error();
+  TRY(reader, StoredWeightReader::create(*config, &model));
   if (reader.is_original(model)) return original;
   List<ModelTensor> tensors;
   for (DecodedTensor& each : reader.decoded_tensors(model)) {

@@ -67,15 +67,10 @@ bool fills_words(const ModelIndex& model) {
 
 }  // namespace
 
-Result<StoredWeightReader> StoredWeightReader::create(std::string_view config_text, const ModelIndex* model) {
+Result<StoredWeightReader> StoredWeightReader::create(const json::Value& document, const ModelIndex* model) {
   const auto sibling = [&](const char* name) {
     return model == nullptr ? std::string_view() : model->sibling_file(name);
   };
-  json::Value document;
-  if (!config_text.empty()) {
-    TRY(parsed, json::parse(config_text, json::kPython));
-    document = std::move(parsed);
-  }
   const json::Value* block = &document["quantization_config"];
   std::string where = "/quantization_config";
   if (const json::Value& nested = document["text_config"]["quantization_config"];

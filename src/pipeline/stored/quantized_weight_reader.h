@@ -20,10 +20,10 @@ struct DecodedTensor {
 /// A quantized model's config.json, parsed once.
 class StoredWeightReader {
  public:
-  /// `config_text`: config.json; may be empty. `model`: its sibling files are read where config.json describes no
+  /// `document`: config.json; null without one. `model`: its sibling files are read where config.json describes no
   /// quantization: hf_quant_config.json (ModelOpt), quantize_config.json (AutoGPTQ), quant_config.json (AutoAWQ); or
   /// null. Errors: format-unknown (method), those of the method's format.
-  static Result<StoredWeightReader> create(std::string_view config_text, const ModelIndex* model = nullptr);
+  static Result<StoredWeightReader> create(const json::Value& document, const ModelIndex* model = nullptr);
   /// The weight of `weight.layer` with its original shape. Errors: tensor-missing, shape-mismatch, dtype-unsupported,
   /// format-unsupported, naming the tensor.
   Result<StoredWeight> find(const ModelIndex& model, const WeightDescription& weight) const;

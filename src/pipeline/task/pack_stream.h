@@ -51,7 +51,10 @@ class PackStream {
     } else {
       if constexpr (std::is_same_v<T, QuantizationSpec>)
         if (tables_ != nullptr) return numbered(value, tables_->specs, "a spec has a number that is not in the list");
-      std::apply([&](auto&... field) { (pack(field), ...); }, fields_of(value));
+      if constexpr (requires { fields_of(value); })
+        std::apply([&](auto&... field) { (pack(field), ...); }, fields_of(value));
+      else
+        each_field(value, [&](auto& field) { pack(field); });
     }
   }
 

@@ -1,29 +1,29 @@
-// The fields of a packed task, struct by struct, once for writing and reading, and each enum's last valid value.
+// The fields of a packed task, struct by struct, once for writing and reading (a spec's are spec_fields.def), and each
+// enum's last valid value.
 // Component names are the plan's only; is_float32 is only set in memory.
 #pragma once
 #include <tuple>
 
+#include "config/spec/vocabulary.h"
 #include "pipeline/task/task.h"
 
 namespace wasmquant {
 
-inline auto fields_of(RoundingGrid& grid) {
-  return std::tie(grid.divisor, grid.threshold_rounding, grid.zero_point_order, grid.arithmetic, grid.narrow,
-                  grid.sign_by_data, grid.divides, grid.max_includes_zero, grid.zero_point_of_unfloored,
-                  grid.pads_groups, grid.smallest_scale, grid.smallest_threshold, grid.smallest_max);
+/// Calls `use` with each field of a spec's structs.
+template <class Use>
+void each_field(RoundingGrid& grid, const Use& use) {
+#define WASMQUANT_GRID_FIELD(type, name, ...) use(grid.name);
+#include "config/spec/spec_fields.def"
 }
-
-inline auto fields_of(ObserverOptions& options) {
-  return std::tie(options.bins, options.percentile, options.first_candidate, options.votes, options.tail_percent,
-                  options.momentum, options.search, options.candidates, options.range_margin, options.norm,
-                  options.iterations, options.weighted, options.relative_margin);
+template <class Use>
+void each_field(ObserverOptions& options, const Use& use) {
+#define WASMQUANT_OPTION_FIELD(type, name, ...) use(options.name);
+#include "config/spec/spec_fields.def"
 }
-
-inline auto fields_of(QuantizationSpec& spec) {
-  return std::tie(spec.dtype, spec.qscheme, spec.ch_axis, spec.group_size, spec.block_rows, spec.block_columns,
-                  spec.symmetric, spec.is_dynamic, spec.round_method, spec.scale_type, spec.scale_format,
-                  spec.scale_calculation_mode, spec.zero_point_type, spec.scale_sign, spec.scale_refit, spec.observer,
-                  spec.exponent_bits, spec.mantissa_bits, spec.is_scale_quant, spec.grid, spec.observer_options);
+template <class Use>
+void each_field(QuantizationSpec& spec, const Use& use) {
+#define WASMQUANT_SPEC_FIELD(type, name, ...) use(spec.name);
+#include "config/spec/spec_fields.def"
 }
 
 inline auto fields_of(Granularity& g) {
@@ -59,27 +59,17 @@ inline auto fields_of(TensorTask& task) {
                   task.non_finite, task.importance, task.is_observed, task.joined, task.tile_lines, task.tiles);
 }
 
-inline constexpr std::tuple kLastValues{true,
-                                        Arithmetic::float16,
-                                        static_cast<Dtype>(kDtypes.size() - 1),
-                                        static_cast<ObserverId>(kObservers.size() - 1),
-                                        static_cast<StorageDtype>(kStorageDtypes.size() - 1),
-                                        CodeStorage::lookup_nibbles,
-                                        NonFinite::saturate,
-                                        QScheme::per_block,
-                                        Role::scale_of_scales,
-                                        RoundMethod::half_away,
-                                        ScaleCalculationMode::ceil,
-                                        ScaleDivisor::code_count,
-                                        ScaleFormat::e5m3,
-                                        ScaleSign::signed_by_extreme,
-                                        ScaleType::float8_e8m0fnu,
-                                        SearchMethod::interval,
-                                        ThresholdRounding::ceil_unfloored,
-                                        Votes::last_batch,
-                                        ZeroPointOrder::after_rounding,
-                                        ZeroPointStorage::bit_stream,
-                                        ZeroPointType::float32,
-                                        packing::WordOrder::reorder};
+inline constexpr std::tuple kLastValues{
+#define WASMQUANT_SPEC_ENUM(type, words, ...) static_cast<type>(config::words.size() - 1),
+#include "config/spec/spec_fields.def"
+    true,
+    static_cast<Dtype>(kDtypes.size() - 1),
+    static_cast<ObserverId>(kObservers.size() - 1),
+    static_cast<StorageDtype>(kStorageDtypes.size() - 1),
+    static_cast<RoundMethod>(config::kRoundMethods.size() - 1),
+    CodeStorage::lookup_nibbles,
+    Role::scale_of_scales,
+    ZeroPointStorage::bit_stream,
+    packing::WordOrder::reorder};
 
 }  // namespace wasmquant

@@ -10,6 +10,8 @@ namespace wasmquant::config {
 namespace {
 
 constexpr Keys kSpec{kSpecKeys, "QTensorConfig"};
+static_assert(QuantizationSpec().scale_sign == ScaleSign::positive && !QuantizationSpec().scale_refit,
+              "keys.def names these defaults");
 constexpr Key kLayerRows[] = {
 #define WASMQUANT_LAYER_KEY WASMQUANT_KEY_ROW
 #include "tools/quark/keys.def"

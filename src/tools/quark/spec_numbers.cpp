@@ -1,156 +1,151 @@
-// The table of keys, and one reader and one writer for `grid` and for `observer_options`.
+// The keys of `grid` and of `observer_options`: one reader and one writer go over the rows of spec_fields.def.
 #include "tools/quark/spec_numbers.h"
 
-#include "config/reading/object_reader.h"
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+#include "config/spec/vocabulary.h"
 
 namespace wasmquant::config {
 namespace {
-
-constexpr const char* kDivisors = "half_range|largest_code|smallest_code|code_count";
-constexpr const char* kThresholdRoundings = "none|floor|ceil|ceil_unfloored";
-constexpr const char* kZeroPointOrders = "by_path|before_rounding|after_rounding";
-constexpr const char* kArithmetics = "by_format|float32|weight|bfloat16|float16";
-constexpr const char* kVotes = "every_batch|last_batch";
-constexpr const char* kSearches = "grid|sections|interval";
-
-// In the order in which they are read and written below. Defaults are those of the structs.
-constexpr Key kGridRows[] = {
-    {"divisor", kString, nullptr, "\"half_range\"", kDivisors},
-    {"threshold_rounding", kString, nullptr, "\"none\"", kThresholdRoundings},
-    {"zero_point_order", kString, nullptr, "\"by_path\"", kZeroPointOrders},
-    {"arithmetic", kString, nullptr, "\"by_format\"", kArithmetics},
-    {"narrow", kBool, nullptr, "false"},
-    {"sign_by_data", kBool, nullptr, "false"},
-    {"divides", kBool, nullptr, "false"},
-    {"max_includes_zero", kBool, nullptr, "true"},
-    {"zero_point_of_unfloored", kBool, nullptr, "false"},
-    {"pads_groups", kBool, nullptr, "false"},
-    {"smallest_scale", kNumber, nullptr, "1.1920928955078125e-7"},
-    {"smallest_threshold", kNumber, nullptr, "0"},
-    {"smallest_max", kNumber, nullptr, "0"},
-};
-constexpr Key kOptionRows[] = {
-    {"bins", kInteger, nullptr, "0"},
-    {"percentile", kNumber, nullptr, "0"},
-    {"first_candidate", kInteger, nullptr, "-3"},
-    {"votes", kString, nullptr, "\"every_batch\"", kVotes},
-    {"tail_percent", kNumber, nullptr, "0"},
-    {"momentum", kNumber, nullptr, "0.9"},
-    {"search", kString, nullptr, "\"sections\"", kSearches},
-    {"candidates", kInteger, nullptr, "100"},
-    {"range_margin", kNumber, nullptr, "0.5"},
-    {"norm", kNumber, nullptr, "0.7"},
-    {"iterations", kInteger, nullptr, "20"},
-    {"weighted", kBool, nullptr, "false"},
-    {"relative_margin", kBool, nullptr, "false"},
-};
 
 // Histograms and candidate tables are kept in memory, one per scale.
 constexpr int64_t kMaxBins = 1 << 16, kMaxCandidates = 1 << 12;
 // For floors and margins, which are no larger than weights.
 constexpr int64_t kMaxMagnitude = int64_t{1} << 40;
 
-// Members of a completed object, by name.
-class Members {
- public:
-  Members(const json::Value& value, const std::string& where, const Keys& keys, DiagnosticList& out)
-      : object_(apply_defaults(value, where, keys, out)), where_(where), out_(out) {}
+enum class FieldType : uint8_t { word, flag, float32, float64, uint32, int64 };
 
-  template <class Enum>
-  void read(const char* name, const char* words, Enum& target) {
-    const int index = index_in(object_[name].as_string(), words);
-    if (index >= 0) target = static_cast<Enum>(index);
-  }
-  void read(const char* name, bool& target) { target = object_[name].as_bool(); }
-  double read(const char* name, int64_t lowest, int64_t highest) {
-    const double number = object_[name].as_number();
-    if (number >= static_cast<double>(lowest) && number <= static_cast<double>(highest)) return number;
-    out_.error_in("value-invalid", pointer_to(where_, name), nullptr, nullptr, "expected a number from {} to {}",
-                  lowest, highest);
-    return static_cast<double>(lowest);
-  }
+template <class T>
+constexpr FieldType type_of() {
+  if constexpr (std::is_enum_v<T>) return FieldType::word;
+  if constexpr (std::is_same_v<T, bool>) return FieldType::flag;
+  if constexpr (std::is_same_v<T, float>) return FieldType::float32;
+  if constexpr (std::is_same_v<T, double>) return FieldType::float64;
+  return std::is_same_v<T, uint32_t> ? FieldType::uint32 : FieldType::int64;
+}
+template <class T>
+constexpr uint16_t kinds_of() {
+  if constexpr (std::is_enum_v<T>) return kString;
+  if constexpr (std::is_same_v<T, bool>) return kBool;
+  return std::is_floating_point_v<T> ? kNumber : kInteger;
+}
 
- private:
-  json::Value object_;
-  const std::string& where_;
-  DiagnosticList& out_;
+// Where a key's value lies in its struct, and what it may be.
+struct Field {
+  FieldType type;
+  uint8_t offset;
+  std::span<const std::string_view> words;
+  float lowest, highest;
 };
+
+constexpr Key kGridKeys[] = {
+#define WASMQUANT_GRID_FIELD(type, name, ...) {#name, kinds_of<type>()},
+#include "config/spec/spec_fields.def"
+};
+constexpr Field kGridFields[] = {
+#define WASMQUANT_GRID_FIELD(type, name, standard, lowest, highest) \
+  {type_of<type>(), offsetof(RoundingGrid, name), words_of(type()), float(lowest), float(highest)},
+#include "config/spec/spec_fields.def"
+};
+constexpr Key kOptionKeys[] = {
+#define WASMQUANT_OPTION_FIELD(type, name, ...) {#name, kinds_of<type>()},
+#include "config/spec/spec_fields.def"
+};
+constexpr Field kOptionFields[] = {
+#define WASMQUANT_OPTION_FIELD(type, name, standard, lowest, highest) \
+  {type_of<type>(), offsetof(ObserverOptions, name), words_of(type()), float(lowest), float(highest)},
+#include "config/spec/spec_fields.def"
+};
+
+template <class T>
+T load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return value;
+}
+template <class T>
+void store(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof(T));
+}
+
+json::Value value_at(const std::byte* at, const Field& field) {
+  switch (field.type) {
+    case FieldType::word:
+      return field.words[load<uint8_t>(at)];
+    case FieldType::flag:
+      return load<bool>(at);
+    case FieldType::float32:
+      return static_cast<double>(load<float>(at));
+    case FieldType::float64:
+      return load<double>(at);
+    case FieldType::uint32:
+      return int64_t{load<uint32_t>(at)};
+    case FieldType::int64:
+      return load<int64_t>(at);
+  }
+  return nullptr;
+}
+
+void store_number(std::byte* at, FieldType type, double number) {
+  switch (type) {
+    case FieldType::float32:
+      return store(at, static_cast<float>(number));
+    case FieldType::float64:
+      return store(at, number);
+    case FieldType::uint32:
+      return store(at, static_cast<uint32_t>(number));
+    default:
+      return store(at, static_cast<int64_t>(number));
+  }
+}
+
+json::Value write(const void* from, const Keys& keys, std::span<const Field> fields) {
+  json::Value out;
+  for (size_t i = 0; i < fields.size(); ++i)
+    out.set(keys.rows[i].name, value_at(static_cast<const std::byte*>(from) + fields[i].offset, fields[i]));
+  return out;
+}
+
+// `into` has the defaults.
+void read(void* into, const ObjectReader& in, const Keys& keys, std::span<const Field> fields) {
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const char* const name = keys.rows[i].name;
+    const Field& field = fields[i];
+    std::byte* const at = static_cast<std::byte*>(into) + field.offset;
+    const json::Value* const given = in.find(name);
+    if (given == nullptr) continue;
+    if (field.type == FieldType::word) {
+      if (const int index = in.word(name, field.words); index >= 0) store(at, static_cast<uint8_t>(index));
+    } else if (field.type == FieldType::flag) {
+      store(at, given->as_bool());
+    } else if (const double number = given->as_number(); number >= field.lowest && number <= field.highest) {
+      store_number(at, field.type, number);
+    } else {
+      in.out().error_in("value-invalid", in.at(name), nullptr, nullptr, "expected a number from {} to {}",
+                        static_cast<int64_t>(field.lowest), static_cast<int64_t>(field.highest));
+    }
+  }
+}
 
 }  // namespace
 
-constexpr Keys kGrid{kGridRows, "Grid"}, kOptions{kOptionRows, "ObserverOptions"};
+constexpr Keys kGrid{kGridKeys, "Grid", [] { return to_json(RoundingGrid()); }};
+constexpr Keys kOptions{kOptionKeys, "ObserverOptions", [] { return to_json(ObserverOptions()); }};
 
-json::Value to_json(const RoundingGrid& grid) {
-  json::Value out;
-  out.set("divisor", word_at(kDivisors, static_cast<size_t>(grid.divisor)));
-  out.set("threshold_rounding", word_at(kThresholdRoundings, static_cast<size_t>(grid.threshold_rounding)));
-  out.set("zero_point_order", word_at(kZeroPointOrders, static_cast<size_t>(grid.zero_point_order)));
-  out.set("arithmetic", word_at(kArithmetics, static_cast<size_t>(grid.arithmetic)));
-  out.set("narrow", grid.narrow);
-  out.set("sign_by_data", grid.sign_by_data);
-  out.set("divides", grid.divides);
-  out.set("max_includes_zero", grid.max_includes_zero);
-  out.set("zero_point_of_unfloored", grid.zero_point_of_unfloored);
-  out.set("pads_groups", grid.pads_groups);
-  out.set("smallest_scale", static_cast<double>(grid.smallest_scale));
-  out.set("smallest_threshold", static_cast<double>(grid.smallest_threshold));
-  out.set("smallest_max", static_cast<double>(grid.smallest_max));
-  return out;
-}
-
-json::Value to_json(const ObserverOptions& options) {
-  json::Value out;
-  out.set("bins", static_cast<int64_t>(options.bins));
-  out.set("percentile", options.percentile);
-  out.set("first_candidate", options.first_candidate);
-  out.set("votes", word_at(kVotes, static_cast<size_t>(options.votes)));
-  out.set("tail_percent", options.tail_percent);
-  out.set("momentum", options.momentum);
-  out.set("search", word_at(kSearches, static_cast<size_t>(options.search)));
-  out.set("candidates", static_cast<int64_t>(options.candidates));
-  out.set("range_margin", options.range_margin);
-  out.set("norm", options.norm);
-  out.set("iterations", static_cast<int64_t>(options.iterations));
-  out.set("weighted", options.weighted);
-  out.set("relative_margin", options.relative_margin);
-  return out;
-}
+json::Value to_json(const RoundingGrid& grid) { return write(&grid, kGrid, kGridFields); }
+json::Value to_json(const ObserverOptions& options) { return write(&options, kOptions, kOptionFields); }
 
 RoundingGrid read_grid(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  Members in(value, where, kGrid, out);
   RoundingGrid grid;
-  in.read("divisor", kDivisors, grid.divisor);
-  in.read("threshold_rounding", kThresholdRoundings, grid.threshold_rounding);
-  in.read("zero_point_order", kZeroPointOrders, grid.zero_point_order);
-  in.read("arithmetic", kArithmetics, grid.arithmetic);
-  in.read("narrow", grid.narrow);
-  in.read("sign_by_data", grid.sign_by_data);
-  in.read("divides", grid.divides);
-  in.read("max_includes_zero", grid.max_includes_zero);
-  in.read("zero_point_of_unfloored", grid.zero_point_of_unfloored);
-  in.read("pads_groups", grid.pads_groups);
-  grid.smallest_scale = static_cast<float>(in.read("smallest_scale", 0, kMaxMagnitude));
-  grid.smallest_threshold = static_cast<float>(in.read("smallest_threshold", 0, kMaxMagnitude));
-  grid.smallest_max = static_cast<float>(in.read("smallest_max", 0, kMaxMagnitude));
+  read(&grid, ObjectReader(value, where, kGrid, out), kGrid, kGridFields);
   return grid;
 }
 
 ObserverOptions read_observer_options(const json::Value& value, const std::string& where, DiagnosticList& out) {
-  Members in(value, where, kOptions, out);
   ObserverOptions options;
-  options.bins = static_cast<uint32_t>(in.read("bins", 0, kMaxBins));
-  options.percentile = in.read("percentile", 0, 100);
-  options.first_candidate = static_cast<int64_t>(in.read("first_candidate", -kMaxBins, kMaxBins));
-  in.read("votes", kVotes, options.votes);
-  options.tail_percent = in.read("tail_percent", 0, 100);
-  options.momentum = in.read("momentum", 0, 1);
-  in.read("search", kSearches, options.search);
-  options.candidates = static_cast<uint32_t>(in.read("candidates", 1, kMaxCandidates));
-  options.range_margin = in.read("range_margin", 0, kMaxMagnitude);
-  options.norm = in.read("norm", 0, 1);
-  options.iterations = static_cast<uint32_t>(in.read("iterations", 1, kMaxCandidates));
-  in.read("weighted", options.weighted);
-  in.read("relative_margin", options.relative_margin);
+  read(&options, ObjectReader(value, where, kOptions, out), kOptions, kOptionFields);
   return options;
 }
 

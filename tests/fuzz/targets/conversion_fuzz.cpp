@@ -26,7 +26,8 @@ std::string_view take_part(std::string_view& text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view text(reinterpret_cast<const char*>(data), size);
   conversion::ModelFiles files;
-  files.config = take_part(text);
+  const auto config = json::parse(take_part(text), json::kPython);
+  files.config = &config;
   files.tokenizer.tokenizer = take_part(text);
   files.tokenizer.tokenizer_config = take_part(text);
   files.tokenizer.sentencepiece = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};

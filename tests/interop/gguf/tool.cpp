@@ -199,9 +199,10 @@ void convert(const fs::path& folder, const std::string& out, const std::string& 
                     settings = read_file(folder / "tokenizer_config.json"),
                     chat_template = read_file(folder / "chat_template.jinja"),
                     pieces = read_file(folder / "tokenizer.model"), name = folder.filename().string();
+  const auto parsed = json::parse(config, json::kPython);
   const conversion::ModelFiles files{
       .name = name,
-      .config = config,
+      .config = &parsed,
       .modules = take(families::sentence_modules(FolderFiles(folder))),
       .tokenizer = {tokenizer, settings, chat_template, bytes_of(pieces)},
   };

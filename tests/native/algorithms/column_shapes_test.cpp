@@ -28,7 +28,7 @@ struct ColumnDtype {
   ScaleSign scale_sign = ScaleSign::positive;
 };
 constexpr ColumnDtype kColumnDtypes[] = {{Dtype::int4, true},
-                                         {Dtype::int3, true, ScaleFormat::float32, ScaleSign::signed_by_extreme},
+                                         {Dtype::int3, true, ScaleFormat::float32, ScaleSign::signed_},
                                          {Dtype::uint4, false},
                                          {Dtype::int16, true},
                                          {Dtype::fp8_e4m3, true},

@@ -21,7 +21,8 @@ using ConversionTensors = std::vector<std::pair<std::string, Shape>>;
 Result<GgufConversion> run(const std::string& config, const ConversionTensors& tensors, DiagnosticList& diagnostics) {
   std::vector<SourceTensor> sources;
   for (const auto& [name, shape] : tensors) sources.push_back({name, shape});
-  return convert({"model", config, {}, {}}, sources, diagnostics);
+  const auto document = json::parse(config, json::kPython);
+  return convert({"model", &document, {}, {}}, sources, diagnostics);
 }
 Result<GgufConversion> run(const std::string& config, const ConversionTensors& tensors) {
   DiagnosticList diagnostics;

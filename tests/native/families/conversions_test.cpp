@@ -8,9 +8,9 @@ using namespace wasmquant::families;
 namespace {
 
 ModelFamily conversions_family_of(const char* config) {
-  auto family = ModelFamily::read(config);
-  REQUIRE(bool(family));
-  return std::move(*family);
+  const auto document = wasmquant::json::parse(config);
+  REQUIRE(bool(document));
+  return ModelFamily::read(*document);
 }
 
 }  // namespace

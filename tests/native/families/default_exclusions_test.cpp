@@ -12,9 +12,10 @@ using namespace wasmquant::families;
 namespace {
 
 ModelFamily default_exclusions_family_of(const char* config) {
-  auto family = ModelFamily::read(config);
-  REQUIRE(bool(family));
-  return std::move(*family);
+  const auto document = *config == 0 ? wasmquant::Result<wasmquant::json::Value>(wasmquant::json::Value())
+                                     : wasmquant::json::parse(config);
+  REQUIRE(bool(document));
+  return ModelFamily::read(*document);
 }
 
 std::string row_of(const ModelFamily& family, std::string_view layer, std::string_view type = "Linear",

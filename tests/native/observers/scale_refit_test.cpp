@@ -21,11 +21,11 @@ struct RefitDtype {
   ScaleSign sign;
 };
 constexpr RefitDtype kRefitDtypes[] = {
-    {Dtype::int2, true, ScaleSign::positive},          {Dtype::int2, true, ScaleSign::signed_by_extreme},
-    {Dtype::int3, true, ScaleSign::positive},          {Dtype::int3, true, ScaleSign::signed_by_extreme},
-    {Dtype::int4, true, ScaleSign::signed_by_extreme}, {Dtype::int8, true, ScaleSign::positive},
-    {Dtype::uint2, false, ScaleSign::positive},        {Dtype::uint3, false, ScaleSign::positive},
-    {Dtype::uint4, false, ScaleSign::positive},        {Dtype::int3, false, ScaleSign::positive},
+    {Dtype::int2, true, ScaleSign::positive},   {Dtype::int2, true, ScaleSign::signed_},
+    {Dtype::int3, true, ScaleSign::positive},   {Dtype::int3, true, ScaleSign::signed_},
+    {Dtype::int4, true, ScaleSign::signed_},    {Dtype::int8, true, ScaleSign::positive},
+    {Dtype::uint2, false, ScaleSign::positive}, {Dtype::uint3, false, ScaleSign::positive},
+    {Dtype::uint4, false, ScaleSign::positive}, {Dtype::int3, false, ScaleSign::positive},
 };
 
 struct RefitScheme {

@@ -26,7 +26,7 @@ QuantizationSpec signed_spec(Dtype dtype, ObserverId observer, int64_t group_siz
   QuantizationSpec spec = test_observers::spec_of(observer, dtype, true);
   spec.ch_axis = spec.qscheme == QScheme::per_group ? -1 : 0;
   spec.group_size = group_size;
-  spec.scale_sign = ScaleSign::signed_by_extreme;
+  spec.scale_sign = ScaleSign::signed_;
   return spec;
 }
 
@@ -91,8 +91,8 @@ TEST_CASE("signed scales: a search is never worse than the range, and both are b
         REQUIRE(found);
         return squared_difference(x, signed_values(spec, *found, x));
       };
-      const double of_range = error_of(ObserverId::PerGroupMinMaxObserver, ScaleSign::signed_by_extreme);
-      CHECK(error_of(searched, ScaleSign::signed_by_extreme) <= of_range);
+      const double of_range = error_of(ObserverId::PerGroupMinMaxObserver, ScaleSign::signed_);
+      CHECK(error_of(searched, ScaleSign::signed_) <= of_range);
       CHECK(of_range < error_of(ObserverId::PerGroupMinMaxObserver, ScaleSign::positive));
     }
 }
