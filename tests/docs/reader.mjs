@@ -41,13 +41,13 @@ export function reader(packed) {
   for (const name of ['config.json', 'tokenizer.json', 'tokenizer_config.json'])
     copyFileSync(join(sample, name), join(app, 'my-onnx-model', name));
   for (const [name, config] of Object.entries(configs)) writeFileSync(join(app, name), JSON.stringify(config));
-  const { tensors } = JSON.parse(command('npx', ['--no-install', 'wasmquant', 'inspect', 'my-model', '--json'], app));
+  const { tensors } = JSON.parse(command(program, ['inspect', 'my-model', '--json'], app));
   const linear = tensors.filter(({ layerType, layer }) => layerType === 'Linear' && layer !== 'lm_head');
   writeFileSync(join(app, 'layers.txt'), linear.map(({ layer, shape }) => `${layer} ${shape[1]}\n`).join(''));
   const inputs = linear.map(({ layer, shape }) => ({ name: `${layer}.input`, shape: [4, shape[1]] }));
   writeSafetensors(join(app, 'activations.safetensors'), inputs, weights(4 * 1024, 3));
   const make = ['quantize', 'my-model', '-o', 'later/my-model-int4', '--preset', 'int4_wo_128'];
-  command('npx', ['--no-install', 'wasmquant', ...make], app);
+  command(program, make, app);
   return app;
 }
 
@@ -71,7 +71,9 @@ export function command(program, args, cwd, env = process.env) {
 }
 
 const commandLines = (code) => code.split('\n').filter((line) => line.startsWith('npx wasmquant'));
-const installed = (line) => ['-c', line.replace(/^npx /, 'npx --no-install ')];
+/** The program that npx starts, without npm's half a second; that npx finds it is seen by tests/package. */
+export const program = 'node_modules/.bin/wasmquant';
+const installed = (line) => ['-c', line.replace(/^npx wasmquant/, program)];
 
 /** Runs the lines that call the packed command; returns how many there were. */
 export function runShell(app, code) {
