@@ -355,8 +355,12 @@ Status BlockCalibration::judge_rounded(const Part& part) {
     layer.codes = {};
     layer.stored.emplace(std::move(*stored));
     const std::vector<float> pull = product_with(original, work.drift);
+    const size_t columns = seen(part.input).mean.size();
+    const auto own = share_.of(layer.judged.rows, kSharedRows);
     const Status judged =
-        judge(layer.judged, *work.expected, pull, original, layer.stored->values, step.nearest_if_worse);
+        judge(layer.judged, *work.expected, pull, original,
+              std::span<const float>(layer.stored->values).subspan(own.begin * columns, own.count() * columns),
+              step.nearest_if_worse);
     if (!judged) return at(name(layer.slot), Error(judged.error()));
   }
   return {};

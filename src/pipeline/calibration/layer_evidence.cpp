@@ -21,33 +21,34 @@ std::vector<float> difference_of(std::span<const float> values, std::span<const 
 
 }  // namespace
 
-Result<std::vector<float>> BlockCalibration::nearest_change(Slot slot, std::span<const float> weight,
-                                                            std::span<const float> scales, TeamShare::Range rows) {
+Result<std::vector<float>> BlockCalibration::nearest_values(Slot slot, std::span<const float> weight,
+                                                            TeamShare::Range rows) {
   const TensorTask& task = *tensor(slot).task;
-  const size_t height = rows_of(slot), columns = height == 0 ? 0 : weight.size() / height;
-  // Where rows are not stored one by one, all are.
-  const bool has_rows = can_store_rows(task, kSharedRows);
-  const TeamShare::Range stored_rows = has_rows ? rows : TeamShare::Range{0, height};
-  std::vector<float> scaled(weight.begin() + static_cast<ptrdiff_t>(stored_rows.begin * columns),
-                            weight.begin() + static_cast<ptrdiff_t>(stored_rows.end * columns));
-  for (size_t i = 0; i < scaled.size() && !scales.empty(); ++i) scaled[i] *= scales[i % scales.size()];
-  std::vector<float> change;
-  if (has_rows) {
+  const size_t columns = weight.size() / std::max<size_t>(rows_of(slot), 1);
+  std::vector<float> values;
+  if (can_store_rows(task, kSharedRows)) {
     for (size_t row = rows.begin; row < rows.end; row += kSharedRows) {
       const size_t count = std::min(kSharedRows, rows.end - row);
-      const std::span<const float> some = std::span(scaled).subspan((row - rows.begin) * columns, count * columns);
-      TRY(stored, store_modified_rows(task, kSharedRows, row, some));
-      change.insert(change.end(), stored.values.begin(), stored.values.end());
+      TRY(stored, store_modified_rows(task, kSharedRows, row, weight.subspan(row * columns, count * columns)));
+      values.insert(values.end(), stored.values.begin(), stored.values.end());
     }
-  } else {
-    TRY(stored, store_modified(task, scaled, nullptr, scaled));
-    change = std::move(stored.values);
+    return values;
   }
-  for (size_t i = 0; i < change.size(); ++i) change[i] -= scaled[i];
+  TRY(stored, store_modified(task, weight, nullptr, weight));
+  const auto first = stored.values.begin() + static_cast<ptrdiff_t>(rows.begin * columns);
+  values.assign(first, first + static_cast<ptrdiff_t>(rows.count() * columns));
+  return values;
+}
+
+Result<std::vector<float>> BlockCalibration::nearest_change(Slot slot, std::span<const float> weight,
+                                                            std::span<const float> scales, TeamShare::Range rows) {
+  std::vector<float> scaled(weight.begin(), weight.end());
+  for (size_t i = 0; i < scaled.size() && !scales.empty(); ++i) scaled[i] *= scales[i % scales.size()];
+  TRY(change, nearest_values(slot, scaled, rows));
+  const size_t first = rows.begin * (weight.size() / std::max<size_t>(rows_of(slot), 1));
+  for (size_t i = 0; i < change.size(); ++i) change[i] -= scaled[first + i];
   for (size_t i = 0; i < change.size() && !scales.empty(); ++i) change[i] /= scales[i % scales.size()];
-  if (has_rows) return change;
-  return std::vector<float>(change.begin() + static_cast<ptrdiff_t>(rows.begin * columns),
-                            change.begin() + static_cast<ptrdiff_t>(rows.end * columns));
+  return change;
 }
 
 Status BlockCalibration::judge(Judgement& judgement, const ExpectedError& expected, std::span<const float> pull,
@@ -67,7 +68,7 @@ Status BlockCalibration::judge(Judgement& judgement, const ExpectedError& expect
       judgement.pulled[what] += double{pull[i]} * change[i];
   };
   add(Judgement::signal, own(weight));
-  add(Judgement::stored, difference_of(own(values), own(weight)));
+  add(Judgement::stored, difference_of(values, own(weight)));
   // Inverse scales make the weight what it was before its columns were scaled.
   std::vector<float> inverse = applied_scales(model::linear_layers()[static_cast<size_t>(slot)].reads);
   for (float& scale : inverse) scale = 1 / scale;
