@@ -69,6 +69,10 @@ def load_state(source, state, dtype):
         return load(folder, dtype)[0]
 
 
+def same_tensors(one, other):
+    return one.keys() == other.keys() and all(one[name].dtype == tensor.dtype and torch.equal(one[name], tensor) for name, tensor in other.items())
+
+
 class Source:
     """A checkpoint as it was: weights, keys that its own loading lacks, outputs a dtype."""
 
@@ -78,6 +82,15 @@ class Source:
         self.inputs = load_file(inputs)
         self.model_type = read_config(folder)["model_type"]
         self.loaded = {}
+        self.carried = None
+
+    def outputs_carrying(self, state, dtype, model=None):
+        """Outputs of the source with other weights; `model` if it is loaded. Both folders of a case mostly hold the same weights."""
+        if self.carried is not None and self.carried[1] == dtype and same_tensors(self.carried[0], state):
+            return self.carried[2]
+        found = outputs(load_state(self.folder, state, dtype) if model is None else model, self.inputs)
+        self.carried = state, dtype, found
+        return found
 
     def keys_and_outputs(self, dtype):
         if dtype not in self.loaded:
@@ -159,7 +172,7 @@ def check_compressed(source, case, decoded, names):
     dtype = torch.bfloat16 if layouts & set(ALWAYS_BFLOAT16) else "auto"
     weights = problem_of_names(names, case["quantized"]["compressed"]) or carried_problem(source, decoded, names)
     reference = load_state(source.folder, decoded, dtype)
-    expected = outputs(reference, source.inputs)
+    expected = source.outputs_carrying(decoded, dtype, reference)
     model, keys = load(folder, dtype)
     found = outputs(model, source.inputs)
     result = {**check_loaded(source, found, keys, dtype, expected, weights), "outputs": found}
@@ -186,7 +199,7 @@ def check_fake(source, case, decoded):
             problem = differs_from_rounding(found, weight, case["preset"])
             weights = weights or (problem and f"{name}: {problem}")
         state[name] = tensors[name]
-    expected = outputs(load_state(source.folder, state, "auto"), source.inputs)
+    expected = source.outputs_carrying(state, "auto")
     model, keys = load(case["fake"], "auto")
     return check_loaded(source, outputs(model, source.inputs), keys, "auto", expected, weights)
 
