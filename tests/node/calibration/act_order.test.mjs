@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { readModel, readTensors } from '../../interop/safetensors_file.mjs';
 import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { firstBlocks } from '../tiny_llama.mjs';
 
 const { data } = readTensors(join(files, 'tiny-llama-reference/calib_tokens.safetensors')).get('input_ids');
 const calibration = { tokens: { data: Int32Array.from(data.subarray(0, 1024)), shape: [4, 256] } };
@@ -86,7 +87,7 @@ function writeTensors(path, tensors) {
 test('gptq stores the groups that act-order chose, and reads them back', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
-  const source = await modelFor(t, quantizer, tinyLlama);
+  const source = await modelFor(t, quantizer, firstBlocks(t, 1));
   for (const [dtype, bits, group] of [
     ['int4', 4, 32],
     ['uint4', 4, 64],
@@ -103,7 +104,7 @@ test('gptq stores the groups that act-order chose, and reads them back', async (
     assert.equal(block.desc_act, true);
     let moved = 0;
     const layers = report.tensors.filter(({ action }) => action === 'quantize');
-    assert.equal(layers.length, 28);
+    assert.equal(layers.length, 7);
     for (const { layer, shape } of layers) {
       const [rows, columns] = shape;
       const index = tensors.get(`${layer}.g_idx`).data;
@@ -118,7 +119,7 @@ test('gptq stores the groups that act-order chose, and reads them back', async (
         assert.ok(Math.abs(value - expected[i]) <= 2 ** -8 * Math.abs(value), `${dtype} ${layer} ${i}: ${value}`);
       }
     }
-    assert.ok(moved >= 20, `${dtype}: ${moved}`);
+    assert.ok(moved >= 5, `${dtype}: ${moved}`);
     const { tensors: compared } = await quantizer.compare(source, await modelFor(t, quantizer, target));
     for (const { name, action, error } of report.tensors) {
       const found = compared.find((tensor) => tensor.name === name);
@@ -130,7 +131,7 @@ test('gptq stores the groups that act-order chose, and reads them back', async (
 test('compressed-tensors files with columns grouped out of order are read', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t);
-  const source = await modelFor(t, quantizer, tinyLlama);
+  const source = await modelFor(t, quantizer, firstBlocks(t, 1));
   for (const [dtype, bits, group] of [
     ['int4', 4, 32],
     ['uint4', 4, 64],
@@ -142,7 +143,7 @@ test('compressed-tensors files with columns grouped out of order are read', asyn
     const layers = [...tensors.keys()]
       .filter((name) => name.endsWith('.weight_packed'))
       .map((name) => name.slice(0, -14));
-    assert.equal(layers.length, 28);
+    assert.equal(layers.length, 7);
     for (const layer of layers) {
       const columns = Number(tensors.get(`${layer}.weight_shape`).data[1]);
       // Any assignment of columns to groups.
