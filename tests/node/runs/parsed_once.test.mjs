@@ -82,7 +82,7 @@ test('what is run with a model gives config.json to the core no second time', as
   const model = await modelFor(t, quantizer, tinyLlama);
   const language = quantizer.languageModel(model);
   const tokens = [3, 9, 27, 81, 43, 29];
-  for (let turn = 0; turn < 2; ++turn) await language.evaluate({ tokens });
+  for (let turn = 0; turn < 2; ++turn) await language.evaluate({ tokens: { data: tokens, shape: [1, 6] } });
   await language.generate({ tokens, count: 2 });
   await quantizer.compare(model, model);
   quantizer.plan(model, config, { format: 'compressed-tensors' });
