@@ -8,7 +8,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr size_t kPanel = 64;  // rows or columns factored at a time
+constexpr size_t kPanel = kInvertedStep;  // rows or columns factored at a time
 
 // The last columns [begin, end) of R, from packed = these columns of the remaining A, [end - begin][end]: a row per
 // column.
@@ -55,26 +55,27 @@ bool factor_cholesky(std::span<float> a, size_t n) noexcept {
 }
 
 // By block rows I from the last:  V_II = R_II^-1,  V_I,rest = -(V_II R_I,rest) V_rest,rest.
-void invert_upper(std::span<float> r, size_t n) noexcept {
-  std::vector<float> packed(std::min(n, kPanel) * n);
-  for (size_t end = n, begin; end > 0; end = begin) {
-    begin = (end - 1) / kPanel * kPanel;
-    const size_t height = end - begin, rest = n - end;
-    invert_diagonal({r.data(), n}, begin, end);
-    for (size_t i = begin; i < end; ++i) {
+void invert_upper(std::span<float> r, size_t n, size_t first, size_t end) noexcept {
+  std::vector<float> packed(std::min(end, kPanel) * end);
+  for (size_t bottom = end, begin; bottom > 0; bottom = begin) {
+    begin = (bottom - 1) / kPanel * kPanel;
+    const size_t height = bottom - begin, rest = end - bottom;
+    invert_diagonal({r.data(), n}, begin, bottom);
+    for (size_t i = begin; i < bottom; ++i) {
       float* const row = r.data() + i * n;
-      for (size_t j = end; j < n; ++j) row[j] *= row[i];
-      for (size_t q = i + 1; q < end; ++q) subtract_scaled({row + end, rest}, -row[q], r.data() + q * n + end);
+      for (size_t j = bottom; j < end; ++j) row[j] *= row[i];
+      for (size_t q = i + 1; q < bottom; ++q) subtract_scaled({row + bottom, rest}, -row[q], r.data() + q * n + bottom);
     }
+    const size_t left = std::max(first, bottom);
     for (size_t i = 0; i < height; ++i) {
-      float* const row = r.data() + (begin + i) * n + end;
-      for (size_t p = 0; p < rest; ++p) packed[p * height + i] = row[p];
-      std::fill(row, row + rest, 0.0f);
+      float* const row = r.data() + (begin + i) * n;
+      for (size_t p = 0; p < rest; ++p) packed[p * height + i] = row[bottom + p];
+      std::fill(row + left, row + std::max(left, end), 0.0f);
     }
     for (size_t p = 0; p < rest; p += kProductDepth) {  // V's rows begin at the diagonal
-      const size_t corner = end + p;
-      add_product(-1, {packed.data() + p * height, height}, {r.data() + corner * n + corner, n},
-                  std::min(kProductDepth, rest - p), height, rest - p, {r.data() + begin * n + corner, n});
+      const size_t corner = bottom + p, column = std::max(left, corner);
+      add_product(-1, {packed.data() + p * height, height}, {r.data() + corner * n + column, n},
+                  std::min(kProductDepth, rest - p), height, end - column, {r.data() + begin * n + column, n});
     }
   }
 }

@@ -44,7 +44,10 @@ void subtract_scaled(std::span<float> y, float factor, const float* x) noexcept;
 /// This order makes R^-1 =: U the upper Cholesky factor of the inverse, A^-1 = U^T U, without forming it.
 bool factor_cholesky(std::span<float> a, size_t n) noexcept;
 
-/// R^-1 of an upper triangular R [n, n], in place. The strictly lower triangle is zero; the diagonal has no zero.
-void invert_upper(std::span<float> r, size_t n) noexcept;
+/// Columns [first, end) of R^-1 of an upper triangular R [n, n], in their place; other columns of the rows above `end` are
+/// undefined, and those from `end` on are not read. The strictly lower triangle is zero; the diagonal has no zero. `first`
+/// and `end` are multiples of kInvertedStep, or `end` is n. A column does not depend on the range that it is found in.
+void invert_upper(std::span<float> r, size_t n, size_t first, size_t end) noexcept;
+inline constexpr size_t kInvertedStep = 64;
 
 }  // namespace wasmquant

@@ -44,9 +44,9 @@ float range_over(float min, float max, float steps) noexcept {
   return std::isfinite(range) ? range / steps : max / steps - min / steps;
 }
 
-float through_16_bits(Dtype dtype, float scale) noexcept {
-  const FloatFormat format = float_format_of(dtype);
-  const float stored = decode(format, encode(format, scale, Overflow::saturate));
+constexpr float kLargestHalf = 65504.0f, kLargestBfloat16 = 0x1.FEp127f;
+
+float above_zero(float stored) noexcept {
   return stored > 0 ? stored : kScaleEpsilon;  // 2^-23 is a value of both types
 }
 
@@ -56,9 +56,9 @@ float store_scale(float scale, ScaleType type, Arithmetic arithmetic) noexcept {
   switch (type) {
     case ScaleType::float16:
       if (arithmetic != Arithmetic::float16 && scale > 0x1p-25f && scale < 0x1p-14f) return half_scale_of(scale);
-      return through_16_bits(Dtype::float16, scale);
+      return above_zero(from_half(half_of(std::min(scale, kLargestHalf))));
     case ScaleType::bfloat16:
-      return through_16_bits(Dtype::bfloat16, scale);
+      return above_zero(rounded_to_bfloat16(std::min(scale, kLargestBfloat16)));
     case ScaleType::float8_e5m3:
       return std::max(rounded_to_fp8(Dtype::fp8_e5m3, scale), kSmallestE5m3);
     case ScaleType::float8_e8m0fnu:

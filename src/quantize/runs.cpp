@@ -26,6 +26,12 @@ class PerRowPatch {
   size_t at_ = 0, rows_ = 0, length_ = 0, scale_ = 0;
 };
 
+// A scale for each element.
+void visit_elements(uint64_t begin, size_t count, RunOperation& operation) noexcept {
+  for (size_t at = 0; at < count; at += kPatch)
+    operation.patch({at, 1, count, std::min(kPatch, count - at), static_cast<size_t>(begin) + at});
+}
+
 // Consecutive runs of one length, starting inside the first.
 void visit_uniform_runs(uint64_t length, uint64_t begin, size_t count, RunOperation& operation) noexcept {
   size_t at = 0;
@@ -48,7 +54,10 @@ void visit_uniform_runs(uint64_t length, uint64_t begin, size_t count, RunOperat
 }  // namespace
 
 void visit_runs(const Granularity& g, uint64_t begin, size_t count, RunOperation& operation) noexcept {
-  if (const auto length = g.run_length()) return visit_uniform_runs(*length, begin, count, operation);
+  if (const auto length = g.run_length()) {
+    if (*length == 1) return visit_elements(begin, count, operation);
+    return visit_uniform_runs(*length, begin, count, operation);
+  }
   PerRowPatch rows(operation);
   for_each_run(g, begin, begin + count, [&](const Run& run) {
     const auto at = static_cast<size_t>(run.begin - begin), length = static_cast<size_t>(run.count);

@@ -72,7 +72,7 @@ std::vector<Product> products() {
        [a = definite(kSize), r = std::vector<float>()]() mutable {
          r = a;
          for (size_t i = 0; i < kSize; ++i) std::fill_n(r.data() + i * kSize, i, 0.0f);
-         invert_upper(r, kSize);
+         invert_upper(r, kSize, 0, kSize);
        }},
   };
 }

@@ -8,7 +8,7 @@ import { createQuantizer } from '../../dist/node.js';
 import { pageResult } from '../hosts/browser_page.mjs';
 import { work } from '../hosts/work.mjs';
 import { install, pack } from '../package/packed.mjs';
-import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs';
+import { buildAll } from '../setup/build.mjs';
 import { chromium } from '../setup/chromium.mjs';
 import { main, root } from '../setup/command.mjs';
 import { builds, html } from './builds.mjs';
@@ -44,9 +44,7 @@ function addressOf(server) {
 }
 
 main(async () => {
-  buildModule();
-  buildLibrary();
-  buildCommandLine();
+  buildAll();
   const browser = chromium();
   const packed = pack();
   let passed = 0;

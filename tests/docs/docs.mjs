@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { rolldown } from 'rolldown';
 import { pack } from '../package/packed.mjs';
-import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs';
+import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
 import { listProblems } from './core_lists.mjs';
 import { runExamples } from './examples.mjs';
@@ -19,7 +19,7 @@ import { figureProblems } from './figures.mjs';
 import { after, given } from './given.mjs';
 import { linkProblems } from './links.mjs';
 import { runPeerGuides } from './peer_guides.mjs';
-import { command, copyOf, reader, refusal, runShell } from './reader.mjs';
+import { command, copyOf, program, reader, refusal, runShell } from './reader.mjs';
 import { buildSite } from './site.mjs';
 
 const { values: options } = parseArgs({
@@ -80,16 +80,14 @@ async function runFence(app, page, { language, code, given: names, refused, exam
   if (language === 'sh') return runShell(app, code);
   if (language === 'json' && /"(\w+_quant_config|dialect)"/.test(code)) {
     writeFileSync(join(app, 'config.json'), code);
-    command('npx', ['--no-install', 'wasmquant', 'config', 'check', 'config.json'], app);
+    command(program, ['config', 'check', 'config.json'], app);
     return 1;
   }
   return 0;
 }
 
 main(async () => {
-  buildModule();
-  buildLibrary();
-  buildCommandLine();
+  buildAll();
   const packed = pack();
   if (options.runtimes) return runPeerGuides(packed, options.only);
   let passed = 0;

@@ -16,7 +16,7 @@ quantizer[Symbol.asyncDispose] ??= () => {};`,
   model: `const model = await quantizer.open('./my-model');`,
   'my-model-int4': '',
   quantized: `const quantized = await quantizer.open('./my-model-int4');`,
-  ids: ids(128),
+  ids: ids(16),
   tokens: `${ids(8)}
 const tokens = { data: ids, shape: [8, 256] };`,
   config: `const config = {

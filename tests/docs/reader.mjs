@@ -4,12 +4,15 @@ import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync,
 import { join } from 'node:path';
 import { weights, writeSafetensors } from '../bench/model_files.mjs';
 import { twoLayers } from '../node/onnx/model.mjs';
+import { tokensOf } from '../node/tiny_llama.mjs';
+import { safetensors } from '../node/written_model.mjs';
 import { install } from '../package/packed.mjs';
 import { root } from '../setup/command.mjs';
 
 const sample = join(root, 'tests/files/tiny-llama');
-/** Enough for 16 rows of 256 tokens of the sample's byte vocabulary. */
-const prose = 'And the evening and the morning were the first day. In the beginning was the word. '.repeat(64);
+/** The sample's tokens are bytes: enough for so many rows of 256. */
+const prose = (rows) =>
+  'And the evening and the morning were the first day. In the beginning was the word. '.repeat(Math.ceil(rows * 3.2));
 
 const int4 = { dtype: 'int4', qscheme: 'per_group', group_size: 64, ch_axis: -1, symmetric: true };
 const int8 = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
@@ -32,22 +35,23 @@ export function reader(packed) {
   const tool = 'node_modules/@huggingface/tokenizers';
   cpSync(join(root, tool), join(app, tool), { recursive: true });
   cpSync(sample, join(app, 'my-model'), { recursive: true });
-  const tokens = 'tests/files/tiny-llama-reference/validation_tokens.safetensors';
-  copyFileSync(join(root, tokens), join(app, 'tokens.safetensors'));
-  for (const name of ['text.txt', 'sample.txt', 'held-out.txt']) writeFileSync(join(app, name), prose);
+  const tokens = { input_ids: { dtype: 'I32', ...tokensOf('validation', 16) } };
+  writeFileSync(join(app, 'tokens.safetensors'), safetensors(tokens));
+  for (const [name, rows] of Object.entries({ 'text.txt': 16, 'sample.txt': 5, 'held-out.txt': 5 }))
+    writeFileSync(join(app, name), prose(rows));
   writeFileSync(join(app, 'model.onnx'), twoLayers().bytes);
   mkdirSync(join(app, 'my-onnx-model/onnx'), { recursive: true });
   writeFileSync(join(app, 'my-onnx-model/onnx/model.onnx'), twoLayers().bytes);
   for (const name of ['config.json', 'tokenizer.json', 'tokenizer_config.json'])
     copyFileSync(join(sample, name), join(app, 'my-onnx-model', name));
   for (const [name, config] of Object.entries(configs)) writeFileSync(join(app, name), JSON.stringify(config));
-  const { tensors } = JSON.parse(command('npx', ['--no-install', 'wasmquant', 'inspect', 'my-model', '--json'], app));
+  const { tensors } = JSON.parse(command(program, ['inspect', 'my-model', '--json'], app));
   const linear = tensors.filter(({ layerType, layer }) => layerType === 'Linear' && layer !== 'lm_head');
   writeFileSync(join(app, 'layers.txt'), linear.map(({ layer, shape }) => `${layer} ${shape[1]}\n`).join(''));
   const inputs = linear.map(({ layer, shape }) => ({ name: `${layer}.input`, shape: [4, shape[1]] }));
   writeSafetensors(join(app, 'activations.safetensors'), inputs, weights(4 * 1024, 3));
   const make = ['quantize', 'my-model', '-o', 'later/my-model-int4', '--preset', 'int4_wo_128'];
-  command('npx', ['--no-install', 'wasmquant', ...make], app);
+  command(program, make, app);
   return app;
 }
 
@@ -71,7 +75,9 @@ export function command(program, args, cwd, env = process.env) {
 }
 
 const commandLines = (code) => code.split('\n').filter((line) => line.startsWith('npx wasmquant'));
-const installed = (line) => ['-c', line.replace(/^npx /, 'npx --no-install ')];
+/** The program that npx starts, without npm's half a second; that npx finds it is seen by tests/package. */
+export const program = 'node_modules/.bin/wasmquant';
+const installed = (line) => ['-c', line.replace(/^npx wasmquant/, program)];
 
 /** Runs the lines that call the packed command; returns how many there were. */
 export function runShell(app, code) {

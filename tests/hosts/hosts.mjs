@@ -8,7 +8,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { install, pack } from '../package/packed.mjs';
-import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs';
+import { buildAll } from '../setup/build.mjs';
 import { chromium } from '../setup/chromium.mjs';
 import { findProgram, installPackages, main, root } from '../setup/command.mjs';
 import { pageResult } from './browser_page.mjs';
@@ -110,9 +110,7 @@ function firefox() {
 }
 
 main(async () => {
-  buildModule();
-  buildLibrary();
-  buildCommandLine();
+  buildAll();
   const packed = pack();
   const known = programs();
   let passed = 0;

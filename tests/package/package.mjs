@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { buildCommandLine, buildLibrary, buildModule } from '../setup/build.mjs';
+import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
 import { npmPeers } from '../setup/npm_peers.mjs';
 import { install, pack } from './packed.mjs';
@@ -73,9 +73,7 @@ function checkTypes(app, compiler, options) {
 }
 
 main(() => {
-  buildModule();
-  buildLibrary();
-  buildCommandLine();
+  buildAll();
   const peers = npmPeers('.peers-package', tools);
   const module = (path) => join(peers, 'node_modules', path);
   const packed = pack();

@@ -102,7 +102,7 @@ export const table = ${JSON.stringify(formats, null, 2)} as const;
  * dist/engine.js and dist/wasmquant.wasm, the JSON Schemas of the config dialects, and what is generated in web. The
  * library instantiates the module itself, so the two names are free.
  */
-export function buildModule() {
+function buildModule() {
   const folder = buildNative('wasm', 'wasmquant', 'wasmquant_schema');
   const { schemas, dialects, formats, codes, keys } = JSON.parse(
     execFileSync(process.execPath, [join(folder, 'wasmquant_schema.cjs')], { encoding: 'utf8' }),
@@ -124,7 +124,7 @@ export function buildModule() {
 const settings = ['package-lock.json', 'tests/setup/build.mjs'];
 
 /** Modules and declarations of web/lib into dist; tsc does not copy the declarations of the module's own JavaScript. */
-export function buildLibrary() {
+function buildLibrary() {
   setUp();
   makeWhenNewer('dist/node.js', ['web/lib', 'tsconfig.json', 'dist/engine.js', ...settings], () => {
     say('building the library (tsc)');
@@ -136,7 +136,7 @@ export function buildLibrary() {
 }
 
 /** dist/cli.js, and dist/command.js, which it starts in a thread: each one file with its dependencies inside. */
-export function buildCommandLine() {
+function buildCommandLine() {
   makeWhenNewer('dist/cli.js', ['web/cli', 'web/lib', 'web/present', ...settings], () => {
     say('building the command line (rolldown)');
     run(join(root, 'node_modules/.bin/rolldown'), ['-c', 'web/cli/rolldown.config.mjs'], { quietStdout: true });
@@ -159,8 +159,9 @@ function buildNotices() {
   writeFileSync(join(root, 'dist/demo/THIRD-PARTY-NOTICES.txt'), noticesFor('web/demo', 'web/lib', 'web/present'));
 }
 
-/** Everything that dist/ holds, in the order of dependence. */
+/** Everything that dist/ holds, in the order of dependence; WASMQUANT_BUILT says that it is built already. */
 export function buildAll() {
+  if (process.env.WASMQUANT_BUILT) return;
   buildModule();
   buildLibrary();
   buildCommandLine();

@@ -70,7 +70,8 @@ export function installPackages(...packages) {
   say(`installing ${packages.join(' ')}`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   spawnSync('apt-get', ['-qq', 'update'], { env, stdio: ['ignore', 2, 2] });
-  run('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', ...packages], { env, quietStdout: true });
+  const args = ['-qq', '-o', 'DPkg::Lock::Timeout=600', 'install', '-y', '--no-install-recommends', ...packages];
+  run('apt-get', args, { env, quietStdout: true });
   return true;
 }
 

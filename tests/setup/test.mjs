@@ -1,5 +1,5 @@
-// npm test: builds and runs every section, or only those named as arguments. Each section prints its name and time; the
-// last line sums up the tests that the sections' runners counted (a check without a runner counts as one).
+// npm test: builds and runs every section, only those named as arguments, or all but those named behind `--without`. Each section
+// prints its name and time; the last line sums up the tests that the sections' runners counted (a check without a runner counts as one).
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { buildAll, buildNative } from './build.mjs';
@@ -126,14 +126,17 @@ async function runSection(name) {
   return { name, exitCode, seconds, passed, failed };
 }
 
-main(async (names) => {
-  const known = [...Object.keys(sections), ...Object.keys(namedSections)];
+main(async (args) => {
+  const names = args.filter((arg) => arg !== '--without');
+  const usual = Object.keys(sections);
+  const known = [...usual, ...Object.keys(namedSections)];
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0)
     throw Object.assign(needs(`no section ${unknown.join(', ')}; there are ${known.join(', ')}`), { exitCode: 2 });
   setUp();
+  const chosen = names.length && args[0] !== '--without' ? names : usual.filter((name) => !names.includes(name));
   const results = [];
-  for (const name of names.length > 0 ? names : Object.keys(sections)) results.push(await runSection(name));
+  for (const name of chosen) results.push(await runSection(name));
 
   process.stdout.write('\n');
   for (const { name, seconds, passed, failed } of results) {

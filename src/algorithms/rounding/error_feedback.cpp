@@ -1,3 +1,4 @@
+// The order of columns, damping, and the factor of the inverse.
 #include "algorithms/rounding/error_feedback.h"
 
 #include <algorithm>
@@ -82,8 +83,8 @@ std::vector<uint32_t> order_of(const std::vector<float>& diagonal, ColumnOrder b
 
 }  // namespace
 
-Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t columns, double damp_percent, ColumnOrder by,
-                                        bool has_factor) {
+Result<ErrorFeedback> factor_hessian(std::vector<float> hessian, size_t columns, double damp_percent, ColumnOrder by,
+                                     bool has_factor) {
   const size_t n = columns;
   if (hessian.size() != n * n)
     return error_at(ErrorCode::shape_mismatch, "", "a Hessian of {} values does not fit {} columns", hessian.size(), n);
@@ -111,8 +112,28 @@ Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t colum
   for (size_t i = 0; i < n; ++i) diagonal[i] = static_cast<float>(hessian[i * n + i] + damping);
   TRY_VOID(factor_with_retries(hessian, diagonal, damping));
   for (size_t i = 0; i < n; ++i) std::fill_n(hessian.data() + i * n, i, 0.0f);
-  invert_upper(hessian, n);
   feedback.factor = std::move(hessian);
+  return feedback;
+}
+
+// Column j takes j^2 / 2 products, so the columns before j take j^3 / 6.
+TeamShare::Range inverted_columns(size_t columns, TeamShare share) noexcept {
+  const auto bound = [&](size_t member) {
+    if (member >= share.members) return columns;
+    const double part = static_cast<double>(member) / static_cast<double>(share.members);
+    return static_cast<size_t>(static_cast<double>(columns) * std::cbrt(part)) / kInvertedStep * kInvertedStep;
+  };
+  return {bound(share.member), bound(share.member + 1)};
+}
+
+void invert_factor(ErrorFeedback& feedback, TeamShare::Range columns) noexcept {
+  invert_upper(feedback.factor, feedback.columns(), columns.begin, columns.end);
+}
+
+Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t columns, double damp_percent,
+                                        ColumnOrder by) {
+  TRY(feedback, factor_hessian(std::move(hessian), columns, damp_percent, by));
+  invert_factor(feedback, {0, columns});
   return feedback;
 }
 

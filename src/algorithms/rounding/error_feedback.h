@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "core/team_share.h"
 
 namespace wasmquant {
 
@@ -35,8 +36,16 @@ struct ColumnOrder {
 ///   damping: H_jj += damp_percent * mean(diag H). If H is still not positive definite, extra = max(|damping|,
 ///   1e-6 * mean |diag|, 2^-23) is added to the diagonal too, then 10 times as much, and so on: five tries.
 /// Errors: shape-mismatch, value-not-finite (names the column), argument-invalid (no try succeeded).
-/// `has_factor` false: the factor's memory is there, and another member of a team fills it.
 Result<ErrorFeedback> error_feedback_of(std::vector<float> hessian, size_t columns, double damp_percent,
-                                        ColumnOrder order, bool has_factor = true);
+                                        ColumnOrder order);
+
+/// The same in two steps, between which members of a team exchange what they have made. First `factor` is R, H' = R R^T,
+/// with zeros below; `has_factor` false: its memory is there, and another member finds it.
+Result<ErrorFeedback> factor_hessian(std::vector<float> hessian, size_t columns, double damp_percent, ColumnOrder order,
+                                     bool has_factor = true);
+/// The columns of U = R^-1 that a member finds: all members take about as long.
+TeamShare::Range inverted_columns(size_t columns, TeamShare share) noexcept;
+/// Then these columns of `factor` become U's; those of other members are undefined until they are put there.
+void invert_factor(ErrorFeedback& feedback, TeamShare::Range columns) noexcept;
 
 }  // namespace wasmquant

@@ -24,7 +24,12 @@ void take_strip(std::span<const float> x, size_t n, size_t first, size_t count, 
     for (size_t j = 0; j < n; ++j) strip[j * kRefinedRows + r] = 0;
 }
 
-// Solves A s = b, A symmetric and positive definite, by Cholesky's A = L L^T in place. False if it is not.
+// Adds x[r] y[r] of each row to its sum.
+void add_products(const float* __restrict x, const float* __restrict y, double* __restrict sums) noexcept {
+  for (size_t r = 0; r < kRefinedRows; ++r) sums[r] += double{x[r]} * double{y[r]};
+}
+
+// Solves A s = b, A symmetric and positive definite, by Cholesky's A = L L^T in place of its lower triangle. False if it is not.
 bool solve(std::vector<double>& a, std::vector<double>& b) noexcept {
   const size_t n = b.size();
   for (size_t j = 0; j < n; ++j) {
@@ -74,8 +79,8 @@ void refit_row_scales(const RefinedRows& rows, const CallableRef<float(float)>& 
       for (size_t r = 0; r < strip; ++r)
         codes[j * kRefinedRows + r] =
             std::round(codes[j * kRefinedRows + r] / rows.qparams[(first + r) * count + rows.groups[j]].scale);
-    all.assign(count * count * strip, 0.0);
-    right.assign(count * strip, 0.0);
+    all.assign(count * count * kRefinedRows, 0.0);  // [group][group up to it][row]
+    right.assign(count * kRefinedRows, 0.0);        // [group][row]
     for (size_t g = 0; g < count; ++g) {
       of_group.clear();
       of_hessian.clear();
@@ -88,21 +93,21 @@ void refit_row_scales(const RefinedRows& rows, const CallableRef<float(float)>& 
       product.assign(n * kRefinedRows, 0.0f);  // H c of the group
       add_product(1, {of_hessian.data(), n}, {of_group.data(), kRefinedRows}, columns[g].size(), n, kRefinedRows,
                   {product.data(), kRefinedRows});
-      for (size_t j = 0; j < n; ++j)
-        for (size_t r = 0; r < strip; ++r) {
-          const double change = product[j * kRefinedRows + r];
-          right[r * count + g] += change * weight[j * kRefinedRows + r];
-          all[(r * count + g) * count + rows.groups[j]] += change * codes[j * kRefinedRows + r];
-        }
+      for (size_t j = 0; j < n; ++j) {
+        const float* const change = product.data() + j * kRefinedRows;
+        add_products(change, weight.data() + j * kRefinedRows, right.data() + g * kRefinedRows);
+        if (rows.groups[j] > g) continue;  // symmetric
+        add_products(change, codes.data() + j * kRefinedRows, all.data() + (g * count + rows.groups[j]) * kRefinedRows);
+      }
     }
     std::vector<double> a(count * count), b(count);
     for (size_t r = 0; r < strip; ++r) {
       QParams* const scales = rows.qparams.data() + (first + r) * count;
       double mean = 0;
-      for (size_t g = 0; g < count; ++g) mean += all[(r * count + g) * count + g] / static_cast<double>(count);
+      for (size_t g = 0; g < count; ++g) mean += all[(g * count + g) * kRefinedRows + r] / static_cast<double>(count);
       for (size_t g = 0; g < count; ++g) {
-        b[g] = right[r * count + g];
-        for (size_t h = 0; h < count; ++h) a[g * count + h] = all[(r * count + g) * count + h];
+        b[g] = right[g * kRefinedRows + r];
+        for (size_t h = 0; h <= g; ++h) a[g * count + h] = all[(g * count + h) * kRefinedRows + r];
         const double ridge = kOwnRidge * a[g * count + g] + kMeanRidge * mean;
         a[g * count + g] += ridge;
         b[g] += ridge * scales[g].scale;

@@ -192,20 +192,24 @@ void AwqSearch::make_room() {
 }
 
 Status AwqSearch::measure(TeamShare share) {
-  const auto own = share.of(rounds_.pieces().size());
+  const auto own = share.of(losses_.size());
   std::vector<float> scales(mean_abs_.size());
-  for (size_t i = own.begin; i < own.end; ++i) {
-    const AwqPiece& piece = rounds_.pieces()[i];
+  for (size_t i = 0; i < rounds_.pieces().size(); ++i) {
+    const size_t begin = std::max(own.begin, offsets_[i]), end = std::min(own.end, offsets_[i + 1]);
+    if (begin >= end) continue;
+    AwqPiece piece = rounds_.pieces()[i];
+    piece.begin += begin - offsets_[i];
+    piece.end = piece.begin + (end - begin);
     TRY_VOID(awq_scales(means(), piece.step, scales));
     for (const AwqLayer& layer : layers_)
-      TRY_VOID(add_errors(layer, scales, squares_, inputs_, piece, rounds_.parts(), losses_.data() + offsets_[i]));
+      TRY_VOID(add_errors(layer, scales, squares_, inputs_, piece, rounds_.parts(), losses_.data() + begin));
   }
   return {};
 }
 
 std::span<double> AwqSearch::losses(TeamShare share) noexcept {
-  const auto own = share.of(rounds_.pieces().size());
-  return std::span(losses_).subspan(offsets_[own.begin], offsets_[own.end] - offsets_[own.begin]);
+  const auto own = share.of(losses_.size());
+  return std::span(losses_).subspan(own.begin, own.count());
 }
 
 bool AwqSearch::next() {

@@ -10,8 +10,6 @@ namespace {
 
 // Parts up to `end` are measured of the best `candidates` so far.
 constexpr struct { size_t end, candidates; } kRounds[] = {{2, kAwqSteps + kDuoSteps}, {4, 10}, {8, 6}, {16, 4}};
-// Of one piece: a round's last candidates are few, and members of a team divide the pieces.
-constexpr size_t kPieceParts = 4;
 
 }  // namespace
 
@@ -23,9 +21,7 @@ AwqRounds::AwqRounds(bool has_parts, size_t steps)
 
 void AwqRounds::add_pieces(size_t begin) {
   pieces_.clear();
-  for (const size_t step : candidates_)
-    for (size_t at = begin; at < end_; at += kPieceParts)
-      pieces_.push_back({step, at, std::min(at + kPieceParts, end_)});
+  for (const size_t step : candidates_) pieces_.push_back({step, begin, end_});
 }
 
 void AwqRounds::set_losses(size_t piece, std::span<const double> losses) noexcept {

@@ -51,7 +51,7 @@ class AwqRounds {
 /// Rows of all layers together that a search in parts needs.
 inline constexpr size_t kFewestRowsInParts = 512;
 
-/// The search of AWQ's scales (search_awq_scales), whose pieces members of a team divide. While next() is true: measure(),
+/// The search of AWQ's scales (search_awq_scales), whose parts members of a team divide. While next() is true: measure(),
 /// then the losses of the others are put into losses().
 class AwqSearch {
  public:
@@ -59,9 +59,9 @@ class AwqSearch {
   static Result<AwqSearch> create(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
                                   OutputError inputs, bool duo_scaling = false);
 
-  /// Measures the member's pieces of the round. Errors: those of awq_scales and quantize_scaled.
+  /// Measures the member's parts of the round's pieces. Errors: those of awq_scales and quantize_scaled.
   Status measure(TeamShare share);
-  /// A member's, of the current round.
+  /// A member's, of the current round, part by part.
   std::span<double> losses(TeamShare share) noexcept;
   /// Begins the next round. Returns false after the last one.
   bool next();

@@ -17,6 +17,7 @@ constexpr size_t kPiece = 1024;             // elements whose errors are summed 
 constexpr int kShares = 112, kWhole = 100;  // ranges up to 1.12 of the data's
 constexpr int kSharesOfOneEnd = 48;
 constexpr int kMostRefits = 30;
+constexpr double kSurely = 0.999;  // of a loss: more than the error of float32 sums
 constexpr float kLargest = std::numeric_limits<float>::max();
 
 // Whether codes and values match fake_quantize_int with half_even rounding and whole zero points.
@@ -49,13 +50,27 @@ void SearchGroup::take(std::span<const float> x, const float* weights) {
   inverse_unit_ = static_cast<float>(power_of_two(exponent));
   const float largest_weight = weights != nullptr ? *std::max_element(weights, weights + x.size()) : 0;
   const auto weight_unit = static_cast<float>(power_of_two(-exponent_of(largest_weight)));
-  values_.clear();
-  weights_.clear();
-  values_.reserve(x.size());
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (!extent.all_finite && !std::isfinite(x[i])) continue;
-    values_.push_back(x[i] * unit_);
-    if (largest_weight > 0) weights_.push_back(weights[i] * weight_unit);
+  values_.resize(x.size());
+  weights_.resize(largest_weight > 0 ? x.size() : 0);
+  size_t count = 0;
+  if (extent.all_finite) {
+    count = x.size();
+    for (size_t i = 0; i < count; ++i) values_[i] = x[i] * unit_;
+    for (size_t i = 0; i < weights_.size(); ++i) weights_[i] = weights[i] * weight_unit;
+  } else {
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (!std::isfinite(x[i])) continue;
+      values_[count] = x[i] * unit_;
+      if (largest_weight > 0) weights_[count] = weights[i] * weight_unit;
+      ++count;
+    }
+  }
+  values_.resize(count);
+  if (largest_weight > 0) weights_.resize(count);
+  weight_of_max_ = weight_of_min_ = 1;
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (values_[i] == max_ * unit_) weight_of_max_ = weights_[i];
+    if (values_[i] == min_ * unit_) weight_of_min_ = weights_[i];
   }
 }
 
@@ -109,13 +124,28 @@ void PerScaleSearch::measure(std::span<const QParams> candidates, double* errors
   }
 }
 
+double PerScaleSearch::least_loss(const QParams& candidate) const noexcept {
+  const kernels::Affine grid = grid_of_(candidate);
+  const double unit = has_kernel_ ? double{group_.unit()} : 1.0;
+  const double ends[] = {grid_end(grid, grid.quant_min), grid_end(grid, grid.quant_max)};
+  const double above = std::max(0.0, group_.max() - std::max(ends[0], ends[1])) * unit;
+  const double below = std::max(0.0, std::min(ends[0], ends[1]) - group_.min()) * unit;
+  return above * above * group_.weight_of_max() + below * below * group_.weight_of_min();
+}
+
 void PerScaleSearch::attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors) {
-  QParams candidates[kMostCandidates];
-  for (size_t i = 0; i < ranges.size(); ++i) candidates[i] = rule_(ranges[i].min, ranges[i].max);
-  measure({candidates, ranges.size()}, errors);
-  // From the widest on, so that ties keep the widest.
-  for (size_t i = ranges.size(); i-- > 0;)
-    if (errors[i] < best.loss) best = {candidates[i], ranges[i].min, ranges[i].max, errors[i]};
+  constexpr size_t kStep = kernels::SearchGrids::kStep;
+  QParams candidates[kStep];
+  // From the widest on, so that ties keep the widest, until the largest elements lose too much.
+  for (size_t end = ranges.size(), begin; end > 0; end = begin) {
+    begin = end - kStep;
+    const Ends& widest = ranges[end - 1];
+    if (least_loss(rule_(widest.min, widest.max)) * kSurely > best.loss) return;
+    for (size_t i = 0; i < kStep; ++i) candidates[i] = rule_(ranges[begin + i].min, ranges[begin + i].max);
+    measure({candidates, kStep}, errors + begin);
+    for (size_t i = end; i-- > begin;)
+      if (errors[i] < best.loss) best = {candidates[i - begin], ranges[i].min, ranges[i].max, errors[i]};
+  }
 }
 
 SearchCandidate PerScaleSearch::least_error() {

@@ -46,10 +46,13 @@ class SearchGroup {
   float inverse_unit() const noexcept { return inverse_unit_; }
   /// Null, or one per element, below 2.
   const float* weights() const noexcept { return weights_.empty() ? nullptr : weights_.data(); }
+  /// Of an element that is max() and of one that is min(); 1 without weights.
+  float weight_of_max() const noexcept { return weight_of_max_; }
+  float weight_of_min() const noexcept { return weight_of_min_; }
 
  private:
   std::vector<float> values_, weights_;
-  float min_ = 0, max_ = 0, unit_ = 1, inverse_unit_ = 1;
+  float min_ = 0, max_ = 0, unit_ = 1, inverse_unit_ = 1, weight_of_max_ = 1, weight_of_min_ = 1;
 };
 
 /// One search method for one spec.
@@ -75,7 +78,10 @@ class PerScaleSearch {
   SearchCandidate mx_diffs();
   // Improves the scale of `start`; its range is that of its grid then. Requires has_kernel_.
   SearchCandidate refit(SearchCandidate start) const;
-  // Keeps the best of `best` and `ranges`: at most kMostCandidates, a multiple of SearchGrids::kStep.
+  // What the largest elements beyond the candidate's grid lose, in the unit of measure().
+  double least_loss(const QParams& candidate) const noexcept;
+  // Keeps the best of `best` and `ranges`, of which each is within the next: at most kMostCandidates, a multiple of
+  // SearchGrids::kStep. `errors`: of those that were measured, the widest at least.
   void attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors);
   // Squared errors, in a unit that all candidates share.
   void measure(std::span<const QParams> candidates, double* errors);

@@ -161,14 +161,16 @@ class BlockCalibration final : public model::InputSink {
   /// Undoes clipping where the step asks for that and it is worse; notes layers that no later step rounds.
   void settle_clipped();
   // layer_evidence.cpp
-  /// Rounding to nearest of weight * scales (empty: ones): what it changes, divided by the scales.
+  /// Some rows of the weight as they would be stored, rounded to nearest.
+  Result<std::vector<float>> nearest_values(model::Slot slot, std::span<const float> weight, TeamShare::Range rows);
+  /// Rounding to nearest of weight * scales (empty: ones): what it changes of some rows, divided by the scales.
   Result<std::vector<float>> nearest_change(model::Slot slot, std::span<const float> weight,
-                                            std::span<const float> scales);
+                                            std::span<const float> scales, TeamShare::Range rows);
   /// Whether scaling makes rounding to nearest no worse, over the layers that read the input.
   Result<bool> scales_help(const Part& part, std::span<const float> scales);
   bool is_rounded_later(model::Slot slot) const noexcept;
-  /// Judges the member's rows of what `values`, stored for `weight`, change; `pull`: see Judgement. `with_nearest`: also
-  /// what rounding to nearest would.
+  /// Judges what `values`, the member's rows of what is stored for `weight`, change; `pull`: see Judgement. `with_nearest`:
+  /// also what rounding to nearest would.
   Status judge(Judgement& judgement, const ExpectedError& expected, std::span<const float> pull,
                std::span<const float> weight, std::span<const float> values, bool with_nearest);
   /// Notes a judgement whose rows are complete.

@@ -235,9 +235,9 @@ Result<bool> BlockCalibration::clip(const Part& part) {
     if (!clipping_->expected)
       clipping_->expected.emplace(input.hessian, input.mean.size(), input.tokens, applied_scales(part.input));
     const std::vector<float>& weight = (*block_)[slot];
-    TRY(stored, store_modified(*tensor(slot).task, ranged(slot), nullptr, weight));
+    TRY(values, nearest_values(slot, ranged(slot), share_.of(rows_of(slot), kSharedRows)));
     clipping_->judged.push_back({slot, rows_of(slot)});
-    TRY_VOID(judge(clipping_->judged.back(), *clipping_->expected, {}, weight, stored.values, may_be_undone));
+    TRY_VOID(judge(clipping_->judged.back(), *clipping_->expected, {}, weight, values, may_be_undone));
   }
   if (clipping_->expected) return false;
   clipping_.reset();

@@ -58,10 +58,10 @@ constexpr bool has_static_groups(const GptqOptions& options) noexcept {
 
 constexpr uint32_t bit(Slot slot) noexcept { return 1u << static_cast<uint32_t>(slot); }
 
-// Rows of groups have scales of their own.
+// Rows of groups have scales of their own, where nothing depends on all of the weight.
 bool has_independent_rows(const QuantizationSpec& spec) noexcept {
   return (spec.qscheme == QScheme::per_group || spec.qscheme == QScheme::per_channel) &&
-         spec.scale_format != ScaleFormat::e4m3;
+         spec.scale_format != ScaleFormat::e4m3 && !spec.grid.sign_by_data;
 }
 
 // Without the inputs held out: H of all is a mean over tokens.
@@ -77,10 +77,16 @@ std::vector<float> without(const SeenInput& input) {
 
 void BlockCalibration::Rounding::add_results(TeamShare share, size_t columns, List<std::span<uint8_t>>& out) {
   switch (stage) {  // the one that comes next
-    case Stage::columns:
+    case Stage::inverses:
       if (share.member == 0) Judgement::add_region(std::span(feedback.factor), out);
       if (has_new_judge && share.member + 1 == share.members) Judgement::add_region(expected->factor(), out);
       return;
+    case Stage::columns: {
+      const auto own = inverted_columns(feedback.columns(), share);
+      for (size_t row = 0; row < own.end; ++row)
+        Judgement::add_region(std::span(feedback.factor).subspan(row * columns + own.begin, own.count()), out);
+      return;
+    }
     case Stage::judging:
       for (RoundedLayer& layer : layers) {
         if (!layer.is_shared) continue;
@@ -117,6 +123,11 @@ Result<bool> BlockCalibration::round(const Part& part) {
       [[fallthrough]];
     case Stage::factors:
       TRY_VOID(find_factors(part));
+      work.stage = Stage::inverses;
+      break;
+    case Stage::inverses:
+      if (work.has_new_judge) work.expected->finish(applied_scales(part.input));
+      invert_factor(work.feedback, inverted_columns(work.feedback.columns(), share_));
       work.stage = Stage::columns;
       break;
     case Stage::columns:
@@ -198,10 +209,9 @@ Status BlockCalibration::find_factors(const Part& part) {
     }
     const uint64_t group_size = work.passes[work.pass].group_size;
     const bool is_ordered = options.desc_act || options.act_group_aware;
-    auto found = error_feedback_of(std::move(hessian), columns, damping, {is_ordered, group_size}, share_.member == 0);
+    auto found = factor_hessian(std::move(hessian), columns, damping, {is_ordered, group_size}, share_.member == 0);
     if (!found) return at(name(model::consumers_of(part.input).front().weight), std::move(found.error()));
     work.feedback = std::move(*found);
-    if (step.method == CalibrationMethod::gptaq) add_drift(work.feedback, work.drift, step.alpha);
   }
   work.feedback.squares = work.squares;
   return {};
@@ -209,7 +219,7 @@ Status BlockCalibration::find_factors(const Part& part) {
 
 Status BlockCalibration::round_columns(const Part& part) {
   Rounding& work = *rounding_;
-  if (work.has_new_judge) work.expected->finish(applied_scales(part.input));
+  if (part.step->method == CalibrationMethod::gptaq) add_drift(work.feedback, work.drift, part.step->alpha);
   work.layers.clear();
   for (const LinearLayer& layer : model::consumers_of(part.input)) {
     if ((work.passes[work.pass].layers & bit(layer.weight)) == 0) continue;
@@ -239,15 +249,22 @@ Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& 
   layer.weight = original;
   std::vector<float> clipped = target.clipped;
   std::vector<float>& ranged = was_clipped ? clipped : layer.weight;
-  for (size_t row = 0; row < layer.weight.size() && !is_gpfq; row += feedback.columns())
+  const size_t columns = seen(model::linear_layers()[static_cast<size_t>(layer.slot)].reads).mean.size();
+  for (size_t row = 0; row < layer.weight.size() && !is_gpfq; row += columns)
     for (const uint32_t j : feedback.dead) layer.weight[row + j] = ranged[row + j] = 0;
-  TRY(scales, observed_scales(*target.task, ranged, joined, feedback.squares));
+  layer.is_shared = share_.members > 1 && !is_gpfq && has_independent_rows(spec);
+  const size_t bytes_of_code = code_bytes_of(spec), rows = layer.judged.rows;
+  const auto own = (layer.is_shared ? share_ : TeamShare{}).of(rows, kSharedRows);
+  const size_t first = own.begin * columns, count = own.count() * columns;
+  const auto observed = info_of(spec.observer).is_per_scale() ? own : TeamShare::Range{0, rows};
+  TRY(scales,
+      observed_scales(*target.task, std::span(ranged).subspan(observed.begin * columns, observed.count() * columns),
+                      joined, feedback.squares));
   if (!is_gpfq && !has_static_groups(options) && !was_clipped) scales.qparams.clear();
   if (step.method == CalibrationMethod::qronos) {
     TRY_VOID(correct_for_drift(feedback, work.drift, layer.weight));
     if (step.refine != 0) layer.corrected = layer.weight;
   }
-  const size_t bytes_of_code = code_bytes_of(spec), rows = layer.judged.rows;
   layer.codes.resize(layer.weight.size() * bytes_of_code / sizeof(uint32_t) + 1);
   uint8_t* const codes = reinterpret_cast<uint8_t*>(layer.codes.data());
   if (is_gpfq) {
@@ -256,20 +273,15 @@ Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& 
     layer.scales = std::move(scales);
     return {};
   }
-  const size_t columns = feedback.columns();
   TRY(groups, ColumnGroups::create(spec, rows, columns));
-  layer.is_shared = share_.members > 1 && has_independent_rows(spec);
-  const auto own = (layer.is_shared ? share_ : TeamShare{}).of(rows, kSharedRows);
+  std::span<const QParams> given = scales.qparams;
+  if (layer.is_shared && !given.empty())
+    given = given.subspan((own.begin - observed.begin) * groups.count(), own.count() * groups.count());
+  TRY(found, gptq(feedback, spec, options, own.count(), std::span(layer.weight).subspan(first, count),
+                  {codes + first * bytes_of_code, count * bytes_of_code}, given, scales.second_scale));
+  layer.scales.second_scale = scales.second_scale;
+  layer.scales.qparams.assign(groups.scale_count(), {});
   const size_t first_scale = layer.is_shared ? own.begin * groups.count() : 0;
-  const size_t own_scales = layer.is_shared ? own.count() * groups.count() : groups.scale_count();
-  const std::span<const QParams> given =
-      scales.qparams.empty() ? std::span<const QParams>() : std::span(scales.qparams).subspan(first_scale, own_scales);
-  TRY(found, gptq(feedback, spec, options, own.count(),
-                  std::span(layer.weight).subspan(own.begin * columns, own.count() * columns),
-                  {codes + own.begin * columns * bytes_of_code, own.count() * columns * bytes_of_code}, given,
-                  scales.second_scale));
-  layer.scales = std::move(scales);
-  layer.scales.qparams.resize(groups.scale_count());
   std::copy(found.begin(), found.end(), layer.scales.qparams.begin() + static_cast<ptrdiff_t>(first_scale));
   if (step.refine != 0 && !work.is_trial) refine(step, own, layer);
   return {};
@@ -343,8 +355,12 @@ Status BlockCalibration::judge_rounded(const Part& part) {
     layer.codes = {};
     layer.stored.emplace(std::move(*stored));
     const std::vector<float> pull = product_with(original, work.drift);
+    const size_t columns = seen(part.input).mean.size();
+    const auto own = share_.of(layer.judged.rows, kSharedRows);
     const Status judged =
-        judge(layer.judged, *work.expected, pull, original, layer.stored->values, step.nearest_if_worse);
+        judge(layer.judged, *work.expected, pull, original,
+              std::span<const float>(layer.stored->values).subspan(own.begin * columns, own.count() * columns),
+              step.nearest_if_worse);
     if (!judged) return at(name(layer.slot), Error(judged.error()));
   }
   return {};

@@ -1,4 +1,5 @@
 // BlockCalibration: whether a step is better than rounding to nearest, by the expected change of the layer's output.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -20,12 +21,32 @@ std::vector<float> difference_of(std::span<const float> values, std::span<const 
 
 }  // namespace
 
+Result<std::vector<float>> BlockCalibration::nearest_values(Slot slot, std::span<const float> weight,
+                                                            TeamShare::Range rows) {
+  const TensorTask& task = *tensor(slot).task;
+  const size_t columns = weight.size() / std::max<size_t>(rows_of(slot), 1);
+  std::vector<float> values;
+  if (can_store_rows(task, kSharedRows)) {
+    for (size_t row = rows.begin; row < rows.end; row += kSharedRows) {
+      const size_t count = std::min(kSharedRows, rows.end - row);
+      TRY(stored, store_modified_rows(task, kSharedRows, row, weight.subspan(row * columns, count * columns)));
+      values.insert(values.end(), stored.values.begin(), stored.values.end());
+    }
+    return values;
+  }
+  TRY(stored, store_modified(task, weight, nullptr, weight));
+  const auto first = stored.values.begin() + static_cast<ptrdiff_t>(rows.begin * columns);
+  values.assign(first, first + static_cast<ptrdiff_t>(rows.count() * columns));
+  return values;
+}
+
 Result<std::vector<float>> BlockCalibration::nearest_change(Slot slot, std::span<const float> weight,
-                                                            std::span<const float> scales) {
+                                                            std::span<const float> scales, TeamShare::Range rows) {
   std::vector<float> scaled(weight.begin(), weight.end());
   for (size_t i = 0; i < scaled.size() && !scales.empty(); ++i) scaled[i] *= scales[i % scales.size()];
-  TRY(stored, store_modified(*tensor(slot).task, scaled, nullptr, scaled));
-  std::vector<float> change = difference_of(stored.values, scaled);
+  TRY(change, nearest_values(slot, scaled, rows));
+  const size_t first = rows.begin * (weight.size() / std::max<size_t>(rows_of(slot), 1));
+  for (size_t i = 0; i < change.size(); ++i) change[i] -= scaled[first + i];
   for (size_t i = 0; i < change.size() && !scales.empty(); ++i) change[i] /= scales[i % scales.size()];
   return change;
 }
@@ -35,24 +56,26 @@ Status BlockCalibration::judge(Judgement& judgement, const ExpectedError& expect
   const Slot slot = judgement.slot;
   const auto rows = share_.of(judgement.rows, kSharedRows);
   const size_t columns = judgement.rows == 0 ? 0 : weight.size() / judgement.rows;
+  const auto own = [&](std::span<const float> all) {
+    return all.subspan(rows.begin * columns, rows.count() * columns);
+  };
   judgement.aims_at_float = !pull.empty();
   const auto add = [&](Judgement::What what, std::span<const float> change) {
     std::vector<double>& sums = judgement.sums[what];
     sums.resize(2 * judgement.rows);
-    expected.sum_rows(change.subspan(rows.begin * columns, rows.count() * columns),
-                      std::span(sums).subspan(2 * rows.begin, 2 * rows.count()));
+    expected.sum_rows(change, std::span(sums).subspan(2 * rows.begin, 2 * rows.count()));
     for (size_t i = 0; what != Judgement::signal && i < pull.size(); ++i)
       judgement.pulled[what] += double{pull[i]} * change[i];
   };
-  add(Judgement::signal, weight);
-  add(Judgement::stored, difference_of(values, weight));
+  add(Judgement::signal, own(weight));
+  add(Judgement::stored, difference_of(values, own(weight)));
   // Inverse scales make the weight what it was before its columns were scaled.
   std::vector<float> inverse = applied_scales(model::linear_layers()[static_cast<size_t>(slot)].reads);
   for (float& scale : inverse) scale = 1 / scale;
-  TRY(nearest, nearest_change(slot, weight, inverse));
+  TRY(nearest, nearest_change(slot, weight, inverse, rows));
   add(Judgement::nearest, nearest);
   if (!with_nearest) return {};
-  TRY(scaled, nearest_change(slot, weight, {}));
+  TRY(scaled, nearest_change(slot, weight, {}, rows));
   add(Judgement::scaled_nearest, scaled);
   return {};
 }
@@ -95,8 +118,9 @@ Result<bool> BlockCalibration::scales_help(const Part& part, std::span<const flo
   for (const LinearLayer& layer : model::consumers_of(part.input)) {
     if (!is_quantized(layer.weight)) continue;
     const std::vector<float>& weight = (*block_)[layer.weight];
-    TRY(scaled, nearest_change(layer.weight, weight, scales));
-    TRY(nearest, nearest_change(layer.weight, weight, {}));
+    const TeamShare::Range rows{0, rows_of(layer.weight)};
+    TRY(scaled, nearest_change(layer.weight, weight, scales, rows));
+    TRY(nearest, nearest_change(layer.weight, weight, {}, rows));
     scaled_error += expected.of(scaled);
     nearest_error += expected.of(nearest);
   }

@@ -1,5 +1,5 @@
 // What BlockCalibration keeps of a part that rounds, between the stages that members of a team divide: factors of the
-// inputs' Hessian, then rows, then judging. With choose: "best" these are done for every variant on inputs without those
+// inputs' Hessian, the columns of their inverse, then rows, then judging. With choose: "best" these are done for every variant on inputs without those
 // held out, and judged by these; then for the variants that were chosen, on all inputs.
 #pragma once
 #include <array>
@@ -31,7 +31,7 @@ struct BlockCalibration::Rounding {
     uint64_t group_size;  // of their order of columns (ColumnOrder)
     uint32_t layers;      // one bit per linear slot
   };
-  enum class Stage : uint8_t { factors, columns, judging, settling };
+  enum class Stage : uint8_t { factors, inverses, columns, judging, settling };
 
   List<GptqOptions> variants;
   List<Pass> passes;

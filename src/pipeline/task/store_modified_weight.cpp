@@ -99,8 +99,17 @@ Result<WeightScales> observed_scales(const TensorTask& task, std::span<const flo
                                      std::span<const float> squares) {
   const bool saturates = task.non_finite == NonFinite::saturate;
   const float largest = saturates ? value_limit_of(task.layout).largest_scale : std::numeric_limits<float>::infinity();
-  TensorScales scales(task.layout, largest);
-  const uint32_t passes = TensorScales::passes_of_observer(task.layout);
+  SharedValue<WeightLayout> layout = task.layout;
+  const uint64_t rows = layout->columns == 0 ? 0 : weight.size() / layout->columns;
+  if (rows != layout->rows) {
+    TRY(of_rows, granularity_of({rows, layout->columns}, layout->spec));
+    layout.edit([&](WeightLayout& some) {
+      some.shape = {some.rows = rows, some.columns};
+      some.granularity = of_rows;
+    });
+  }
+  TensorScales scales(layout, largest);
+  const uint32_t passes = TensorScales::passes_of_observer(layout);
   if (!task.importance.empty())
     TRY_VOID(scales.weigh(task.importance));
   else if (task.layout->spec.scale_refit && !squares.empty())
@@ -168,6 +177,12 @@ Result<StoredValues> store_grouped(const TensorTask& task, std::span<const uint8
   return read_back(stored, 0, result, original);
 }
 
+bool can_store_rows(const TensorTask& task, uint64_t tile_rows) {
+  const WeightLayout& layout = *task.layout;
+  const bool needs_all = TensorScales::passes(layout, task.is_observed) != 0;
+  return task.is_copy || (!layout.column_tiles() && !needs_all && tile_rows % layout.line_multiple() == 0);
+}
+
 Result<StoredValues> store_modified_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
                                          std::span<const float> values) {
   if (task.is_copy) {
@@ -182,7 +197,7 @@ Result<StoredValues> store_modified_rows(const TensorTask& task, uint64_t tile_r
   tiled.tile_lines = tile_rows;
   tiled.tiles = (task.layout->lines() + tile_rows - 1) / tile_rows;
   TensorSession session(tiled);
-  if (task.layout->column_tiles() || session.observe_passes() != 0 || tile_rows % task.layout->line_multiple() != 0)
+  if (!can_store_rows(task, tile_rows))
     return error_at(ErrorCode::format_unsupported, task.name,
                     "is changed by the rotation and stored row by row, which this format or scheme cannot do; exclude "
                     "the layer");

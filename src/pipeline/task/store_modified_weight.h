@@ -21,7 +21,8 @@ struct WeightScales {
 
 /// Observed scales of `weight`. `joined`: the range of the weights it shares one with. Not for copies, casts, block
 /// dtypes and two stages. `squares`: mean squares of input channels, which weigh the errors of scale_refit where the task
-/// has no importance; empty: ones. Errors: those of TensorScales.
+/// has no importance; empty: ones. `weight` may be some rows of one whose rows have scales of their own. Errors: those of
+/// TensorScales.
 Result<WeightScales> observed_scales(const TensorTask& task, std::span<const float> weight,
                                      const ValueRange& joined = {}, std::span<const float> squares = {});
 
@@ -48,7 +49,10 @@ Result<StoredValues> store_grouped(const TensorTask& task, std::span<const uint8
                                    std::span<const QParams> qparams, std::span<const uint32_t> index,
                                    std::span<const float> values, std::span<const float> original);
 
-/// The same for rows [first_row, first_row + values.size() / columns) of a matrix in tiles of `tile_rows` rows;
+/// Whether store_modified_rows() can store the weight in tiles of as many rows.
+bool can_store_rows(const TensorTask& task, uint64_t tile_rows);
+
+/// The same as store_modified() without scales for rows [first_row, first_row + values.size() / columns) of a matrix in tiles of `tile_rows` rows;
 /// `first_row` begins a tile. Vectors are one row. Errors: format-unsupported if rows cannot be stored separately
 /// (scales for the whole tensor, transposed codes); value-not-finite, value-overflow.
 Result<StoredValues> store_modified_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,

@@ -82,7 +82,7 @@ TEST_CASE("groups of columns stay together, ordered by their largest input, a sh
   CHECK(feedback->order == std::vector<uint32_t>{4, 5, 3, 1, 2, 0, 7, 6});
   for (size_t i = 0; i < n; ++i)
     CHECK(feedback->factor[i * (n + 1)] == doctest::Approx(1 / std::sqrt(diagonal[feedback->order[i]])));
-  const Result<ErrorFeedback> unfinished = error_feedback_of(h, n, 0, {true, 3}, false);
+  const Result<ErrorFeedback> unfinished = factor_hessian(h, n, 0, {true, 3}, false);
   REQUIRE(unfinished);
   CHECK(unfinished->order == feedback->order);
   CHECK(unfinished->factor.size() == feedback->factor.size());

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -127,7 +128,7 @@ TEST_CASE("an upper triangular matrix times its inverse is the identity") {
     for (size_t i = 0; i < n; ++i)
       for (size_t j = 0; j < i; ++j) r[i * n + j] = 0;
     std::vector<float> v = r;
-    invert_upper(v, n);
+    invert_upper(v, n, 0, n);
     double worst = 0;
     for (size_t i = 0; i < n; ++i)
       for (size_t j = 0; j < n; ++j) {
@@ -137,5 +138,26 @@ TEST_CASE("an upper triangular matrix times its inverse is the identity") {
         if (j < i) REQUIRE(v[i * n + j] == 0);
       }
     CHECK_MESSAGE(worst <= 2e-6, "n ", n, ", worst ", worst);
+  }
+}
+
+TEST_CASE("columns of an inverse are the same in any range that they are found in") {
+  for (const size_t n : {1, 64, 65, 200, 261, 449}) {
+    std::vector<float> r = positive_definite(n);
+    REQUIRE(factor_cholesky(r, n));
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = 0; j < i; ++j) r[i * n + j] = 0;
+    std::vector<float> whole = r;
+    invert_upper(whole, n, 0, n);
+    for (const size_t step : {kInvertedStep, 3 * kInvertedStep})
+      for (size_t first = 0; first < n; first += step) {
+        const size_t end = std::min(n, first + step);
+        std::vector<float> part = r;
+        invert_upper(part, n, first, end);
+        bool agrees = true;
+        for (size_t i = 0; i < n; ++i)
+          for (size_t j = first; j < end; ++j) agrees &= part[i * n + j] == whole[i * n + j];
+        CHECK_MESSAGE(agrees, "n ", n, ", columns from ", first);
+      }
   }
 }

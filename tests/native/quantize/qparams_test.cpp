@@ -1,9 +1,12 @@
 // Scales and zero points against values worked out by hand (AMD Quark's formulas).
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "numeric/minifloat.h"
 #include "quantize/qparams.h"
 
 using namespace wasmquant;
@@ -122,6 +125,25 @@ TEST_CASE("scale_type: the scale is rounded for storage, the zero point comes fr
   const float zero_point = qparams_of(-1.234f, 0.777f, asymmetric).zero_point;
   asymmetric.scale_type = ScaleType::bfloat16;
   CHECK(qparams_of(-1.234f, 0.777f, asymmetric).zero_point == zero_point);
+}
+
+TEST_CASE("scales of 16 bits are the nearest values of their type, finite and above zero") {
+  for (const auto& [type, dtype] :
+       {std::pair{ScaleType::float16, Dtype::float16}, {ScaleType::bfloat16, Dtype::bfloat16}}) {
+    QuantizationSpec spec = qparams_spec_of(Dtype::fp8_e4m3, true);
+    spec.scale_type = type;
+    const ScaleRule rule(spec);
+    const FloatFormat format = float_format_of(dtype);
+    bool agrees = true;
+    // From 2^-14 on, the smallest normal float16; below it scales round up.
+    for (uint32_t bits = 0x38800000; bits < 0x7F800000; bits += 1021) {
+      const auto scale = std::bit_cast<float>(bits);
+      agrees &= rule.stored(scale) == decode(format, encode(format, scale, Overflow::saturate));
+    }
+    CHECK(agrees);
+    CHECK(rule.stored(0.0f) == kScaleEpsilon);
+    CHECK(rule.stored(std::numeric_limits<float>::max()) == static_cast<float>(format.max_finite()));
+  }
 }
 
 TEST_CASE("AffineRule: range of the dtype and a reciprocal that stays finite") {

@@ -290,6 +290,44 @@ TEST_CASE("pieces of any size give the codes, values and errors of the whole") {
   }
 }
 
+TEST_CASE("a scale for each element gives what each element gives by itself") {
+  RandomValues random(7);
+  const size_t n = 333;  // more than a patch
+  Granularity each, one;
+  each.axis = n;
+  std::vector<QParams> qparams;
+  for (size_t i = 0; i < n; ++i) qparams.push_back({(i % 2 ? 1.0f : -1.0f) * (0.02f + 0.001f * float(i % 50)), 0.0f});
+  std::vector<float> x = random.vector(n);
+  x[5] = std::numeric_limits<float>::infinity();
+  x[6] = std::nanf("");
+  for (const Dtype dtype :
+       {Dtype::int3, Dtype::int8, Dtype::uint4, Dtype::int16, Dtype::int32, Dtype::fp4, Dtype::fp8_e4m3})
+    for (const RoundMethod method : {RoundMethod::half_even, RoundMethod::floor})
+      for (const Path path : {Path::fake, Path::real}) {
+        QuantizationSpec spec;
+        spec.dtype = dtype;
+        spec.round_method = info_of(dtype).is_integer ? method : RoundMethod::half_even;
+        spec.symmetric = dtype != Dtype::uint4;
+        if (!spec.symmetric)
+          for (size_t i = 0; i < n; ++i) qparams[i].zero_point = static_cast<float>(i % 16);
+        const size_t bytes = code_bytes_of(spec);
+        std::vector<uint8_t> codes(n * bytes), by_itself(n * bytes);
+        std::vector<float> y(n), y_by_itself(n), fake(n), fake_by_itself(n);
+        quantize(each, spec, qparams, path, x, 0, codes.data());
+        dequantize(each, spec, qparams, codes.data(), n, 0, y.data());
+        fake_quantize(each, spec, qparams, x, 0, fake.data());
+        for (size_t i = 0; i < n; ++i) {
+          quantize(one, spec, {&qparams[i], 1}, path, {&x[i], 1}, 0, by_itself.data() + i * bytes);
+          dequantize(one, spec, {&qparams[i], 1}, by_itself.data() + i * bytes, 1, 0, &y_by_itself[i]);
+          fake_quantize(one, spec, {&qparams[i], 1}, {&x[i], 1}, 0, &fake_by_itself[i]);
+        }
+        CHECK(codes == by_itself);
+        CHECK(std::memcmp(y.data(), y_by_itself.data(), n * sizeof(float)) == 0);
+        CHECK(std::memcmp(fake.data(), fake_by_itself.data(), n * sizeof(float)) == 0);
+        for (QParams& q : qparams) q.zero_point = 0;
+      }
+}
+
 TEST_CASE("append_quantization_error: sums over x and the values of its codes") {
   QuantizationSpec spec;
   const auto g = granularity_of({3}, spec);

@@ -48,7 +48,7 @@ const configs = {
 };
 
 test('one, two and three workers write the same files and report the same', { timeout: 600_000 }, async (t) => {
-  const [source, folder] = [firstBlocks(t, 2), scratchFolder(t)];
+  const [source, folder] = [firstBlocks(t, 2, 128), scratchFolder(t)];
   const outcomes = new Map();
   for (const threads of [1, 2, 3]) {
     const quantizer = await quantizerFor(t, { threads });

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readTensors } from '../../interop/safetensors_file.mjs';
-import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
-
-const reference = join(files, 'tiny-llama-reference');
+import { modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { tokensOf } from '../tiny_llama.mjs';
 
 const group = (dtype, rest = {}) => ({ dtype, qscheme: 'per_group', ch_axis: -1, group_size: 32, ...rest });
 const configOf = (weight, rest = {}) => ({ global_quant_config: { weight }, exclude: ['lm_head'], ...rest });
@@ -55,13 +54,13 @@ test('presets of 2 and 3 bits on tiny-llama, rounded to nearest and with gptq', 
   const quantizer = await quantizerFor(t, { threads: 2 });
   const folder = scratchFolder(t);
   const model = await modelFor(t, quantizer, tinyLlama);
-  const tokens = await modelFor(t, quantizer, join(reference, 'validation_tokens.safetensors'));
-  const calibration = { tokens: await modelFor(t, quantizer, join(reference, 'calib_tokens.safetensors')) };
+  const tokens = tokensOf('validation', 32);
+  const calibration = { tokens: tokensOf('calib', 32) };
   const { config: int2 } = quantizer.presets().find(({ name }) => name === 'int2_wo_32');
   for (const [name, config, most] of [
-    ['int3', 'int3_wo_32', 1.585],
-    ['int2', 'int2_wo_32', 1.745],
-    ['int2-gptq', { ...int2, algo_config: [{ name: 'gptq' }] }, 1.65],
+    ['int3', 'int3_wo_32', 1.497],
+    ['int2', 'int2_wo_32', 1.668],
+    ['int2-gptq', { ...int2, algo_config: [{ name: 'gptq' }] }, 1.565],
   ]) {
     const target = join(folder, name);
     await quantizer.quantizeModel(model, config, {

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { allocateBits, hullOf } from '../../../dist/language_model/bit_budget.js';
 import { cli, cliJson } from '../cli/process.mjs';
 import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { tokensOf } from '../tiny_llama.mjs';
 
 const tokenFile = (name) => join(files, `tiny-llama-reference/${name}_tokens.safetensors`);
 const choice = (bytes, loss) => ({ bytes, loss });
@@ -54,10 +55,7 @@ test('budgets are kept, and no single swap would do better', () => {
 test('auto-plan beats one scheme for all, at no more bytes', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const model = await modelFor(t, quantizer, tinyLlama);
-  const [calib, validation] = [
-    await modelFor(t, quantizer, tokenFile('calib')),
-    await modelFor(t, quantizer, tokenFile('validation')),
-  ];
+  const [calib, validation] = [tokensOf('calib', 8), tokensOf('validation', 32)];
   const folder = scratchFolder(t);
   const quality = async (name, config) => {
     const target = join(folder, name);

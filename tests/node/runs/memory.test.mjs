@@ -61,7 +61,7 @@ for (const [preset, format] of [
     const shape = [8192, 8192];
     writeSparseSafetensors(
       path,
-      ['up', 'gate', 'down'].map((name) => ({ name: `model.layers.0.mlp.${name}_proj.weight`, shape })),
+      ['up', 'down'].map((name) => ({ name: `model.layers.0.mlp.${name}_proj.weight`, shape })),
     );
     const script = join(import.meta.dirname, '../../bench/file_run.mjs');
     const digests = [64, 256, 512].flatMap((mebibytes) =>

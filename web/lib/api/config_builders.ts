@@ -137,6 +137,8 @@ export function bestConfig(config: object): Record<string, unknown> {
     );
   if (Array.isArray(rest.algo_config) ? rest.algo_config.length > 0 : isFields(rest.algo_config))
     throw failure('argument-invalid', 'algo_config', 'already names algorithms; remove them, or leave best out');
+  // At 2 bits a second pass gains; at more it takes time for nothing.
+  const refine = isFields(all.weight) && /int2$/.test(String(all.weight.dtype)) ? 2 : 1;
   return {
     ...rest,
     global_quant_config: bestLayer(all),
@@ -144,7 +146,7 @@ export function bestConfig(config: object): Record<string, unknown> {
     ...(types !== undefined && { layer_type_quant_config: bestLayers(types) }),
     algo_config: [
       { name: 'awq', duo_scaling: true },
-      { name: 'gptq', damp_percent: 0.05, refine: 2 },
+      { name: 'gptq', damp_percent: 0.05, refine },
     ],
   };
 }

@@ -43,6 +43,8 @@ export function runCalibration(host: JobHost, work: CalibrationWork): Promise<nu
           }
           await loadStep(host, pass, number, step);
           if (isBlock) await calibrateBlock(place, step, tensors);
+          const hasRun = step.tensors.some(({ streamed }) => streamed);
+          if (!hasRun && number < work.layers) await runPortions(host, pass); // no step reads the last output
         }
         return null;
       },
@@ -93,7 +95,7 @@ async function rotateTables(
 }
 
 async function calibrateBlock(
-  { host, pass, calibration, stored }: Place,
+  { host, calibration, stored }: Place,
   { name, tensors: read }: ForwardStep,
   tensors: CalibrationWork['blocks'][number],
 ): Promise<void> {
@@ -135,7 +137,6 @@ async function calibrateBlock(
       stored(name, tensors.length, sums, evidence);
     },
   );
-  await runPortions(host, pass);
 }
 
 /** Shows a part its inputs. Calls `done` after each portion that this member runs. */
