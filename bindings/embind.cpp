@@ -31,8 +31,14 @@ struct Bound<Factory> {
 template <auto Function>
 constexpr auto bound = &Bound<Function>::call;
 
-BoundPlan* make_plan(const BoundModelIndex& model, const std::string& config, const std::string& options,
-                     Address constants, double constant_bytes, Address imatrix, double imatrix_bytes) {
+std::string calibrated_algorithms(BoundConfig& config) {
+  List<Diagnostic> diagnostics;
+  const auto rows = config.calibrated_algorithms(diagnostics);
+  return rows ? reply(*rows) : fail(rows.error(), diagnostics);
+}
+
+BoundPlan* make_plan(const BoundModelIndex& model, BoundConfig& config, const std::string& options, Address constants,
+                     double constant_bytes, Address imatrix, double imatrix_bytes) {
   List<Diagnostic> diagnostics;
   auto made = BoundPlan::make(
       model, config, options,
@@ -97,7 +103,10 @@ EMSCRIPTEN_BINDINGS(models_and_plans) {
       .function("addedOutputs", bound<&BoundModelIndex::added_outputs>)
       .function("setInlineBytes", bound<&BoundModelIndex::set_inline_bytes>)
       .function("stripPrefixes", &BoundModelIndex::strip_prefixes)
-      .function("setSiblingFile", &BoundModelIndex::set_sibling_file);
+      .function("setSiblingFile", &BoundModelIndex::set_sibling_file)
+      .function("readConfig", bound<&BoundModelIndex::read_config>);
+  class_<BoundConfig>("Config").constructor<const std::string&>().function("calibratedAlgorithms",
+                                                                           &calibrated_algorithms);
   class_<BoundPlan>("Plan")
       .class_function("make", &make_plan, allow_raw_pointers())
       .function("json", bound<&BoundPlan::to_json>)

@@ -2,12 +2,13 @@
 
 namespace wasmquant::bindings {
 
-Made<BoundComparison> BoundComparison::make(const BoundModelIndex& reference, const std::string& reference_config,
-                                            const BoundModelIndex& quantized, const std::string& quantized_config,
+Made<BoundComparison> BoundComparison::make(const BoundModelIndex& reference, const BoundModelIndex& quantized,
                                             const std::string& options_text) {
   TRY(options, json::parse(options_text));
-  TRY(compared,
-      compare_models(reference.index(), reference_config, quantized.index(), quantized_config, tile_bytes_of(options)));
+  const ModelIndex &left = reference.index(), &right = quantized.index();
+  for (const ModelIndex* model : {&left, &right})
+    if (!model->folder_config()) return model->folder_config().error();
+  TRY(compared, compare_models(left, *left.folder_config(), right, *right.folder_config(), tile_bytes_of(options)));
   return std::unique_ptr<BoundComparison>(new BoundComparison(std::move(compared)));
 }
 

@@ -9,8 +9,7 @@ namespace wasmquant::bindings {
 class BoundComparison : Counted {
  public:
   /// Errors: json-invalid, those of compare_models.
-  static Made<BoundComparison> make(const BoundModelIndex& reference, const std::string& reference_config,
-                                    const BoundModelIndex& quantized, const std::string& quantized_config,
+  static Made<BoundComparison> make(const BoundModelIndex& reference, const BoundModelIndex& quantized,
                                     const std::string& options);
 
   json::Value summary() const;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/message.h"
+#include "pipeline/forward/packed_architecture.h"
 
 namespace wasmquant::bindings {
 namespace {
@@ -12,11 +13,10 @@ Status no_tensor() { return error_at(ErrorCode::state_invalid, "tensor", "begin(
 
 }  // namespace
 
-Made<BoundForwardPass> BoundForwardPass::make(const std::string& config, const std::string& options_text,
+Made<BoundForwardPass> BoundForwardPass::make(Address packed, double bytes, const std::string& options_text,
                                               Address tokens, double count) {
-  TRY(document, json::parse(config, json::kPython));
   TRY(options, json::parse(options_text));
-  TRY(architecture, model::read_architecture(document));
+  TRY(architecture, read_packed_architecture({pointer<const char>(packed), static_cast<size_t>(bytes)}));
   const std::string& activations = options["activations"].as_string();
   const bool int8 = activations == "int8";
   auto session = std::make_shared<ForwardSession>(

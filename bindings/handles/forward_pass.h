@@ -10,10 +10,10 @@ namespace wasmquant::bindings {
 
 class BoundForwardPass : Counted {
  public:
-  /// `config`: config.json. `options`: {"activations": "float32" | "int8" | "llama.cpp", "lengths": tokens of each sequence,
+  /// `architecture`: bytes of packed_architecture. `options`: {"activations": "float32" | "int8" | "llama.cpp", "lengths": tokens of each sequence,
   /// "keepsStates"?, "scored"?: "all" | "second-half", "positions"?: of one sequence that is continued}; `tokens`: int32 [count].
-  /// Errors: json-invalid, those of read_architecture and ForwardPass::set_tokens.
-  static Made<BoundForwardPass> make(const std::string& config, const std::string& options, Address tokens,
+  /// Errors: json-invalid, those of read_packed_architecture and ForwardPass::set_tokens.
+  static Made<BoundForwardPass> make(Address architecture, double bytes, const std::string& options, Address tokens,
                                      double count);
 
   uint32_t portions() const { return static_cast<uint32_t>(session_->pass().portions()); }

@@ -1,4 +1,7 @@
+// The model's files and tensors for JavaScript: headers fed piece by piece, rows of tensors, config.json.
 #include "handles/model_index.h"
+
+#include <cmath>
 
 #include "core/message.h"
 #include "formats/gguf/gguf_metadata.h"
@@ -8,6 +11,43 @@
 #include "pipeline/model_index/onnx_values.h"
 
 namespace wasmquant::bindings {
+namespace {
+
+void add_constants(const json::Value& value, json::Array& path, json::Array& out) {
+  if (value.is_number() && !value.is_finite()) {
+    json::Value& row = out.emplace_back();
+    row.set("path", json::Value(path));
+    row.set("value", std::isnan(value.as_number()) ? "NaN" : value.as_number() > 0 ? "Infinity" : "-Infinity");
+  }
+  for (const auto& [name, member] : value.members()) {
+    path.emplace_back(name);
+    add_constants(member, path, out);
+    path.pop_back();
+  }
+  for (const json::Value& item : value.items()) {
+    path.emplace_back(static_cast<int64_t>(&item - value.items().data()));
+    add_constants(item, path, out);
+    path.pop_back();
+  }
+}
+
+}  // namespace
+
+Result<json::Value> BoundModelIndex::read_config(std::string text) {
+  index_.set_sibling_file("config.json", std::move(text));
+  const Result<json::Value>& config = index_.folder_config();
+  if (!config)
+    return error_at(ErrorCode::json_invalid, "config.json", "{}: {}", config.error().where, config.error().message);
+  if (!config->is_object())
+    return error_at(ErrorCode::json_invalid, "config.json", "expected a JSON object, found {}",
+                    json::describe(config->kind()));
+  json::Array path, constants;
+  add_constants(*config, path, constants);
+  json::Value out;
+  out.set("config", *config);
+  out.set("constants", std::move(constants));
+  return out;
+}
 
 Result<json::Value> BoundModelIndex::feed(uint32_t file, Address bytes, uint32_t length) {
   TRY(need, index_.feed(file, {pointer<const uint8_t>(bytes), length}));

@@ -34,6 +34,10 @@ class BoundModelIndex : Counted {
   void set_sibling_file(std::string name, Address bytes, uint32_t length) {
     index_.set_sibling_file(std::move(name), std::string(pointer<const char>(bytes), length));
   }
+  /// Keeps config.json, parsed once for all that needs it: {"config": object, "constants": [{"path", "value"}]}. `constants`
+  /// are the numbers JSON cannot express ("Infinity", "-Infinity", "NaN"), null in `config`; a path has names and indexes.
+  /// Error: json-invalid.
+  Result<json::Value> read_config(std::string text);
   const ModelIndex& index() const noexcept { return index_; }
 
  private:

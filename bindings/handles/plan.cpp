@@ -46,12 +46,12 @@ Error no_file() { return error_at(ErrorCode::argument_invalid, "file", "no such 
 
 }  // namespace
 
-Made<BoundPlan> BoundPlan::make(const BoundModelIndex& index, const std::string& config, const std::string& options,
+Made<BoundPlan> BoundPlan::make(const BoundModelIndex& index, BoundConfig& config, const std::string& options,
                                 PlanBytes bytes, List<Diagnostic>& diagnostics) {
   TRY(original, original_model(index.index()));
   const ModelIndex& model = original ? *original : index.index();
   TRY(given, json::parse(options));
-  TRY(plan, make_plan(model, config, options_of(given, bytes), diagnostics));
+  TRY(plan, make_plan(model, config.given(), options_of(given, bytes), diagnostics));
   return std::unique_ptr<BoundPlan>(new BoundPlan(std::move(original), model, std::move(plan), std::move(diagnostics)));
 }
 
@@ -114,8 +114,8 @@ Result<Region> BoundPlan::importance_matrix(const std::string& text) {
   return region_of(imatrix_);
 }
 
-Result<json::Value> BoundPlan::output_config(const std::string& original) const {
-  TRY(text, wasmquant::output_config(plan_, original));
+Result<json::Value> BoundPlan::output_config() const {
+  TRY(text, wasmquant::output_config(plan_, model_.folder_config_text(), model_.folder_config()));
   return json::Value(std::move(text));
 }
 

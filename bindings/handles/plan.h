@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 
+#include "handles/config.h"
 #include "handles/model_index.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/plan_output/plan_json.h"
@@ -16,7 +17,7 @@ struct PlanBytes {
 class BoundPlan : Counted {
  public:
   /// `options`: as PlanOptions of web/lib. Errors: json-invalid, those of original_model and make_plan.
-  static Made<BoundPlan> make(const BoundModelIndex& model, const std::string& config, const std::string& options,
+  static Made<BoundPlan> make(const BoundModelIndex& model, BoundConfig& config, const std::string& options,
                               PlanBytes bytes, List<Diagnostic>& diagnostics);
 
   json::Value to_json() const { return plan_json(plan_, model_, diagnostics_); }
@@ -32,7 +33,7 @@ class BoundPlan : Counted {
   Result<Region> importance_matrix(const std::string& options);
   std::string shard_map() const { return plan_.shard_map; }
   /// Errors: those of output_config.
-  Result<json::Value> output_config(const std::string& original) const;
+  Result<json::Value> output_config() const;
 
  private:
   BoundPlan(std::unique_ptr<ModelIndex> original, const ModelIndex& model, Plan plan, List<Diagnostic> diagnostics)

@@ -1,6 +1,7 @@
 // The rows of families, and one check for each key of config.json.
 #include "model/architecture.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/message.h"
@@ -217,6 +218,17 @@ Result<Architecture> read_architecture(const json::Value& config) {
     out.rotated_down_input = true;
   }
   return out;
+}
+
+bool holds_together(const Architecture& a) noexcept {
+  for (const uint32_t size : {a.vocabulary, a.hidden, a.intermediate, a.layers, a.heads, a.kv_heads, a.head_dim,
+                              a.max_positions, std::max(a.token_types, uint32_t{!a.is_encoder})})
+    if (size < 1 || size > kMaxSize) return false;
+  bool slides = false;
+  for (const bool sliding : a.is_sliding) slides |= sliding;
+  return a.layers <= kMaxLayers && a.is_sliding.size() == a.layers && a.heads % a.kv_heads == 0 &&
+         a.head_dim % 2 == 0 && uint64_t{a.heads} * a.head_dim <= kMaxSize && a.first_position < kMaxSize &&
+         a.window <= kMaxSize && (!slides || a.window > 0);
 }
 
 }  // namespace wasmquant::model

@@ -58,4 +58,7 @@ std::string family_names(bool encoders);
 /// impossible), not-implemented (another family, RoPE scaling type or activation; the message lists what is supported).
 Result<Architecture> read_architecture(const json::Value& config);
 
+/// Whether the sizes are those of a model, as read_architecture gives them: for one that was not read from a config.json.
+bool holds_together(const Architecture& architecture) noexcept;
+
 }  // namespace wasmquant::model

@@ -59,11 +59,26 @@ function cppMeasures() {
       found: files.filter((file) => !file.startsWith('src/families/') && /\bis\("\w+"\)/.test(text.get(file))),
       gate: 0,
     },
+    ...parses([...text.keys(), ...filesBelow('bindings', /\.cpp$/)]),
     { name: 'functions over 60 lines', found: over(functions, 60), gate: 0 },
     { name: 'functions over 40 lines', found: over(functions, 40), aim: 10 },
     { name: 'classes over 150 lines', found: over(classes, 150), gate: 3, aim: 0 },
     { name: `most data members of a class (${largest.name})`, value: largest.value, aim: 10 },
     { name: 'lines of src', value: linesIn(files), gate: budget.src_lines, aim: 43600 },
+  ];
+}
+
+/** Files of the pipeline and of handles that parse a config's text; who else needs the config gets it parsed. */
+function parses(files) {
+  const of = (pattern) =>
+    files.filter(
+      (file) => /^(src\/pipeline|bindings\/handles)\//.test(file) && pattern.test(withoutComments(read(file))),
+    );
+  return [
+    // ModelIndex keeps it for the plans, passes and comparisons of a thread; workers get what was read of it, packed.
+    { name: 'files of a run that parse config.json', found: of(/json::kPython/), gate: 1 },
+    // GivenConfig keeps it for the plans of a thread; Calibration reads the text that came with a worker's job, once.
+    { name: 'files of a run that parse a quantization config', found: of(/\bparse_(text|for_format)\(/), gate: 1 },
   ];
 }
 

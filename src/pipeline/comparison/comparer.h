@@ -30,8 +30,8 @@ class Comparer {
 /// For models other than ONNX: matches a folder and a GGUF file by the names and row order of conversion, and stacked
 /// experts with single matrices. The configs are texts of config.json, or empty. Returns whether the left model stores
 /// codes. Errors: those of StoredWeightReader::create and of conversion::convert.
-Result<bool> compare_by_name(const ModelIndex& left, std::string_view left_config, const ModelIndex& right,
-                             std::string_view right_config, Comparer& out);
+Result<bool> compare_by_name(const ModelIndex& left, const json::Value& left_config, const ModelIndex& right,
+                             const json::Value& right_config, Comparer& out);
 
 /// For two ONNX models, the right one with quantized weights: matches weights by the part names that this library and
 /// ONNX Runtime's tools use (checkpoint/onnx_layout.h), and by shape.

@@ -94,8 +94,8 @@ Status Comparer::add_pair(std::string_view name, StoredPair stored) {
   return {};
 }
 
-Result<Comparison> compare_models(const ModelIndex& reference, std::string_view reference_config,
-                                  const ModelIndex& quantized, std::string_view quantized_config,
+Result<Comparison> compare_models(const ModelIndex& reference, const json::Value& reference_config,
+                                  const ModelIndex& quantized, const json::Value& quantized_config,
                                   const TileBytes& tile_bytes) {
   Comparer comparer(tile_bytes);
   bool is_quantized = false;

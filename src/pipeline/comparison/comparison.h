@@ -26,10 +26,10 @@ struct Comparison {
   List<Diagnostic> diagnostics;  // tensors on one side only, or that cannot be decoded
 };
 
-/// The configs are texts of config.json, or empty. Errors: those of StoredWeightReader::create and, between a folder
-/// and a GGUF file, of conversion::convert; format-unsupported for ONNX and others.
-Result<Comparison> compare_models(const ModelIndex& reference, std::string_view reference_config,
-                                  const ModelIndex& quantized, std::string_view quantized_config,
+/// The configs are config.json, or null. Errors: those of StoredWeightReader::create and, between a folder and a GGUF
+/// file, of conversion::convert; format-unsupported for ONNX and others.
+Result<Comparison> compare_models(const ModelIndex& reference, const json::Value& reference_config,
+                                  const ModelIndex& quantized, const json::Value& quantized_config,
                                   const TileBytes& tile_bytes);
 
 }  // namespace wasmquant

@@ -30,10 +30,6 @@ void set_part(const DecodedTensor& tensor, TensorTask& task) {
   });
 }
 
-Result<json::Value> document_of(std::string_view config) {
-  return config.empty() ? Result<json::Value>(json::Value()) : json::parse(config, json::kPython);
-}
-
 Result<StoredWeightReader> reader_of(const ModelIndex& model, const json::Value& config) {
   if (model.format().carries_config) return StoredWeightReader::create(json::Value());
   return StoredWeightReader::create(config, &model);
@@ -158,17 +154,15 @@ class NameComparer {
 
 }  // namespace
 
-Result<bool> compare_by_name(const ModelIndex& left, std::string_view left_config, const ModelIndex& right,
-                             std::string_view right_config, Comparer& out) {
-  TRY(left_document, document_of(left_config));
-  TRY(right_document, document_of(right_config));
-  TRY(left_reader, reader_of(left, left_document));
-  TRY(right_reader, reader_of(right, right_document));
-  TRY(left_split, open_counterpart(left, left_document, right, right_reader));
-  TRY(right_split, open_counterpart(right, right_document, left, left_reader));
+Result<bool> compare_by_name(const ModelIndex& left, const json::Value& left_config, const ModelIndex& right,
+                             const json::Value& right_config, Comparer& out) {
+  TRY(left_reader, reader_of(left, left_config));
+  TRY(right_reader, reader_of(right, right_config));
+  TRY(left_split, open_counterpart(left, left_config, right, right_reader));
+  TRY(right_split, open_counterpart(right, right_config, left, left_reader));
   TRY_VOID(NameComparer(left_split ? *left_split : left, left_reader, right_split ? *right_split : right, right_reader)
                .run(out));
-  return !left_config.empty() && left_reader.has_codes(left);
+  return !left_config.is_null() && left_reader.has_codes(left);
 }
 
 }  // namespace wasmquant

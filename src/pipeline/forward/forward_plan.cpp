@@ -153,6 +153,15 @@ Result<json::Value> config_of(const ModelIndex& model) {
   return config;
 }
 
+// One token or several.
+json::Array ends_of(const json::Value& tokens) {
+  json::Array ends;
+  if (tokens.is_finite()) ends.push_back(tokens);
+  for (const json::Value& token : tokens.items())
+    if (token.is_finite()) ends.push_back(token);
+  return ends;
+}
+
 // The weights of a block below the step's name.
 Status add_block(Planner& planner, ForwardStep& step, const model::Architecture& a) {
   for (const model::BlockWeight& weight : model::block_weights(a)) {
@@ -241,7 +250,7 @@ Status plan_decoder(Planner& planner, const json::Value& config, ForwardPlan& pl
 
 }  // namespace
 
-Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view config_text, const TileBytes& tile_bytes,
+Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& given, const TileBytes& tile_bytes,
                                  ForwardUse use) {
   const Format& format = model.format();
   if (format.has_graph)
@@ -252,18 +261,17 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view confi
   if (!format.can_calibrate && use == ForwardUse::calibrate)
     return error_at(ErrorCode::not_implemented, "model",
                     "{} models support evaluate and generate; calibration needs the model's safetensors", format.title);
-  if (config_text.empty() && !format.carries_config)
-    return error_at(ErrorCode::config_invalid, "config.json",
-                    "is not in the folder of the weights; a forward pass needs it");
-  const bool is_own = !config_text.empty() && config_text == model.sibling_file("config.json");  // parsed already
-  const Result<json::Value> read = is_own                ? Result<json::Value>(json::Value())
-                                   : config_text.empty() ? config_of(model)
-                                                         : json::parse(config_text, json::kPython);
-  const Result<json::Value>& document = is_own ? model.config() : read;
-  if (!document) return document.error();
-  const json::Value &config = *document, none;
+  json::Value derived;
+  if (given.is_null()) {
+    if (!format.carries_config)
+      return error_at(ErrorCode::config_invalid, "config.json",
+                      "is not in the folder of the weights; a forward pass needs it");
+    TRY(found, config_of(model));
+    derived = std::move(found);
+  }
+  const json::Value &config = given.is_null() ? derived : given, none;
   ForwardPlan out;
-  out.config = config_text.empty() ? json::write(config) : std::string(config_text);
+  out.ends = ends_of(config["eos_token_id"]);
   TRY(architecture, model::read_architecture(config));
   out.architecture = std::move(architecture);
   const model::Architecture& a = out.architecture;
@@ -299,7 +307,7 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t longest) {
   }
   const model::Architecture& a = plan.architecture;
   json::Value out;
-  out.set("config", plan.config);
+  out.set("ends", json::Value(plan.ends));
   out.set("family", a.family);
   out.set("vocabulary", static_cast<int64_t>(a.vocabulary));
   out.set("maxPositions", static_cast<int64_t>(a.max_positions));

@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "core/json.h"
 #include "core/list.h"
@@ -33,7 +32,7 @@ struct ForwardStep {
 /// What a pass reads, and the architecture that it computes.
 struct ForwardPlan {
   model::Architecture architecture;
-  std::string config;  // its source: the given text, or derived from GGUF metadata
+  json::Array ends;  // eos_token_id: tokens behind which a text ends
   List<ForwardStep> steps;
 };
 
@@ -41,13 +40,13 @@ struct ForwardPlan {
 /// transformers convention; metadata replaces a missing config.json. `embed` is for encoders, the others for decoders.
 enum class ForwardUse : uint8_t { run, calibrate, embed };
 
-/// `config_text`: config.json. Errors: those of model::read_architecture; tensor-missing, shape-mismatch,
+/// `config`: config.json, or null. Errors: those of model::read_architecture; tensor-missing, shape-mismatch,
 /// dtype-unsupported naming the tensor; config-invalid if there is no config.json; not-implemented for ONNX, for
 /// calibrating GGUF, and for GGUF metadata that is less complete than a config.json.
-Result<ForwardPlan> plan_forward(const ModelIndex& model, std::string_view config_text, const TileBytes& tile_bytes,
+Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& config, const TileBytes& tile_bytes,
                                  ForwardUse use = ForwardUse::calibrate);
 
-/// {"config", "family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot",
+/// {"ends", "family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot",
 /// "name", "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "stateBytes", "calibrationBytes",
 /// "workingBytes"}; task: index
 /// into packed_tasks; `longest`: tokens of the longest sequence.

@@ -109,16 +109,27 @@ void ModelIndex::set_sibling_file(std::string name, std::string bytes) {
   sibling_files_.emplace_back(std::move(name), std::move(bytes));
 }
 
-const Result<json::Value>& ModelIndex::config() const {
+const Result<json::Value>& ModelIndex::folder_config() const {
   if (config_ == nullptr) {
-    const std::string_view text = sibling_file(kConfigFile);
+    const std::string_view text = folder_config_text();
     config_ = std::make_shared<const Result<json::Value>>(text.empty() ? Result<json::Value>(json::Value())
                                                                        : json::parse(text, json::kPython));
   }
   return *config_;
 }
 
+const Result<json::Value>& ModelIndex::config() const {
+  static const Result<json::Value> none = json::Value();
+  return format_->has_sibling_files ? folder_config() : none;
+}
+
+std::string_view ModelIndex::folder_config_text() const noexcept { return file_beside(kConfigFile); }
+
 std::string_view ModelIndex::sibling_file(std::string_view name) const noexcept {
+  return name == kConfigFile && !format_->has_sibling_files ? std::string_view() : file_beside(name);
+}
+
+std::string_view ModelIndex::file_beside(std::string_view name) const noexcept {
   for (const auto& [known, bytes] : sibling_files_)
     if (known == name) return bytes;
   return {};

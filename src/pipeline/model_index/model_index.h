@@ -100,9 +100,12 @@ class ModelIndex {
 
   /// Sets a file that a conversion reads in addition to the weights (config.json, tokenizer.json, ...), at any time.
   void set_sibling_file(std::string name, std::string bytes);
-  /// Empty if not set.
+  /// Empty if not set, and config.json of a format without sibling files.
   std::string_view sibling_file(std::string_view name) const noexcept;
-  /// config.json, parsed once; null if it is not set. Errors: json-invalid.
+  /// config.json in the folder of the weights, parsed once; null if it is not set. Errors: json-invalid.
+  const Result<json::Value>& folder_config() const;
+  std::string_view folder_config_text() const noexcept;
+  /// The same if the format has sibling files, else null: an ONNX file's folder may be another model's.
   const Result<json::Value>& config() const;
   /// {format, files: file_order(), bytes: file_bytes(), tensors: count, metadata, diagnostics, inlineTensors}
   json::Value to_json() const;
@@ -112,6 +115,7 @@ class ModelIndex {
  private:
   Result<Need> feed_reader(uint32_t file, std::span<const uint8_t> bytes);
   Status finish_graph();
+  std::string_view file_beside(std::string_view name) const noexcept;
   List<NamedPart> named_parts() const;
   Status order_files();
   void mark_input_major();

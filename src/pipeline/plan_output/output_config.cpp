@@ -48,16 +48,12 @@ Status set_external_data(ConfigText& text, const json::Value& config, std::strin
 
 }  // namespace
 
-Result<std::string> output_config(const Plan& plan, std::string_view original, const json::Value* parsed) {
+Result<std::string> output_config(const Plan& plan, std::string_view original, const Result<json::Value>& parsed) {
   const bool has_block = !plan.quantization_config.is_null(), has_changes = !plan.config_changes.is_null();
   if (original.empty() && !has_block && !has_changes) return std::string();
+  if (!parsed) return parsed.error();
+  const json::Value& config = *parsed;
   ConfigText text(original.empty() ? "{}\n" : original);
-  json::Value read;
-  if (parsed == nullptr) {
-    TRY(document, json::parse(text.text(), json::kPython));
-    read = std::move(document);
-  }
-  const json::Value& config = parsed != nullptr ? *parsed : read;
   if (!plan.external_data_of.empty() && !original.empty())
     TRY_VOID(set_external_data(text, config, plan.external_data_of));
   for (const auto& [key, value] : plan.config_changes.members()) {

@@ -8,9 +8,9 @@
 
 namespace wasmquant {
 
-/// `original`: the input's config.json, or ""; `parsed`: it, where that is at hand. Sets quantization_config (removed if the weights were decoded),
-/// Plan::config_changes (also in text_config of multimodal models), and what transformers.js needs for ONNX external
-/// data. Returns "" if the output has no config.json. Errors: json-invalid of `original`.
-Result<std::string> output_config(const Plan& plan, std::string_view original, const json::Value* parsed = nullptr);
+/// `original`: the input's config.json, or ""; `parsed`: what it says. Sets quantization_config (removed if the weights were
+/// decoded), Plan::config_changes (also in text_config of multimodal models), and what transformers.js needs for ONNX
+/// external data. Returns "" if the output has no config.json. Errors: that of `parsed`.
+Result<std::string> output_config(const Plan& plan, std::string_view original, const Result<json::Value>& parsed);
 
 }  // namespace wasmquant

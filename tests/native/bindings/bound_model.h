@@ -126,7 +126,8 @@ inline std::string int8_config(const std::string& rest = "") {
 
 inline Made<BoundPlan> plan_made(const BoundModelIndex& index, const std::string& config, const std::string& options) {
   List<Diagnostic> diagnostics;
-  return BoundPlan::make(index, config, options, {}, diagnostics);
+  BoundConfig given(config);
+  return BoundPlan::make(index, given, options, {}, diagnostics);
 }
 
 inline std::unique_ptr<BoundWork> work_of(Region packed) {

@@ -5,6 +5,7 @@
 #include "bindings/bound_model.h"
 #include "handles/forward_pass.h"
 #include "pipeline/forward/forward_plan.h"
+#include "pipeline/forward/packed_architecture.h"
 
 namespace wasmquant::testing {
 
@@ -14,9 +15,14 @@ inline std::vector<int32_t> tokens_of_pass(int32_t factor = 7) {
   return tokens;
 }
 
-inline Made<BoundForwardPass> pass_made(const std::string& config, const std::vector<int32_t>& tokens,
-                                        const std::string& options = R"({"lengths": [16, 16]})") {
-  return BoundForwardPass::make(config, options, address_of(tokens), static_cast<double>(tokens.size()));
+inline Made<BoundForwardPass> pass_of(const std::string& architecture, const std::vector<int32_t>& tokens,
+                                      const std::string& options = R"({"lengths": [16, 16]})") {
+  return BoundForwardPass::make(address_of(architecture), static_cast<double>(architecture.size()), options,
+                                address_of(tokens), static_cast<double>(tokens.size()));
+}
+
+inline std::string packed_config(const std::string& config) {
+  return packed_architecture(taken(model::read_architecture(taken(json::parse(config, json::kPython)))));
 }
 
 struct BoundPass {
@@ -27,9 +33,9 @@ struct BoundPass {
                      const std::string& options = R"({"lengths": [16, 16]})",
                      const std::vector<int32_t>& tokens = tokens_of_pass(), ForwardUse use = ForwardUse::calibrate)
       : model(folder),
-        plan(taken(plan_forward(model.index->index(), model.config, {512, 512}, use))),
+        plan(taken(plan_forward(model.index->index(), *json::parse(model.config, json::kPython), {512, 512}, use))),
         work(work_of(region_of(packed_tasks(plan)))),
-        pass(taken(pass_made(model.config, tokens, options))) {
+        pass(taken(pass_of(packed_architecture(plan.architecture), tokens, options))) {
     for (const ForwardStep& step : plan.steps)
       first.push_back(first.back() + static_cast<uint32_t>(step.tensors.size()));
   }

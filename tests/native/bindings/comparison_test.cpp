@@ -11,7 +11,7 @@ TEST_CASE("BoundComparison: pairs of one name, their tasks, and what only one si
   const BoundModel other({{"a.up_proj.weight", StorageDtype::F32, {64, 32}, std::vector<float>(64 * 32, 1.0f)},
                           {"a.down_proj.weight", StorageDtype::F32, {8, 8}, std::vector<float>(64, 1.0f)},
                           {"b.weight", StorageDtype::F32, {2, 2}, {1, 2, 3, 4}}});
-  const auto compared = taken(BoundComparison::make(*model.index, "", *other.index, "", "{}"));
+  const auto compared = taken(BoundComparison::make(*model.index, *other.index, "{}"));
   const json::Value summary = compared->summary();
   CHECK(summary["pairs"].as_integer() == 1);
   std::string said;
@@ -31,10 +31,12 @@ TEST_CASE("BoundComparison: pairs of one name, their tasks, and what only one si
 
 TEST_CASE("BoundComparison: refuses options and models that cannot be compared") {
   const BoundModel model = small_model();
-  CHECK(refusal(BoundComparison::make(*model.index, "", *model.index, "", "{")).substr(0, 12) == "json-invalid");
-  CHECK(refusal(BoundComparison::make(*model.index, "{", *model.index, "", "{}")) != "");
-  CHECK(refusal(BoundComparison::make(*model.index, "", *model.index, "{", "{}")) != "");
-  CHECK(refusal(BoundComparison::make(*onnx_index(), "", *model.index, "", "{}")) ==
+  const BoundModel broken = small_model();
+  CHECK(refusal(broken.index->read_config("{")) != "");
+  CHECK(refusal(BoundComparison::make(*model.index, *model.index, "{")).substr(0, 12) == "json-invalid");
+  CHECK(refusal(BoundComparison::make(*broken.index, *model.index, "{}")).substr(0, 12) == "json-invalid");
+  CHECK(refusal(BoundComparison::make(*model.index, *broken.index, "{}")).substr(0, 12) == "json-invalid");
+  CHECK(refusal(BoundComparison::make(*onnx_index(), *model.index, "{}")) ==
         "format-unsupported model: an ONNX model can only be compared with another ONNX model");
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("BoundDivergence: refuses other tokens and another vocabulary") {
   std::string config = reference.model.config;
   config.replace(config.find("\"vocab_size\": 40"), 16, "\"vocab_size\": 48");
   const auto tokens = tokens_of_pass();
-  const auto larger = taken(pass_made(config, tokens));
+  const auto larger = taken(pass_of(packed_config(config), tokens));
   CHECK(
       refusal(BoundDivergence::make(*larger, *reference.pass)) ==
       "argument-invalid against: has a vocabulary of 48 tokens, but the model has 40: give the model that it was made "

@@ -72,16 +72,15 @@ TEST_CASE("BoundForwardPass: embeddings of an encoder") {
   CHECK(std::vector<float>(first.begin(), first.end()) != means);
 }
 
-TEST_CASE("BoundForwardPass: refuses configs, options and tokens") {
-  const std::string config = test_files::file_text("files/forward/llama/config.json");
-  const auto made = [&](const std::string& text, const std::string& options, std::vector<int32_t> tokens) {
-    return refusal(pass_made(text, tokens, options));
+TEST_CASE("BoundForwardPass: refuses architectures, options and tokens") {
+  const std::string config = packed_config(test_files::file_text("files/forward/llama/config.json"));
+  const auto made = [&](const std::string& architecture, const std::string& options, std::vector<int32_t> tokens) {
+    return refusal(pass_of(architecture, tokens, options));
   };
-  CHECK(made("{", "{}", {1, 2}).substr(0, 12) == "json-invalid");
+  CHECK(made("{}", "{}", {1, 2}) ==
+        "argument-invalid byte 0: is not the beginning of an architecture that this version packs; use module and "
+        "worker of one version");
   CHECK(made(config, "{", {1, 2}).substr(0, 12) == "json-invalid");
-  CHECK(
-      made(R"({"model_type": "none"})", "{}", {1, 2}).find("not-implemented /model_type: the forward pass does not") ==
-      0);
   CHECK(
       made(config, R"({"lengths": [3]})", {1, 2}) ==
       "argument-invalid tokens: found 2 tokens for 1 sequences whose lengths add up to 3; a sequence needs at least 2 "

@@ -138,5 +138,22 @@ TEST_CASE("BoundModelIndex: the values of an ONNX model's layers, and outputs ad
   CHECK(refusal(index->added_outputs("[")).substr(0, 12) == "json-invalid");
 }
 
+TEST_CASE("BoundModelIndex: config.json is parsed once, and kept where the format has such a file") {
+  const BoundModel model = small_model();
+  const std::string text = R"({"model_type": "llama", "rope": {"limits": [1, Infinity]}})";
+  const json::Value read = taken(model.index->read_config(text));
+  CHECK(read["config"]["model_type"].as_string() == "llama");
+  CHECK(json::write(read["constants"]) == R"([{"path":["rope","limits",1],"value":"Infinity"}])");
+  CHECK(model.index->index().sibling_file("config.json") == text);
+  const Result<json::Value>& kept = model.index->index().config();
+  CHECK((*kept)["model_type"].as_string() == "llama");
+  CHECK(&model.index->index().config() == &kept);
+  const auto onnx = onnx_index();
+  CHECK(taken(onnx->read_config(text))["config"]["model_type"].as_string() == "llama");
+  CHECK(onnx->index().sibling_file("config.json").empty());
+  for (const char* wrong : {"", "{", "[]"})
+    CHECK(refusal(BoundModel(small_model()).index->read_config(wrong)).substr(0, 25) == "json-invalid config.json:");
+}
+
 }  // namespace
 }  // namespace wasmquant::testing

@@ -49,11 +49,15 @@ TEST_CASE("BoundPlan: rows, tasks, packed tasks and the known bytes of its file"
 TEST_CASE("BoundPlan: the config of its output") {
   const BoundModel model = small_model();
   const auto plan = taken(plan_made(*model.index, int8_config(), kFormat));
-  const json::Value config = taken(json::parse(taken(plan->output_config(R"({"model_type": "llama"})")).as_string()));
+  CHECK(taken(plan->output_config()).as_string().find("quant_method") != std::string::npos);
+  taken(model.index->read_config(R"({"model_type": "llama"})"));
+  const json::Value config = taken(json::parse(taken(plan->output_config()).as_string()));
   CHECK(config["model_type"].as_string() == "llama");
   CHECK(config["quantization_config"]["quant_method"].as_string() == "compressed-tensors");
-  CHECK(taken(plan->output_config("")).as_string().find("quant_method") != std::string::npos);
-  CHECK(refusal(plan->output_config("{")).substr(0, 12) == "json-invalid");
+  const BoundModel broken = small_model();
+  const auto refused = taken(plan_made(*broken.index, int8_config(), kFormat));
+  CHECK(refusal(broken.index->read_config("{")) != "");
+  CHECK(refusal(refused->output_config()).substr(0, 12) == "json-invalid");
 }
 
 TEST_CASE("BoundPlan: refuses options and configs, with all that is wrong") {
@@ -63,8 +67,8 @@ TEST_CASE("BoundPlan: refuses options and configs, with all that is wrong") {
   CHECK(refusal(plan_made(*model.index, int8_config(), R"({"format": "other"})")).substr(0, 24) ==
         "argument-invalid format:");
   List<Diagnostic> diagnostics;
-  const auto wrong = BoundPlan::make(
-      *model.index, R"({"global_quant_config": {"weight": {"dtype": "int99"}}, "what": 1})", kFormat, {}, diagnostics);
+  BoundConfig unusable(R"({"global_quant_config": {"weight": {"dtype": "int99"}}, "what": 1})");
+  const auto wrong = BoundPlan::make(*model.index, unusable, kFormat, {}, diagnostics);
   CHECK(refusal(wrong).substr(0, 14) == "config-invalid");
   CHECK(diagnostics.size() == 2);
 }
@@ -92,9 +96,10 @@ TEST_CASE("BoundPlan: importance of a GGUF plan's layers, written and read again
   CHECK(matrix.find("blk.0.ffn_up.weight") != std::string::npos);
   CHECK(text_at(taken(plan->importance_matrix(found + R"(, "dat": true})"))).substr(0, 4) != "GGUF");
   List<Diagnostic> diagnostics;
-  const auto weighted = BoundPlan::make(*model, config, R"({"format": "gguf"})", {{}, region_of(matrix)}, diagnostics);
+  BoundConfig given(config);
+  const auto weighted = BoundPlan::make(*model, given, R"({"format": "gguf"})", {{}, region_of(matrix)}, diagnostics);
   REQUIRE_MESSAGE(weighted, refusal(weighted));
-  CHECK(refusal(BoundPlan::make(*model, config, R"({"format": "gguf"})", {{}, region_of("no matrix")}, diagnostics))
+  CHECK(refusal(BoundPlan::make(*model, given, R"({"format": "gguf"})", {{}, region_of("no matrix")}, diagnostics))
             .find("imatrix") != std::string::npos);
 }
 

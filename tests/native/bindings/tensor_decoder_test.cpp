@@ -9,7 +9,7 @@ namespace {
 TEST_CASE("BoundTensorDecoder: gives the values of a plain weight, in tiles of any size") {
   const BoundModel model = small_model();
   for (const char* const options : {"{}", R"({"tileBytes": 512, "columnTileBytes": 512})"}) {
-    const auto compared = taken(BoundComparison::make(*model.index, "", *model.index, "", options));
+    const auto compared = taken(BoundComparison::make(*model.index, *model.index, options));
     const auto work = work_of(compared->pack(0, 1));
     const TensorTask task = taken(work->task(0));
     const auto decoder = taken(BoundTensorDecoder::make(*work, 0));

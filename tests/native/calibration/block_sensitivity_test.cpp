@@ -45,7 +45,7 @@ TEST_CASE("sensitivity: the change of each layer's output, as a share of the res
   const auto plan = make_plan(
       model.index, R"({"global_quant_config": {"weight": {"dtype": "int4", "qscheme": "per_channel", "ch_axis": 0}}})",
       options, diagnostics);
-  const auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
+  const auto forward = plan_forward(model.index, *json::parse(model.config, json::kPython), {1 << 20, 1 << 20});
   REQUIRE(bool(plan));
   REQUIRE(bool(forward));
   std::vector<int32_t> tokens(32);

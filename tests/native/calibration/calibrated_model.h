@@ -58,7 +58,7 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
     out.error = plan.error();
     return out;
   }
-  auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
+  auto forward = plan_forward(model.index, *json::parse(model.config, json::kPython), {1 << 20, 1 << 20});
   REQUIRE(bool(forward));
   auto parsed = config::parse_text(config);
   REQUIRE(bool(parsed));
@@ -144,7 +144,7 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
 /// Bits per token. `found` without blocks: the model as it is.
 inline double loss_with(const ModelFolder& model, const CalibratedModel& found, std::span<const int32_t> tokens,
                         size_t length, model::InputPrecision precision = model::InputPrecision::float32) {
-  auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
+  auto forward = plan_forward(model.index, *json::parse(model.config, json::kPython), {1 << 20, 1 << 20});
   REQUIRE(bool(forward));
   ForwardSession session(forward->architecture, precision);
   if (found.rotated_down_input) session.pass().rotate_down_input();

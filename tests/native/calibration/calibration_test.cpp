@@ -183,7 +183,7 @@ TEST_CASE("calibration: dead channels, groups of zeros, and inputs that are too 
 
 TEST_CASE("calibration: steps of a config") {
   const ModelFolder model("files/tiny-llama");
-  const auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
+  const auto forward = plan_forward(model.index, *json::parse(model.config, json::kPython), {1 << 20, 1 << 20});
   REQUIRE(bool(forward));
   const auto steps_of = [&](const std::string& rest) {
     const auto parsed = config::parse_text(calibration_config_of(kCalibrationInt4, rest));
@@ -223,7 +223,7 @@ TEST_CASE("calibration: steps of a config") {
 
 TEST_CASE("calibration: activation equalization is SmoothQuant without clamps, into the layer before") {
   const ModelFolder model("files/tiny-llama");
-  const auto forward = plan_forward(model.index, model.config, {1 << 20, 1 << 20});
+  const auto forward = plan_forward(model.index, *json::parse(model.config, json::kPython), {1 << 20, 1 << 20});
   REQUIRE(bool(forward));
   const auto steps_of = [&](const char* algorithm) {
     const auto parsed = config::parse_text(

@@ -61,13 +61,16 @@ TEST_CASE("encoders are run for embeddings only, decoders for the rest") {
   const ModelFolder encoder("files/forward/bert"), decoder("files/forward/llama");
   const TileBytes tiles{1 << 20, 1 << 20};
   for (const ForwardUse use : {ForwardUse::run, ForwardUse::calibrate})
-    CHECK(plan_forward(encoder.index, encoder.config, tiles, use).error().code == ErrorCode::not_implemented);
-  CHECK(plan_forward(decoder.index, decoder.config, tiles, ForwardUse::embed).error().code ==
-        ErrorCode::not_implemented);
+    CHECK(plan_forward(encoder.index, *json::parse(encoder.config, json::kPython), tiles, use).error().code ==
+          ErrorCode::not_implemented);
+  CHECK(
+      plan_forward(decoder.index, *json::parse(decoder.config, json::kPython), tiles, ForwardUse::embed).error().code ==
+      ErrorCode::not_implemented);
   for (const char* change : {"\"position_embedding_type\": \"relative_key\"", "\"hidden_act\": \"relu\""}) {
     std::string config = encoder.config;
     config.insert(config.rfind('}'), text_of(", {}", change));
-    CHECK(plan_forward(encoder.index, config, tiles, ForwardUse::embed).error().code == ErrorCode::not_implemented);
+    CHECK(plan_forward(encoder.index, *json::parse(config, json::kPython), tiles, ForwardUse::embed).error().code ==
+          ErrorCode::not_implemented);
   }
 }
 

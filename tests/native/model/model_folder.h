@@ -82,7 +82,7 @@ inline std::unique_ptr<ForwardSession> run_forward(const ModelFolder& model, std
                                                    model::InputSink* sink = nullptr,
                                                    std::vector<float>* logits = nullptr,
                                                    ForwardUse use = ForwardUse::calibrate) {
-  auto plan = plan_forward(model.index, model.config, {tile_bytes, tile_bytes}, use);
+  auto plan = plan_forward(model.index, *json::parse(model.config, json::kPython), {tile_bytes, tile_bytes}, use);
   REQUIRE_MESSAGE(plan, (plan ? "" : plan.error().where + ": " + plan.error().message));
   auto session = std::make_unique<ForwardSession>(plan->architecture, precision);
   session->set_sink(sink);

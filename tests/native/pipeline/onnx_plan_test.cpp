@@ -73,7 +73,7 @@ void check_comparison(const OnnxFiles& source, const std::string& written, uint6
   other.add("q.onnx", written);
   const auto reference = source.read(), quantized = other.read();
   REQUIRE(bool(quantized));
-  const auto compared = compare_models(*reference, "", *quantized, "", {tile_bytes, tile_bytes});
+  const auto compared = compare_models(*reference, {}, *quantized, {}, {tile_bytes, tile_bytes});
   REQUIRE(bool(compared));
   CHECK(compared->diagnostics.empty());
   double sum = 0;

@@ -9,7 +9,8 @@ using namespace wasmquant;
 namespace {
 
 std::string output_config_written(const Plan& plan, std::string_view original) {
-  const auto text = output_config(plan, original);
+  const auto text = output_config(
+      plan, original, original.empty() ? Result<json::Value>(json::Value()) : json::parse(original, json::kPython));
   if (!text) FAIL(text.error().message, " at ", text.error().where);
   return *text;
 }
@@ -82,7 +83,8 @@ TEST_CASE("output config: transformers.js learns of external data") {
 }
 
 TEST_CASE("output config: a text that is not JSON is refused") {
-  const auto refused = output_config(plan_with_block(), "{\"a\": }");
+  const std::string_view text = "{\"a\": }";
+  const auto refused = output_config(plan_with_block(), text, json::parse(text, json::kPython));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::json_invalid);
   CHECK(refused.error().where == "byte 6");

@@ -212,7 +212,7 @@ TEST_CASE("written codes decode to the values of the spec, bit for bit") {
       REQUIRE(bool(out));
       json::Value config;
       config.set("quantization_config", plan.quantization_config);
-      auto compared = compare_models(index, "", out->model.index(), json::write(config), {10'000, 10'000});
+      auto compared = compare_models(index, {}, out->model.index(), config, {10'000, 10'000});
       REQUIRE(bool(compared));
       CHECK(compared->diagnostics.empty());
       REQUIRE(compared->pairs.size() == 3);
@@ -260,7 +260,7 @@ TEST_CASE("odd shapes are refused, or written and read back whole") {
       ++written;
       json::Value config;
       config.set("quantization_config", plan->quantization_config);
-      auto compared = compare_models(index, "", out->model.index(), json::write(config), {10'000, 10'000});
+      auto compared = compare_models(index, {}, out->model.index(), config, {10'000, 10'000});
       REQUIRE(bool(compared));
       for (const ComparedPair& pair : compared->pairs)
         if (pair.name == "a.q_proj.weight") CHECK(decode_all(out->model, pair.right).size() == shape[0] * shape[1]);

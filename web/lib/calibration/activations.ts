@@ -146,7 +146,7 @@ export async function observeInputs(
   resources: RunResources,
   model: OpenedModel,
   requests: string,
-  { tokens, plan: { steps: all, work } }: ForwardBatch,
+  { tokens, plan: { steps: all, architecture, work } }: ForwardBatch,
   signal: AbortSignal | undefined,
 ): Promise<FoundActivations> {
   const asked = parsed(requests);
@@ -159,7 +159,7 @@ export async function observeInputs(
   const steps = needsHead ? all : all.slice(0, -1);
   const part = {
     kind: 'observe-inputs' as const,
-    config: model.configText,
+    architecture,
     requests,
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
     reads: 0,

@@ -8,7 +8,7 @@ import { tokenCalibration } from '../api/language_model_kinds.js';
 import type { Calibration, Diagnostic, QuantizeModelOptions, Source, TokenCalibration } from '../api/types.js';
 import type { FoundActivations } from '../engine/forward_module.js';
 import type { TileSizes } from '../engine/memory.js';
-import type { CalibratedAlgorithm } from '../engine/module.js';
+import type { BoundConfig, CalibratedAlgorithm } from '../engine/module.js';
 import { OpenedModel } from '../model/model.js';
 import { forwardBatchOf, planBlockTeam } from '../plan/forward_plan.js';
 import type { OutputFiles } from '../plan/output_files.js';
@@ -42,9 +42,11 @@ export interface CalibrationPlan {
   rewritten: string[];
 }
 
-/** Algorithms of a config that process a model block by block. */
-function algorithmsOf({ instance }: RunResources, config: string): CalibratedAlgorithm[] {
-  return instance.call<CalibratedAlgorithm[]>((module) => module.calibratedAlgorithms(config));
+/** A run's config: its text, itself in the core, and its algorithms that process a model block by block. */
+interface RunConfig {
+  text: string;
+  bound: BoundConfig;
+  algorithms: CalibratedAlgorithm[];
 }
 
 /** Input for the blocks if no algorithm looks at activations. */
@@ -55,13 +57,13 @@ const anyTokens: TokenCalibration = { tokens: { data: [0, 0], shape: [1, 2] } };
 async function planCalibration(
   resources: RunResources,
   model: OpenedModel,
-  config: string,
+  config: RunConfig,
   run: PackedPlan,
   calibration: TokenCalibration | undefined,
 ): Promise<CalibrationPlan | null> {
-  const all = algorithmsOf(resources, config);
+  const { hasGraph } = formats.inputs[model.format];
   // Graphs have no transformer blocks: skip algorithms implied by norm folding.
-  const algorithms = formats.inputs[model.format].hasGraph ? all.filter(({ isImplied }) => !isImplied) : all;
+  const algorithms = hasGraph ? config.algorithms.filter(({ isImplied }) => !isImplied) : config.algorithms;
   if (algorithms.length === 0) return null;
   const seeing = algorithms.filter(({ needsInputs }) => needsInputs).map(({ name }) => name);
   if (!calibration && seeing.length > 0) {
@@ -100,8 +102,8 @@ async function planCalibration(
     0,
   );
   const work = {
-    config: model.configText,
-    quantization: config,
+    architecture: plan.architecture,
+    quantization: config.text,
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
     reads: 1,
     layers,
@@ -181,6 +183,8 @@ export async function given({ open }: RunResources, calibration: Calibration | u
 
 export interface PlannedRun {
   run: PackedPlan;
+  /** Whether algorithms of the config process the model block by block. */
+  isCalibrated: boolean;
   calibration: CalibrationPlan | null;
   notes: Diagnostic[];
 }
@@ -202,25 +206,44 @@ const unused = (message: string, hint: string): Diagnostic => ({
   hint,
 });
 
+type PlanRunOptions = RunPlanOptions & Pick<QuantizeModelOptions, 'calibration' | 'signal' | 'shards' | 'reuse'>;
+
 /** Plans a run, and plans again after calibrating static scales or importance if requested. Errors: those of the plan,
  * of planCalibration, and of observing activations. */
-export async function planRun(
+export function planRun(
   resources: RunResources,
   model: OpenedModel,
   config: string,
-  options: RunPlanOptions & Pick<QuantizeModelOptions, 'calibration' | 'signal' | 'shards' | 'reuse'>,
+  options: PlanRunOptions,
   tiles: TileSizes,
 ): Promise<PlannedRun> {
   const { instance } = resources;
+  return instance.withObject(
+    (module) => new module.Config(config),
+    async (bound) => {
+      const algorithms = instance.call<CalibratedAlgorithm[]>(() => bound.calibratedAlgorithms());
+      return planned(resources, model, { text: config, bound, algorithms }, options, tiles);
+    },
+  );
+}
+
+async function planned(
+  resources: RunResources,
+  model: OpenedModel,
+  config: RunConfig,
+  options: PlanRunOptions,
+  tiles: TileSizes,
+): Promise<PlannedRun> {
+  const { instance } = resources;
+  const { algorithms } = config;
   const { signal } = options;
   const namesOutputs = options.shards !== undefined; // for the record of a part
-  const packsWhole = options.reuse !== undefined || algorithmsOf(resources, config).length > 0;
+  const packsWhole = options.reuse !== undefined || algorithms.length > 0;
   const prepared = (settings: object) =>
-    packPlan(instance, model, config, options, { ...tiles, namesOutputs, packsWhole, ...settings });
+    packPlan(instance, model, config.bound, options, { ...tiles, namesOutputs, packsWhole, ...settings });
   const { tokens, activations, close } = await given(resources, options.calibration);
   try {
     // Smoothing changes layer inputs, so the original model's do not apply.
-    const algorithms = algorithmsOf(resources, config);
     const hasOriginalInputs = algorithms.every(({ changesInputs }) => !changesInputs);
     const calibrates = activations !== undefined || (tokens !== undefined && hasOriginalInputs);
     let run = await prepared({ calibrates });
@@ -249,7 +272,7 @@ export async function planRun(
         'add static input_tensors, or algorithms to pre_quant_opt_config or algo_config; formats that hold no static scales need none';
       notes.push(unused('nothing in the config needs calibration', hint));
     }
-    return { run, calibration, notes };
+    return { run, isCalibrated: algorithms.length > 0, calibration, notes };
   } finally {
     await close();
   }

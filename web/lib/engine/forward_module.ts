@@ -123,8 +123,10 @@ export interface BoundSensitivityProbe {
 }
 
 export interface ForwardModule {
-  /** `config`: config.json. `options`: JSON `{activations, lengths, keepsStates?, scored?, positions?}`. `tokens`: int32, sequences of `lengths`. */
-  ForwardPass: { make(config: string, options: string, tokens: number, count: number): BoundForwardPass | null };
+  /** `architecture`: of forwardPlan. `options`: JSON `{activations, lengths, keepsStates?, scored?, positions?}`. `tokens`: int32, sequences of `lengths`. */
+  ForwardPass: {
+    make(architecture: number, bytes: number, options: string, tokens: number, count: number): BoundForwardPass | null;
+  };
   Divergence: { make(reference: BoundForwardPass, model: BoundForwardPass): BoundDivergence | null };
   /** `requests`: the plan's. */
   ActivationObserver: { make(requests: string): BoundActivationObserver | null };

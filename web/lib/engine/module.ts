@@ -78,8 +78,18 @@ export interface BoundModelIndex {
   addedOutputs(names: string): number;
   /** Before the first file is added: names lose what wrappers added. */
   stripPrefixes(): void;
+  /** Keeps config.json, parsed once for all that needs it. JSON `{config, constants: [{path: (string | number)[], value}]}`;
+   * numbers that JSON cannot express (`Infinity`, `-Infinity`, `NaN`) are null in `config`. */
+  readConfig(text: string): string;
   /** Sets a file that a conversion reads in addition to the weights. */
   setSiblingFile(name: string, pointer: number, bytes: number): void;
+  delete(): void;
+}
+
+/** A quantization config: parsed when it is first used, and once. */
+export interface BoundConfig {
+  /** JSON `CalibratedAlgorithm[]`: its algorithms that process a model block by block. */
+  calibratedAlgorithms(): string;
   delete(): void;
 }
 
@@ -105,8 +115,8 @@ export interface BoundPlan {
   importanceMatrix(options: string): number;
   /** JSON text of model.safetensors.index.json, or "" for a single file. */
   shardMap(): string;
-  /** For a folder output: JSON of the text of its config.json; `original`: the model's; `""` if absent. */
-  outputConfig(original: string): string;
+  /** For a folder output: JSON of the text of its config.json; `""` if it has none. */
+  outputConfig(): string;
   delete(): void;
 }
 
@@ -193,13 +203,17 @@ export interface WasmquantModule extends ForwardModule {
   ): number;
   Observer: { make(spec: string): BoundObserver | null };
   ModelIndex: new () => BoundModelIndex;
+  /** `text`: JSON or a preset's name. */
+  Config: new (
+    text: string,
+  ) => BoundConfig;
   /** `options`: JSON `{format, name, file, onnx, gguf, include_towers, experts, tileBytes, columnTileBytes, calibrates,
    * activations}`; calibrates: activations will be calibrated; activations: results. `constants`: bytes of the model that a
    * plan before this one asked for. */
   Plan: {
     make(
       index: BoundModelIndex,
-      config: string,
+      config: BoundConfig,
       options: string,
       constants: number,
       constantBytes: number,
@@ -210,28 +224,18 @@ export interface WasmquantModule extends ForwardModule {
   /** Copies the packed tasks at `pointer`. */
   Work: { make(pointer: number, bytes: number): BoundWork | null };
   TensorSession: { make(work: BoundWork, task: number): BoundTensorSession | null };
-  /** configs: config.json or "". `options`: JSON `{tileBytes, columnTileBytes}`. */
+  /** `options`: JSON `{tileBytes, columnTileBytes}`. */
   Comparison: {
-    make(
-      reference: BoundModelIndex,
-      referenceConfig: string,
-      quantized: BoundModelIndex,
-      quantizedConfig: string,
-      options: string,
-    ): BoundComparison | null;
+    make(reference: BoundModelIndex, quantized: BoundModelIndex, options: string): BoundComparison | null;
   };
   TensorDecoder: { make(work: BoundWork, task: number): BoundTensorDecoder | null };
   /** Error between two decoded tiles: a tile without writes. */
   errorBetween(x: number, y: number, count: number): number;
-  /** Parses config.json: JSON `{config, constants: [{path: (string | number)[], value}]}`; numbers that JSON cannot
-   * express (`Infinity`, `-Infinity`, `NaN`) are null in `config`. */
-  modelConfig(text: string): string;
-  /** Parts: `{config, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, heldOutBytes, steps: [{name,
-   * floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}]}` with `work`. `options`: JSON `{tileBytes,
-   * columnTileBytes, longest, use}`; use: "calibrate", "run" or "embed". */
-  forwardPlan(index: BoundModelIndex, config: string, options: string): number;
-  /** JSON `CalibratedAlgorithm[]`: a config's algorithms that process a model block by block. */
-  calibratedAlgorithms(config: string): string;
+  /** Parts: `{ends, family, vocabulary, maxPositions, tokenBytes, workingBytes, calibrationBytes, heldOutBytes, steps: [{name,
+   * floatBytes, tensors: [{slot, name, task, tiles, bytes, streamed}]}]}` with `architecture` and `work`. `described`: the
+   * model in whose folder config.json is. `options`: JSON `{tileBytes, columnTileBytes, longest, use}`; use: "calibrate",
+   * "run" or "embed". */
+  forwardPlan(index: BoundModelIndex, described: BoundModelIndex, options: string): number;
   takeError(): string;
   /** Number of live bound objects, for leak tests. */
   liveObjects(): number;

@@ -128,7 +128,7 @@ export async function findConfig(
   base.exclude.push(...new Set(others.map(({ layer }) => layer)));
   const work = [forward.work, ...candidates.map((each) => each.work)];
   const losses = await measure(resources, { models: [model], work }, options, {
-    config: model.configText,
+    architecture: forward.architecture,
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
     reads: 0,
     blocks,

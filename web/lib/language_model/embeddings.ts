@@ -90,7 +90,7 @@ export async function embedTokens(
     const { ids, lengths } = partOf(tokens, first, last);
     const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
     const work = {
-      config: plan.config,
+      architecture: plan.architecture,
       activations,
       steps,
       reads: number,

@@ -130,12 +130,12 @@ function settingsOf(model: OpenedModel, options: EvaluateOptions) {
 
 /** The parts of a batch's job: its forward pass, or both passes. */
 function partOfBatch(plans: readonly ForwardPlanJson[], settings: BatchSettings, batch: TokenBatch): JobPart {
-  const [model, reference] = plans.map(({ config, steps }, number): ForwardWork => {
+  const [model, reference] = plans.map(({ architecture, steps }, number): ForwardWork => {
     const forwardSteps = steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
     const { ids: tokens, lengths } = batch;
     const activations = number === 0 ? settings.activations : settings.referenceActivations;
     return {
-      config,
+      architecture,
       activations,
       scored: settings.scored,
       steps: forwardSteps,

@@ -4,9 +4,7 @@ import { check, shown } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import { generateOptions } from '../api/language_model_kinds.js';
 import type { GenerateOptions, Generation, Tokenizer } from '../api/types.js';
-import type { Instance } from '../engine/instance.js';
 import type { OpenedModel } from '../model/model.js';
-import { readConfig } from '../model/model_config.js';
 import { promptOf } from '../model/text_tokens.js';
 import { type ForwardPlanJson, forwardOverheadBytes, forwardPlanOf } from '../plan/forward_plan.js';
 import { ProgressMeter } from '../pool/progress.js';
@@ -31,10 +29,6 @@ function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
   if (wrong !== undefined) throw invalid('tokens', `${shown(wrong)} is not a token id`);
   if (ids.length < 2) throw invalid('tokens', `the prompt has ${ids.length} tokens; at least 2 are needed`);
   return Int32Array.from(ids);
-}
-
-function endsOf(instance: Instance, configText: string): number[] {
-  return [readConfig(instance, configText).eos_token_id].flat().filter((id) => typeof id === 'number');
 }
 
 /** The text that `added` appends to `prompt`; decoders may treat the start of a text differently. */
@@ -89,15 +83,14 @@ export async function continueText(
     );
   const length = tokens.length + count - 1;
   const plan = forwardPlanOf(instance, model, length, use);
-  const { cacheBytes } = plan;
+  const { architecture, cacheBytes, ends } = plan;
   batchesOf(memory, { ...plan, tokenBytes: plan.tokenBytes + cacheBytes }, [length]);
   const kept = keptSteps(memory.shareBytes, plan, length);
   const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
   const tensors = steps.flatMap((step) => step.tensors);
   const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
-  const ends = endsOf(instance, plan.config);
   const progress = new ProgressMeter(options.onProgress, tensors.length * count, bytes * count);
-  const part = { kind: 'continue' as const, config: plan.config, steps, reads: 0, tokens, count, ends, kept };
+  const part = { kind: 'continue' as const, architecture, steps, reads: 0, tokens, count, ends, kept };
   const added = await runOne(
     resources,
     { models: [model], work: [plan.work] },

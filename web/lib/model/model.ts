@@ -130,7 +130,7 @@ export class OpenedModel implements Model {
     this.bytes = bytes;
     this.tensors = tensors;
     this.metadata = Object.fromEntries(metadata);
-    this.config = files.config === null ? null : readConfig(instance, files.config);
+    this.config = files.config === null ? null : readConfig(instance, index, files.config);
     this.diagnostics = [...files.diagnostics, ...diagnostics];
     this.#inlineTensors = inlineTensors.flatMap((tensor) => {
       const info = this.tensors[tensor];
@@ -207,7 +207,6 @@ export class OpenedModel implements Model {
       this.#instance.withBytes(bytes, (pointer) =>
         this.#instance.run(() => this.#index.setSiblingFile(name, pointer, bytes.byteLength)),
       );
-    if (this.#files.config !== null) add('config.json', new TextEncoder().encode(this.#files.config));
     const names = new Set(siblingFiles);
     for (const name of names) {
       const bytes = await this.#files.readSibling(name);
@@ -243,9 +242,6 @@ export class OpenedModel implements Model {
   /** Whether folder outputs put it into `onnx/`, as its own folder does. */
   get isInOnnxFolder(): boolean {
     return this.#files.isInOnnxFolder;
-  }
-  get configText(): string {
-    return this.#files.config ?? '';
   }
 
   /** The file at a path in the model's folder; null if it is missing or the folder cannot be listed. */

@@ -1,6 +1,7 @@
 // Parses config.json like Python, including constants that JSON.parse rejects.
 
 import type { Instance } from '../engine/instance.js';
+import type { BoundModelIndex } from '../engine/module.js';
 
 interface ConfigJson {
   config: Record<string, unknown>;
@@ -9,8 +10,8 @@ interface ConfigJson {
 }
 
 /** Errors: json-invalid with the byte offset. */
-export function readConfig(instance: Instance, text: string): Record<string, unknown> {
-  const { config, constants } = instance.call<ConfigJson>((module) => module.modelConfig(text));
+export function readConfig(instance: Instance, index: BoundModelIndex, text: string): Record<string, unknown> {
+  const { config, constants } = instance.call<ConfigJson>(() => index.readConfig(text));
   for (const { path, value } of constants) {
     let place: Record<string | number, unknown> = config;
     for (const key of path.slice(0, -1)) place = place[key] as typeof place;

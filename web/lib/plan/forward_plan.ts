@@ -11,8 +11,8 @@ import { longestOf, type TokenBatch, tokenBatch, type Windows } from '../model/t
 import type { ForwardStep } from '../worker/jobs.js';
 
 export interface ForwardPlanJson {
-  /** Text of config.json, or its equivalent from GGUF metadata. */
-  config: string;
+  /** Tokens behind which a text ends. */
+  ends: number[];
   vocabulary: number;
   maxPositions: number;
   /** Memory per token of a batch, and fixed memory, in bytes. */
@@ -33,6 +33,8 @@ export interface ForwardPlanJson {
     keptBytes: number;
     tensors: (ForwardStep['tensors'][number] & { name: string })[];
   }[];
+  /** For the workers, packed. */
+  architecture: Uint8Array;
   work: Uint8Array;
 }
 
@@ -106,11 +108,15 @@ export function forwardPlanOf(
 ): ForwardPlanJson {
   const index = model.indexFor(instance);
   // GGUF describes itself; a config.json in its folder may be unrelated.
-  const config = formats.inputs[model.format].carriesConfig ? (source?.configText ?? '') : model.configText;
+  const described = source && formats.inputs[model.format].carriesConfig ? source.indexFor(instance) : index;
   const options = JSON.stringify({ ...comparedTiles, longest, use });
-  const { facts, regions } = instance.parts<Omit<ForwardPlanJson, 'work'>>((module) =>
-    module.forwardPlan(index, config, options),
+  const { facts, regions } = instance.parts<Omit<ForwardPlanJson, 'architecture' | 'work'>>((module) =>
+    module.forwardPlan(index, described, options),
   );
-  const { pointer, bytes } = regions.work as HeapBytes;
-  return { ...facts, work: instance.copyOut(pointer, bytes) };
+  const { architecture, work } = regions as Record<'architecture' | 'work', HeapBytes>;
+  return {
+    ...facts,
+    architecture: instance.copyOut(architecture.pointer, architecture.bytes),
+    work: instance.copyOut(work.pointer, work.bytes),
+  };
 }

@@ -9,7 +9,7 @@ import type { OpenedModel } from '../model/model.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import type { TaskNumber } from '../worker/jobs.js';
 import type { PlannedFile } from './output_files.js';
-import { type CorePlanOptions, type RunPlanOptions, rowsAtOnce, withPlan } from './plan.js';
+import { type CorePlanOptions, type PlanConfig, type RunPlanOptions, rowsAtOnce, withPlan } from './plan.js';
 
 /** In one piece of packed work. A worker has only the pieces that its job names. */
 const tasksAtOnce = 256;
@@ -46,12 +46,12 @@ export interface PackedPlan {
 export async function packPlan(
   instance: Instance,
   model: OpenedModel,
-  config: string,
+  config: PlanConfig,
   choices: RunPlanOptions,
   settings: CorePlanOptions,
 ): Promise<PackedPlan> {
   const { run, wanted } = withPlan(instance, model, config, choices, settings, (bound, plan) => ({
-    run: prepare(instance, model, bound, plan, settings),
+    run: prepare(instance, bound, plan, settings),
     wanted: instance.call<Constant[]>(() => bound.constants()),
   }));
   if (wanted.length === 0) return run;
@@ -69,19 +69,13 @@ export async function packPlan(
     config,
     choices,
     settings,
-    (bound, plan) => prepare(instance, model, bound, plan, settings),
+    (bound, plan) => prepare(instance, bound, plan, settings),
     constants,
   );
 }
 
 /** Copies literals, tasks and the index from a bound plan. */
-function prepare(
-  instance: Instance,
-  model: OpenedModel,
-  bound: BoundPlan,
-  plan: Plan,
-  settings: CorePlanOptions,
-): PackedPlan {
+function prepare(instance: Instance, bound: BoundPlan, plan: Plan, settings: CorePlanOptions): PackedPlan {
   const files = plan.files.map(({ name, bytes }, file) => {
     const known = instance.call<Literals>(() => bound.fileLiterals(file));
     const text = new Uint8Array(known.bytes);
@@ -103,7 +97,7 @@ function prepare(
     items,
     work,
     files,
-    outputConfig: instance.call<string>(() => bound.outputConfig(model.configText)),
+    outputConfig: instance.call<string>(() => bound.outputConfig()),
     shardMap: instance.run(() => bound.shardMap()),
     requests: instance.run(() => bound.activationRequests()),
   };

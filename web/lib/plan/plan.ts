@@ -5,7 +5,7 @@ import { PlanReader, type PlanRows } from '../api/plan_json.js';
 import type { Plan, PlannedTensor, PlanOptions } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
-import type { BoundPlan } from '../engine/module.js';
+import type { BoundConfig, BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 
 /** The caller's choices apart from the config. `file`: name of a single output file, if known. */
@@ -25,6 +25,9 @@ export interface CorePlanOptions extends TileSizes {
   packsWhole?: boolean;
 }
 
+/** A config's text, or the config in the core, which is parsed once for several plans. */
+export type PlanConfig = string | BoundConfig;
+
 export const rowsAtOnce = 1024;
 
 function expertChoice(include?: boolean, exclude?: boolean): 'include' | 'exclude' | undefined {
@@ -37,11 +40,29 @@ function expertChoice(include?: boolean, exclude?: boolean): 'include' | 'exclud
 export function withPlan<T>(
   instance: Instance,
   model: OpenedModel,
-  config: string,
+  config: PlanConfig,
+  options: RunPlanOptions,
+  settings: CorePlanOptions,
+  use: (bound: BoundPlan, plan: Plan) => T,
+  constants: Uint8Array = new Uint8Array(),
+): T {
+  if (typeof config !== 'string') return planned(instance, model, config, options, settings, use, constants);
+  const own = instance.run((module) => new module.Config(config));
+  try {
+    return planned(instance, model, own, options, settings, use, constants);
+  } finally {
+    instance.free(own);
+  }
+}
+
+function planned<T>(
+  instance: Instance,
+  model: OpenedModel,
+  config: BoundConfig,
   { format, onnx, gguf, includeTowers, includeExperts, excludeExperts, file, folder }: RunPlanOptions,
   { namesOutputs = true, packsWhole: _, ...settings }: CorePlanOptions,
   use: (bound: BoundPlan, plan: Plan) => T,
-  constants: Uint8Array = new Uint8Array(),
+  constants: Uint8Array,
 ): T {
   const index = model.indexFor(instance);
   const imatrix = gguf?.imatrix ?? new Uint8Array();

@@ -41,9 +41,7 @@ const merge = () => new Uint8Array(0);
 /** Uses a fixed tile size: sums are per tile, and a report must not depend on the budget. */
 export function comparisonOf(instance: Instance, reference: OpenedModel, quantized: OpenedModel): Comparison {
   const [left, right] = [reference.indexFor(instance), quantized.indexFor(instance)];
-  const bound = instance.make((module) =>
-    module.Comparison.make(left, reference.configText, right, quantized.configText, JSON.stringify(comparedTiles)),
-  );
+  const bound = instance.make((module) => module.Comparison.make(left, right, JSON.stringify(comparedTiles)));
   try {
     type Summary = { pairs: number; diagnostics: Diagnostic[] };
     const { pairs: count, diagnostics } = instance.call<Summary>(() => bound.summary());

@@ -33,15 +33,19 @@ const models = new WeakMap<Report, OpenedModel>();
 
 /** What `options.reuse` saves; null if every tensor depends on the others, or on calibration. */
 async function reusedBy(prepared: PreparedRun, former: string | undefined): Promise<Reused | null> {
-  const { resources, model, run, config, choices, sizes } = prepared;
+  const { resources, model, run, choices, sizes } = prepared;
   const { reuse, calibration } = prepared.options;
-  if (!reuse || former === undefined || calibration !== undefined) return null;
-  const isCalibrated = (text: string) =>
-    resources.instance.call<unknown[]>((module) => module.calibratedAlgorithms(text)).length > 0;
-  if (isCalibrated(config) || isCalibrated(former)) return null;
-  const { reuseTensors } = await loaded(import('./reuse.js'));
-  const isSource = models.get(reuse.report) === model;
-  return reuseTensors(resources, model, run, reuse, { config: former, isSource }, choices, sizes.tiles);
+  if (!reuse || former === undefined || calibration !== undefined || prepared.isCalibrated) return null;
+  const { instance } = resources;
+  return instance.withObject(
+    (module) => new module.Config(former),
+    async (config) => {
+      if (instance.call<unknown[]>(() => config.calibratedAlgorithms()).length > 0) return null;
+      const { reuseTensors } = await loaded(import('./reuse.js'));
+      const isSource = models.get(reuse.report) === model;
+      return reuseTensors(resources, model, run, reuse, { config, isSource }, choices, sizes.tiles);
+    },
+  );
 }
 
 /** Takes over finished work and lists the rest. Errors: those of reuseTensors and resumeOutput. */

@@ -6,7 +6,7 @@ import { failure } from '../api/errors.js';
 import type { FormerRun, Report, TensorError } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
-import type { HeapBytes } from '../engine/module.js';
+import type { BoundConfig, HeapBytes } from '../engine/module.js';
 import type { FileSource } from '../io/file_source.js';
 import { OpenedModel } from '../model/model.js';
 import { type PackedPlan, packPlan, withWork } from '../plan/packed_plan.js';
@@ -108,7 +108,7 @@ export async function reuseTensors(
   model: OpenedModel,
   run: PackedPlan,
   { output, report }: FormerRun,
-  { config, isSource }: { config: string; isSource: boolean },
+  { config, isSource }: { config: BoundConfig; isSource: boolean },
   { signal, ...choices }: RunPlanOptions & { signal?: AbortSignal | undefined },
   tiles: TileSizes,
 ): Promise<Reused> {

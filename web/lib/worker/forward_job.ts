@@ -20,7 +20,7 @@ export interface Pass {
 export function withPass<T>(
   host: JobHost,
   {
-    config,
+    architecture,
     reads,
     tokens,
     lengths,
@@ -36,7 +36,11 @@ export function withPass<T>(
   const options = JSON.stringify({ activations, lengths, keepsStates, scored, positions });
   return instance.withObject(
     (module) =>
-      instance.withBytes(tokens, (pointer) => module.ForwardPass.make(config, options, pointer, tokens.length)),
+      instance.withBytes(architecture, (at) =>
+        instance.withBytes(tokens, (pointer) =>
+          module.ForwardPass.make(at, architecture.byteLength, options, pointer, tokens.length),
+        ),
+      ),
     (bound) => {
       const all = Array.from({ length: instance.run(() => bound.portions()) }, (_, portion) => portion);
       const portions = all.filter((portion) => runsPortion(team, portion));

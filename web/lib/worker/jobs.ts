@@ -111,7 +111,8 @@ export type Activations = NonNullable<EvaluateOptions['activations']>;
 
 /** A batch of sequences and the steps of its forward plan. */
 export interface ForwardWork {
-  config: string;
+  /** Packed. */
+  architecture: Uint8Array;
   activations: Activations;
   steps: ForwardStep[];
   /** Index of the steps' tasks in `ContextFiles.work`. */
@@ -144,7 +145,7 @@ export interface ForwardStep {
 }
 
 /** A sequence to continue by at most `count` tokens; any of `ends` is the last. */
-export interface ContinuationWork extends Pick<ForwardWork, 'config' | 'steps' | 'reads' | 'tokens'> {
+export interface ContinuationWork extends Pick<ForwardWork, 'architecture' | 'steps' | 'reads' | 'tokens'> {
   count: number;
   ends: number[];
   /** By step: whether its weights stay in memory from token to token. */

@@ -1,0 +1,77 @@
+// Architectures as workers get them.
+#include "pipeline/forward/packed_architecture.h"
+
+#include <doctest/doctest.h>
+
+#include "formats/read_file.h"
+
+namespace wasmquant::testing {
+namespace {
+
+model::Architecture architecture_of(const std::string& family) {
+  const auto config = json::parse(test_files::file_text("files/forward/" + family + "/config.json"), json::kPython);
+  REQUIRE(bool(config));
+  auto read = model::read_architecture(*config);
+  REQUIRE_MESSAGE(read, (read ? "" : read.error().message));
+  return std::move(*read);
+}
+
+std::string why_refused(const std::string& bytes) {
+  const auto read = read_packed_architecture(bytes);
+  return read ? "" : read.error().where + ": " + read.error().message;
+}
+
+TEST_CASE("packed architecture: every family is read as it was packed") {
+  for (const char* family : {"llama", "gemma2", "gemma3_text", "qwen3", "roberta"}) {
+    CAPTURE(std::string(family));
+    const model::Architecture a = architecture_of(family);
+    const std::string bytes = packed_architecture(a);
+    const auto read = read_packed_architecture(bytes);
+    REQUIRE_MESSAGE(read, why_refused(bytes));
+    CHECK(packed_architecture(*read) == bytes);
+    CHECK(read->family == a.family);
+    CHECK(read->hidden == a.hidden);
+    CHECK(read->max_positions == a.max_positions);
+    CHECK(read->activation == a.activation);
+    CHECK(read->norm_epsilon == a.norm_epsilon);
+    CHECK(read->attention_scale == a.attention_scale);
+    CHECK(read->logit_cap == a.logit_cap);
+    REQUIRE(read->is_sliding.size() == a.layers);
+    for (uint32_t layer = 0; layer < a.layers; ++layer) CHECK(read->is_sliding[layer] == a.is_sliding[layer]);
+    CHECK(read->rope.theta == a.rope.theta);
+    CHECK(read->rope.scaling == a.rope.scaling);
+    CHECK(read->sliding_rope.theta == a.sliding_rope.theta);
+  }
+}
+
+TEST_CASE("packed architecture: what is cut off, has more bytes, or is none is refused") {
+  const std::string bytes = packed_architecture(architecture_of("llama"));
+  for (size_t size = 0; size < bytes.size(); ++size) CHECK(why_refused(bytes.substr(0, size)) != "");
+  CHECK(why_refused(bytes + '\0').find("bytes are left") != std::string::npos);
+  CHECK(
+      why_refused("wqtk\2" + bytes.substr(5)) ==
+      "byte 0: is not the beginning of an architecture that this version packs; use module and worker of one version");
+}
+
+TEST_CASE("packed architecture: sizes and choices that no model has are refused") {
+  const auto refused = [](auto&& change) {
+    model::Architecture a = architecture_of("llama");
+    change(a);
+    return why_refused(packed_architecture(a)) == "architecture: has sizes or choices that no model has";
+  };
+  CHECK_FALSE(refused([](model::Architecture&) {}));
+  CHECK(refused([](model::Architecture& a) { a.hidden = 0; }));
+  CHECK(refused([](model::Architecture& a) { a.vocabulary = 1u << 25; }));
+  CHECK(refused([](model::Architecture& a) { a.kv_heads = 3; }));
+  CHECK(refused([](model::Architecture& a) { a.head_dim = 7; }));
+  CHECK(refused([](model::Architecture& a) { a.head_dim = 1u << 24; }));
+  CHECK(refused([](model::Architecture& a) { ++a.layers; }));
+  CHECK(refused([](model::Architecture& a) { a.is_encoder = true; }));
+  CHECK(refused([](model::Architecture& a) { a.is_sliding[0] = true; }));
+  CHECK(refused([](model::Architecture& a) { a.activation = static_cast<kernels::Activation>(3); }));
+  CHECK(refused([](model::Architecture& a) { a.rope.scaling = static_cast<model::Rope::Scaling>(3); }));
+  CHECK(refused([](model::Architecture& a) { a.sliding_rope.scaling = static_cast<model::Rope::Scaling>(9); }));
+}
+
+}  // namespace
+}  // namespace wasmquant::testing
