@@ -47,7 +47,7 @@ test('at three and at two bits the best loses much less than gptq', { timeout: 6
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
   const model = await modelFor(t, quantizer, tinyLlama);
-  const calibration = { tokens: tokensOf('calib', 32) };
+  const calibration = { tokens: tokensOf('calib', 16) };
   const validation = tokensOf('validation', 24);
   const lossOf = async (name, config) => {
     const target = join(folder, name);
