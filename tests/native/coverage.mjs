@@ -1,9 +1,8 @@
 // npm run coverage: which lines of src the C++ tests run, by gcov. One line for each room, the files with the most lines
 // that no test runs, and the total; exit code 1 below 90 %.
 import { execFileSync } from 'node:child_process';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { buildNative } from '../setup/build.mjs';
+import { runWorkflow } from '../setup/build.mjs';
 import { findProgram, main, needs, root, run } from '../setup/command.mjs';
 import { filesBelow } from '../setup/source_files.mjs';
 
@@ -39,14 +38,14 @@ function countLines(folder) {
   return lines;
 }
 
-main(() => {
-  const folder = buildNative('coverage', 'wasmquant_tests');
+main(async () => {
   for (const note of filesBelow(join('build', 'coverage'), /\.gcda$/)) run('rm', [note]);
   // What each process counted is added up in the files of its objects, under a lock.
-  run('ctest', ['--preset', 'coverage', '--parallel', String(availableParallelism())]);
+  const { exitCode } = await runWorkflow('coverage');
+  if (exitCode !== 0) return exitCode;
   const rooms = new Map();
   const files = [];
-  for (const [name, lines] of countLines(folder)) {
+  for (const [name, lines] of countLines(join(root, 'build/coverage'))) {
     const covered = [...lines.values()].filter((count) => count > 0).length;
     files.push({ name, missed: lines.size - covered, lines: lines.size });
     const room = rooms.get(name.split('/')[1]) ?? { covered: 0, lines: 0 };

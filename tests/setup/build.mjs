@@ -15,9 +15,9 @@ import {
 } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
+import { codeTexts, codeTypes } from '../../bindings/schema/codes.mjs';
 import { configTypes, dialectTypes } from '../../bindings/schema/config_types.mjs';
-import { codeTexts, codeTypes } from './codes.mjs';
-import { main, root, run, say } from './command.mjs';
+import { main, root, run, runAndKeep, say } from './command.mjs';
 import { noticesFor } from './notices.mjs';
 import { setUp } from './setup.mjs';
 
@@ -35,13 +35,21 @@ export function buildNative(preset, ...targets) {
   const folder = join(root, 'build', preset);
   if (!isConfigured(folder)) {
     say(`configuring build/${preset}`);
-    const ninja = `-DCMAKE_MAKE_PROGRAM=${env.WASMQUANT_NINJA}`;
-    run('cmake', ['--fresh', '--preset', preset, ninja, '--log-level=WARNING'], { env, quietStdout: true });
+    run('cmake', ['--fresh', '--preset', preset, '--log-level=WARNING'], { env, quietStdout: true });
   }
   say(`building ${targets.join(' ')} (${preset})`);
   const jobs = String(availableParallelism());
   run('cmake', ['--build', folder, '--parallel', jobs, '--target', ...targets], { env, quietStdout: true });
   return folder;
+}
+
+/** Configures, builds and tests by a workflow preset. Resolves to `{ exitCode, output }`. */
+export function runWorkflow(preset) {
+  const cores = String(availableParallelism());
+  const env = { ...setUp(), CMAKE_BUILD_PARALLEL_LEVEL: cores, CTEST_PARALLEL_LEVEL: cores };
+  const fresh = isConfigured(join(root, 'build', preset)) ? [] : ['--fresh'];
+  say(`building and testing ${preset}`);
+  return runAndKeep('cmake', ['--workflow', '--preset', preset, ...fresh], { env });
 }
 
 function isNewer(source, target) {

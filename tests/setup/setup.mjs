@@ -35,7 +35,7 @@ function toolchainEnvironment() {
       .filter(Boolean)
       .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
   );
-  env.PATH = `${dirname(process.execPath)}:${env.PATH}`;
+  env.PATH = [dirname(process.execPath), env.PATH, dirname(env.WASMQUANT_NINJA)].join(':'); // CMake looks for ninja there
   return env;
 }
 

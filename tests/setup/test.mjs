@@ -2,7 +2,7 @@
 // prints its name and time; the last line sums up the tests that the sections' runners counted (a check without a runner counts as one).
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { buildAll, buildNative } from './build.mjs';
+import { buildAll, runWorkflow } from './build.mjs';
 import { chromium } from './chromium.mjs';
 import { main, needs, root, runAndKeep, say } from './command.mjs';
 import { clangFormat } from './format.mjs';
@@ -40,19 +40,17 @@ async function inOrder(...commands) {
 }
 
 /**
- * The C++ tests of a preset, a process for each room (cmake/tests.cmake). `programs`: others that only compile here, so that a changed
- * header breaks this stage and not a later one that alone uses them.
+ * The C++ tests of a preset, a process for each room (cmake/tests.cmake). The native one compiles every program, so that a changed
+ * header breaks this section and not a later one that alone uses it.
  */
-async function ctest(preset, ...programs) {
-  buildNative(preset, 'wasmquant_tests', ...programs);
-  const env = setUp();
-  const result = await runAndKeep('ctest', ['--preset', preset, '--parallel', String(availableParallelism())], { env });
+async function ctest(preset) {
+  const result = await runWorkflow(preset);
   const [, failed, all] = /(\d+) tests? failed out of (\d+)/.exec(result.output) ?? [];
   return { ...result, passed: all - failed || 0, failed: Number(failed ?? 0) };
 }
 
 const sections = {
-  native: { title: 'C++ tests, native, with sanitizers', run: () => ctest('debug', 'all') },
+  native: { title: 'C++ tests, native, with sanitizers', run: () => ctest('debug') },
   wasm: { title: 'the same C++ tests in WebAssembly', run: () => ctest('wasm') },
   node: {
     title: 'library and command line in Node',

@@ -5,8 +5,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { builtCodes, codeGuide } from '../../../bindings/schema/codes.mjs';
 import { coreErrorCodes, libraryErrorCodes } from '../../../dist/node.js';
-import { builtCodes, codeGuide } from '../../setup/codes.mjs';
 import { root } from '../../setup/command.mjs';
 import { filesBelow } from '../../setup/source_files.mjs';
 import { quantizerFor } from '../scratch.mjs';
@@ -95,7 +95,7 @@ test('every text is a sentence, or two', () => {
       assert.match(text, /^([A-Z`]|wasmquant|transformers|vLLM|aihwkit|llama\.cpp|r3).*\.$/, `${name}: ${text}`);
 });
 
-test('the guide is made of the tables: node tests/setup/codes.mjs writes it', () => {
+test('the guide is made of the tables: node bindings/schema/codes.mjs writes it', () => {
   assert.equal(
     readFileSync(join(root, 'web/docs/diagnostics.md'), 'utf8'),
     codeGuide({ errors, diagnostics: remarks }),

@@ -1,10 +1,10 @@
 // What is made of the core's tables of codes (src/core/codes/error.def, src/core/codes/diagnostics.def): the library's types, the texts
 // of `wasmquant explain` and of the page, and the guide.
-//   node tests/setup/codes.mjs        writes web/docs/diagnostics.md from the last build
+//   node bindings/schema/codes.mjs        writes web/docs/diagnostics.md from the last build
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { main, root } from './command.mjs';
+import { main, root } from '../../tests/setup/command.mjs';
 
 const source = '// Made by the build of src/core/codes/error.def and src/core/codes/diagnostics.def.\n';
 const list = (rows) => rows.map(({ name }) => `  '${name}',\n`).join('');
@@ -67,7 +67,7 @@ group: Reference
 
 # Errors and diagnostics
 
-<!-- Made by \`node tests/setup/codes.mjs\` of src/core/codes/error.def and src/core/codes/diagnostics.def. -->
+<!-- Made by \`node bindings/schema/codes.mjs\` of src/core/codes/error.def and src/core/codes/diagnostics.def. -->
 
 Every problem has a code, a place and a sentence. \`wasmquant explain CODE\` prints what is written here.
 In TypeScript \`DiagnosticCode\` is the union of all codes, and \`QuantizationError.code\` of those of errors.
