@@ -26,10 +26,13 @@ self.addEventListener('activate', (event) => {
   event.waitUntil(takeOver());
 });
 
+// A host that answers with `Vary: Origin` still has one file at an address.
+const anyHeaders = { ignoreVary: true };
+
 /** Cache first; misses are cached. */
 async function kept(request) {
   const cache = await caches.open(cacheName);
-  const found = await cache.match(request);
+  const found = await cache.match(request, anyHeaders);
   if (found) return found;
   const response = await fetch(request);
   if (response.ok) await cache.put(request, response.clone());
@@ -44,7 +47,7 @@ async function fresh(request) {
     if (response.ok) await cache.put(request, response.clone());
     return response;
   } catch (error) {
-    const former = await cache.match(request, { ignoreSearch: true });
+    const former = await cache.match(request, { ...anyHeaders, ignoreSearch: true });
     if (former) return former;
     throw error;
   }
