@@ -19,7 +19,7 @@ struct ModelFamily {
   bool is_quantized = false;      // config.json has a quantization_config
   bool ties_head = false;         // tie_word_embeddings is true
 
-  /// From config.json; null: there is none.
+  /// Parsed from config.json; null if the folder has none.
   static ModelFamily read(const json::Value& config);
 
   /// Whether `type` is the type of the model or of its language model.

@@ -81,7 +81,8 @@ PerScaleSearch::PerScaleSearch(const QuantizationSpec& spec, ObserverMethod meth
       options_(options),
       rule_(spec, second_scale),
       grid_of_(spec),
-      has_kernel_(fits_kernel(spec)) {}
+      has_kernel_(fits_kernel(spec)),
+      has_nested_grids_(has_kernel_ && spec.symmetric && spec.scale_format == ScaleFormat::float32) {}
 
 double PerScaleSearch::error_of(const QParams& candidate) {
   Granularity g;
@@ -124,23 +125,22 @@ void PerScaleSearch::measure(std::span<const QParams> candidates, double* errors
   }
 }
 
-double PerScaleSearch::least_loss(const QParams& candidate) const noexcept {
-  const kernels::Affine grid = grid_of_(candidate);
-  const double unit = has_kernel_ ? double{group_.unit()} : 1.0;
+double PerScaleSearch::least_loss(const Ends& range) const noexcept {
+  const kernels::Affine grid = grid_of_(rule_(range.min, range.max));
   const double ends[] = {grid_end(grid, grid.quant_min), grid_end(grid, grid.quant_max)};
-  const double above = std::max(0.0, group_.max() - std::max(ends[0], ends[1])) * unit;
-  const double below = std::max(0.0, std::min(ends[0], ends[1]) - group_.min()) * unit;
+  const double above = std::max(0.0, group_.max() - std::max(ends[0], ends[1])) * group_.unit();
+  const double below = std::max(0.0, std::min(ends[0], ends[1]) - group_.min()) * group_.unit();
   return above * above * group_.weight_of_max() + below * below * group_.weight_of_min();
 }
 
 void PerScaleSearch::attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors) {
   constexpr size_t kStep = kernels::SearchGrids::kStep;
   QParams candidates[kStep];
-  // From the widest on, so that ties keep the widest, until the largest elements lose too much.
+  // From the widest on, so that ties keep the widest; until the largest elements lose too much, where those that follow
+  // cannot lose less.
   for (size_t end = ranges.size(), begin; end > 0; end = begin) {
     begin = end - kStep;
-    const Ends& widest = ranges[end - 1];
-    if (least_loss(rule_(widest.min, widest.max)) * kSurely > best.loss) return;
+    if (has_nested_grids_ && least_loss(ranges[end - 1]) * kSurely > best.loss) return;
     for (size_t i = 0; i < kStep; ++i) candidates[i] = rule_(ranges[begin + i].min, ranges[begin + i].max);
     measure({candidates, kStep}, errors + begin);
     for (size_t i = end; i-- > begin;)

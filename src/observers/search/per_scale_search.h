@@ -78,8 +78,8 @@ class PerScaleSearch {
   SearchCandidate mx_diffs();
   // Improves the scale of `start`; its range is that of its grid then. Requires has_kernel_.
   SearchCandidate refit(SearchCandidate start) const;
-  // What the largest elements beyond the candidate's grid lose, in the unit of measure().
-  double least_loss(const QParams& candidate) const noexcept;
+  // What the largest elements beyond the grid of a range lose, in the unit of measure(). Requires has_nested_grids_.
+  double least_loss(const Ends& range) const noexcept;
   // Keeps the best of `best` and `ranges`, of which each is within the next: at most kMostCandidates, a multiple of
   // SearchGrids::kStep. `errors`: of those that were measured, the widest at least.
   void attempt(std::span<const Ends> ranges, SearchCandidate& best, double* errors);
@@ -93,6 +93,8 @@ class PerScaleSearch {
   ScaleRule rule_;
   AffineRule grid_of_;
   bool has_kernel_;  // whether kernels::search_errors supports the spec
+  // Whether a narrower range has a grid inside that of a wider one: rounded zero points and scales of few bits move grids.
+  bool has_nested_grids_;
   SearchGroup group_;
   std::vector<float> original_, quantized_;  // without the kernel
   std::vector<uint8_t> codes_;

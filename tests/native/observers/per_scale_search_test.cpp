@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -90,6 +91,40 @@ TEST_CASE("the squared error of every channel and group is that of min-max or le
           is_better |= loss(x, y, at, at + unit, 2) < 0.9 * loss(x, plain, at, at + unit, 2);
         }
         if (info_of(c.dtype).is_integer && width > 1e-6f) CHECK(is_better);
+      }
+}
+
+TEST_CASE("no range of the search loses less than the one that is found") {
+  std::mt19937 random(17);
+  for (const Case& c : {kIntegers[0], kIntegers[1], kIntegers[2], kIntegers[5], kIntegers[6],
+                        Case{Dtype::fp8_e4m3, true}, Case{Dtype::fp4, true}})
+    for (const uint64_t size : {2, 3, 32})
+      for (const bool is_weighted : {false, true}) {
+        QuantizationSpec spec = per_scale_search_spec_of(ObserverId::PerGroupMSEObserver, c.dtype, c.symmetric);
+        const ScaleRule rule(spec);
+        for (int trial = 0; trial < 40; ++trial) {
+          const std::vector<float> x = weights_like(random, size, 0.1f);
+          std::vector<float> weights(size, 1.0f);
+          for (float& weight : weights) weight = is_weighted ? 0.01f + static_cast<float>(random() % 100) / 100 : 1.0f;
+          PerScaleSearch search(spec, ObserverMethod::per_scale_mse, {});
+          const SearchCandidate found = search(x, is_weighted ? weights.data() : nullptr);
+          Granularity g;
+          g.inner = size;
+          const auto loss_of = [&](const QParams& q) {
+            std::vector<float> y(size);
+            fake_quantize(g, spec, {&q, 1}, x, 0, y.data());
+            return loss(x, y, 0, size, 2, weights);
+          };
+          const float low = *std::min_element(x.begin(), x.end()), high = *std::max_element(x.begin(), x.end());
+          double least = loss_of(rule(low, high));
+          for (int k = 1; k <= 112; ++k) {
+            const float share = static_cast<float>(k) / 100;
+            least = std::min(least, loss_of(rule(low * share, high * share)));
+          }
+          CAPTURE(info_of(c.dtype).name);
+          CAPTURE(size);
+          CHECK(loss_of(found.qparams) <= least * (1 + 0x1p-14) + 1e-12);
+        }
       }
 }
 
