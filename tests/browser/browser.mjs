@@ -46,7 +46,7 @@ export async function startBrowser() {
       page.on('pageerror', (error) => complaints.push(String(error)));
       page.on('requestfailed', (request) => {
         // The first request to an address asks for its size; its body is dropped unread.
-        const isProbe = request.headers().range === 'bytes=0-0' && request.failure()?.errorText === 'net::ERR_ABORTED';
+        const isProbe = request.headers().range === 'bytes=0-1' && request.failure()?.errorText === 'net::ERR_ABORTED';
         if (!isProbe) complaints.push(`${request.url()} failed`);
       });
       context.on('request', (request) => {

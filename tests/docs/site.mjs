@@ -20,7 +20,7 @@ function install() {
   say('installing TypeDoc into .peers-docs');
   mkdirSync(peers, { recursive: true });
   for (const name of files) copyFileSync(join(source, name), join(peers, name));
-  const options = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error'];
+  const options = ['ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel', 'error'];
   const { status } = spawnSync('npm', options, { cwd: peers, stdio: ['ignore', 2, 2] });
   if (status !== 0) throw needs('npm cannot install what web/docs/site/package-lock.json names');
 }

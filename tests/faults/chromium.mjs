@@ -138,6 +138,7 @@ export async function chromium(folder, count, fault) {
     const fetched = () =>
       page.evaluate((file) => window.run({ source: new URL(`model/${file}`, location.href) }), names[0]);
     const undisturbed = await fetched();
+    fault(undisturbed.digest !== undefined, `the undisturbed run by address: ${undisturbed.message}`);
     for (const offlineMs of [200, 1500]) {
       const running = fetched();
       await sleep(20);

@@ -96,7 +96,7 @@ async function release() {
   if (problems.length > 0) return 1;
   const { version } = found.packageJson;
   const commit = git(['rev-parse', 'HEAD']);
-  run('npm', ['ci', '--no-audit', '--no-fund']);
+  run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund']);
   run(process.execPath, ['tests/setup/build.mjs']);
   run(process.execPath, ['tests/package/package.mjs']);
   run(process.execPath, ['tests/size.mjs']);

@@ -12,7 +12,7 @@ function packagesAreCurrent() {
 function installNodePackages() {
   if (packagesAreCurrent()) return;
   say('installing the npm packages of package-lock.json');
-  run('npm', ['ci', '--no-audit', '--no-fund'], { quietStdout: true });
+  run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund'], { quietStdout: true });
 }
 
 function checkNode() {

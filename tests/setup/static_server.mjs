@@ -16,6 +16,7 @@ export async function serve(folder, { receive = null } = {}) {
       });
     },
   };
+  const hadMode = 'NODE_ENV' in process.env;
   const server = await preview({
     configFile: false,
     root: folder,
@@ -25,5 +26,6 @@ export async function serve(folder, { receive = null } = {}) {
     preview: { host: '127.0.0.1', port: 0 },
     plugins: [posts],
   });
+  if (!hadMode) delete process.env.NODE_ENV; // Vite says "production" there: npm would install less
   return { url: server.resolvedUrls.local[0], close: () => server.close() };
 }

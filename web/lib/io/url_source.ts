@@ -8,9 +8,17 @@ import { versionOf } from './url_version.js';
 const notFetched = (url: URL, error: unknown) =>
   failure('source-invalid', url.href, `cannot be fetched: ${textOf(error)}`, error);
 
-/** Requests the first byte; the response tells the size. */
-const ask = (url: URL, headers: Record<string, string> = {}) =>
-  fetch(url, { headers: { ...headers, Range: 'bytes=0-0' } });
+const isPacked = ({ headers }: Response) => (headers.get('content-encoding') ?? 'identity') !== 'identity';
+
+/** Requests the first two bytes; the response tells the size. sirv, which serves the files of Vite and SvelteKit, reads `0-0` as `0-`.
+ * A browser that keeps the whole file compressed cuts parts out of that: its cache is passed by, and filled anew. */
+async function ask(url: URL, own: Record<string, string> = {}): Promise<Response> {
+  const headers = { ...own, Range: 'bytes=0-1' };
+  const response = await fetch(url, { headers });
+  if (response.status !== 206 || !isPacked(response)) return response;
+  await response.body?.cancel();
+  return fetch(url, { headers, cache: 'reload' });
+}
 
 /** What to do about answers that people meet often. */
 const advice: Record<number, string> = {
@@ -100,10 +108,10 @@ const wholeBytes = 2 ** 33;
 
 /** The whole body, of at most `mostBytes`. Errors: file-too-large, before or while it arrives. */
 async function wholeBody(response: Response, where: string, mostBytes: number): Promise<Blob> {
-  const isPacked = (response.headers.get('content-encoding') ?? 'identity') !== 'identity';
-  const declared = Number((isPacked ? null : response.headers.get('content-length')) ?? Number.NaN);
+  const packed = isPacked(response);
+  const declared = Number((packed ? null : response.headers.get('content-length')) ?? Number.NaN);
   const limit = Math.min(mostBytes, Number.isNaN(declared) ? undeclaredBytes : wholeBytes);
-  const kind = isPacked ? 'unpacked, of a compressed body' : Number.isNaN(declared) ? 'without a Content-Length' : '';
+  const kind = packed ? 'unpacked, of a compressed body' : Number.isNaN(declared) ? 'without a Content-Length' : '';
   const refused = (bytes: number) =>
     failure(
       'file-too-large',
