@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <list>
 #include <string>
 #include <vector>
@@ -41,22 +40,25 @@ T take(Result<T> result) {
   return std::move(*result);
 }
 
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+// Its first `most` bytes; empty if there is no such file.
+std::string read_file(const fs::path& path, uint64_t most = UINT64_MAX) {
+  std::error_code missing;
+  const uint64_t size = fs::file_size(path, missing);
+  std::string bytes(missing ? 0 : std::min(size, most), '\0');
+  std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
 }
 std::span<const uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
 // As a host does it: more and more of the file's beginning.
-gguf::Index read_index(const std::string& file) {
-  size_t have = 0;
-  for (;;) {
-    const auto prefix = bytes_of(file).first(have);
-    const auto need = take(gguf::need(prefix, file.size()));
-    if (need.bytes == 0) return take(gguf::read_index(prefix, file.size()));
-    have = static_cast<size_t>(need.bytes);
+gguf::Index read_index(const fs::path& path) {
+  const uint64_t size = fs::file_size(path);
+  for (std::string beginning;;) {
+    const auto need = take(gguf::need(bytes_of(beginning), size));
+    if (need.bytes == 0) return take(gguf::read_index(bytes_of(beginning), size));
+    beginning = read_file(path, need.bytes);
   }
 }
 
@@ -67,8 +69,7 @@ std::string shape_text(const std::vector<uint64_t>& shape) {
 }
 
 void dump(const std::string& path) {
-  const std::string file = read_file(path);
-  const gguf::Index index = read_index(file);
+  const gguf::Index index = read_index(path);
   for (const gguf::KeyValue& entry : index.metadata.entries()) {
     std::printf("key %s %s ", entry.key.c_str(), std::string(name_of(entry.type)).c_str());
     if (entry.type == gguf::ValueType::text) {
@@ -100,8 +101,7 @@ conversion::Recipe recipe_of(const std::string& name) {
 }
 
 void types(const std::string& path, const std::string& recipe, bool pure) {
-  const std::string file = read_file(path);
-  const gguf::Index index = read_index(file);
+  const gguf::Index index = read_index(path);
   std::vector<conversion::RecipeTensor> tensors;
   for (const gguf::Tensor& tensor : index.tensors) tensors.push_back({tensor.name, tensor.shape, {}});
   const auto choices = choose(recipe_of(recipe), pure, index.metadata, tensors);
@@ -229,7 +229,7 @@ void convert(const fs::path& folder, const std::string& out, const std::string& 
 
 void split(const std::string& path, const std::string& stem, uint64_t max_bytes) {
   const std::string file = read_file(path);
-  const gguf::Index index = read_index(file);
+  const gguf::Index index = read_index(path);
   std::vector<gguf::NewTensor> entries;
   std::vector<std::string> data;
   for (const gguf::Tensor& tensor : index.tensors) {

@@ -12,7 +12,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 
 #include "onnx_graph/onnx_weights.h"
@@ -27,7 +26,9 @@ namespace fs = std::filesystem;
 std::string read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) fail("cannot read " + path.string());
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string bytes(fs::file_size(path), '\0');
+  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
 }
 
 std::string shape_text(const std::vector<uint64_t>& shape) {
