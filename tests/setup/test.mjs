@@ -56,7 +56,7 @@ const sections = {
     title: 'library and command line in Node',
     run: () => {
       buildAll();
-      return nodeTests('tests/node', availableParallelism());
+      return nodeTests('tests/node', availableParallelism() + 1); // some wait for servers
     },
   },
   browser: {
