@@ -32,7 +32,7 @@ async function requireAnswers(page) {
     await page.locator('#tsd-search-input').fill(question);
     const answer = page.locator('#tsd-search-results').getByText(title, { exact: true }).first();
     await answer
-      .waitFor({ timeout: 60_000 }) // beside other tests it may have to wait for a processor
+      .waitFor({ timeout: 60_000 }) // slow while other tests keep both processors busy
       .catch(() => assert.fail(`the search for "${question}" misses "${title}"`));
     await page.keyboard.press('Escape');
   }

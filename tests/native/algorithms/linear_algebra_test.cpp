@@ -30,6 +30,15 @@ std::vector<float> positive_definite(size_t n) {
   return a;
 }
 
+// R of positive_definite(n) = R^T R, with zeros below its diagonal.
+std::vector<float> upper_factor(size_t n) {
+  std::vector<float> r = positive_definite(n);
+  REQUIRE(factor_cholesky(r, n));
+  for (size_t i = 0; i < n; ++i)
+    for (size_t j = 0; j < i; ++j) r[i * n + j] = 0;
+  return r;
+}
+
 }  // namespace
 
 TEST_CASE("a product of any shape, inside larger matrices, does not touch its surroundings") {
@@ -123,10 +132,7 @@ TEST_CASE("a matrix that is not positive definite has no factor") {
 
 TEST_CASE("an upper triangular matrix times its inverse is the identity") {
   for (const size_t n : kSizes) {
-    std::vector<float> r = positive_definite(n);
-    REQUIRE(factor_cholesky(r, n));
-    for (size_t i = 0; i < n; ++i)
-      for (size_t j = 0; j < i; ++j) r[i * n + j] = 0;
+    const std::vector<float> r = upper_factor(n);
     std::vector<float> v = r;
     invert_upper(v, n, 0, n);
     double worst = 0;
@@ -143,10 +149,7 @@ TEST_CASE("an upper triangular matrix times its inverse is the identity") {
 
 TEST_CASE("columns of an inverse are the same in any range that they are found in") {
   for (const size_t n : {1, 64, 65, 200, 261, 449}) {
-    std::vector<float> r = positive_definite(n);
-    REQUIRE(factor_cholesky(r, n));
-    for (size_t i = 0; i < n; ++i)
-      for (size_t j = 0; j < i; ++j) r[i * n + j] = 0;
+    const std::vector<float> r = upper_factor(n);
     std::vector<float> whole = r;
     invert_upper(whole, n, 0, n);
     for (const size_t step : {kInvertedStep, 3 * kInvertedStep})

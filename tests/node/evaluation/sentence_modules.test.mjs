@@ -109,15 +109,7 @@ test('dense modules are computed on the pooled states that transformers gives', 
 
 test('the dense modules of the folder are computed for both models, and evaluate names them', async (t) => {
   const { folder, text } = withTokenizer(t);
-  writeModules(
-    folder,
-    { '2_Dense': 'Dense' },
-    {
-      '1_Pooling/config.json': pooling('cls_token'),
-      '2_Dense/config.json': dense(width, 8, 'activation.Tanh'),
-      '2_Dense/model.safetensors': linearFile(linearOf(width, 8, 5), 'F32'),
-    },
-  );
+  addDense(folder);
   const target = join(folder, '../int8');
   assert.equal((await cli(['quantize', folder, '-o', target, '--preset', 'int8', '--quiet'])).code, 0);
   const { stdout, stderr } = await cli(['evaluate', target, '--against', folder, '--text', text]);
@@ -250,9 +242,8 @@ const broken = {
   ],
 };
 
-/** A BERT with a vocabulary, pooled by its first token, and a dense layer behind. */
-function bertWithDense(t) {
-  const folder = bertWithVocabulary(t);
+/** Pools by the first token, with a dense layer behind. */
+function addDense(folder) {
   writeModules(
     folder,
     { '2_Dense': 'Dense' },
@@ -262,6 +253,12 @@ function bertWithDense(t) {
       '2_Dense/model.safetensors': linearFile(linearOf(width, 8, 5), 'F32'),
     },
   );
+}
+
+/** A BERT with a vocabulary, pooled by its first token, and a dense layer behind. */
+function bertWithDense(t) {
+  const folder = bertWithVocabulary(t);
+  addDense(folder);
   return folder;
 }
 
