@@ -250,7 +250,7 @@ async function bytesOfFile(path: string): Promise<Uint8Array> {
 export function addResourceOptions(command: Command): Command {
   return command
     .option('-t, --threads <n>', 'workers; 0 = none (default: one per core, at most 8)', parseThreads)
-    .option('-m, --memory <size>', 'memory for all workers together, such as 256M or 1GiB (default: 512M)', parseSize);
+    .option('-m, --memory <size>', 'memory for all workers together, such as 256M or 2GiB (default: 1GiB)', parseSize);
 }
 
 export function addReportOptions(command: Command, replaces: string): Command {

@@ -41,7 +41,7 @@ import type {
 } from './api/types.js';
 import { defineDisposeSymbols } from './engine/disposable.js';
 import { Instance } from './engine/instance.js';
-import { defaultBudgetBytes, type MemoryPlan, planMemory } from './engine/memory.js';
+import { type MemoryPlan, planMemory } from './engine/memory.js';
 import { EngineObserver } from './engine/observer.js';
 import { dequantizeTensor, fakeQuantizeTensor, quantizeTensor } from './engine/tensor.js';
 import type { Host } from './host/host.js';
@@ -93,7 +93,7 @@ export class EngineQuantizer implements Quantizer {
   static async create(host: Host, options: QuantizerOptions): Promise<EngineQuantizer> {
     check(options, quantizerOptions, 'options');
     const threads = options.threads ?? (host.hasWorkers ? Math.min(host.cores, maxDefaultThreads) : 0);
-    const memory = planMemory(options.memoryBudgetBytes ?? defaultBudgetBytes, threads);
+    const memory = planMemory(options.memoryBudgetBytes ?? host.budgetBytes, threads);
     const module = options.wasmModule ?? (await host.compile(options.wasmUrl));
     // Worker scripts include this code already.
     const Local = threads === 0 ? (await loaded(import('./pool/local_port.js'))).LocalPort : null;

@@ -81,8 +81,8 @@ test('the number of workers follows from the memory', () => {
   assert.deepEqual(team(1024 * mebibyte, 8, false, 3), { members: 3, keepsStates: true }, 'no more than sequences');
   assert.deepEqual(team(1024 * mebibyte, 8, true), { members: 1, keepsStates: true }, 'the float model runs, too');
   assert.deepEqual(team(1024 * mebibyte, 0), { members: 1, keepsStates: true });
-  assert.deepEqual(team(170 * mebibyte, 8), { members: 2, keepsStates: true });
-  assert.deepEqual(team(170 * mebibyte, 8, false, 16, true), { members: 1, keepsStates: true }, 'inputs are held out');
+  assert.deepEqual(team(220 * mebibyte, 8), { members: 2, keepsStates: true });
+  assert.deepEqual(team(220 * mebibyte, 8, false, 16, true), { members: 1, keepsStates: true }, 'inputs are held out');
   assert.deepEqual(team(96 * mebibyte, 8), { members: 1, keepsStates: true });
   assert.deepEqual(team(70 * mebibyte, 8), { members: 1, keepsStates: false });
   assert.throws(() => team(50 * mebibyte, 8), { code: 'memory-budget' });

@@ -8,7 +8,6 @@ import { failure } from '../api/errors.js';
 
 const mebibyte = 1024 * 1024;
 
-export const defaultBudgetBytes = 512 * mebibyte;
 /** Smaller budgets do not fit one worker's engine and tiles. */
 const minimumBudgetBytes = 64 * mebibyte;
 const hostBytes = 160 * mebibyte;

@@ -13,6 +13,8 @@ import { noOutput, openPortableInput, type WorkerHost } from '../worker/tile_inp
 export interface Host {
   /** Logical processors. */
   readonly cores: number;
+  /** Memory for all workers, if the caller does not say. */
+  readonly budgetBytes: number;
   /** Whether workers can be started; if not, runs use this thread unless the caller asks for workers. */
   readonly hasWorkers: boolean;
   /** For jobs in this thread. */
@@ -84,6 +86,7 @@ export const portableHost: Omit<Host, 'compile' | 'startWorker'> = {
   get cores() {
     return globalThis.navigator?.hardwareConcurrency ?? 1;
   },
+  budgetBytes: 512 * 2 ** 20,
   get hasWorkers() {
     return typeof Worker !== 'undefined';
   },

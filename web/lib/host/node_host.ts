@@ -73,6 +73,7 @@ export const nodeHost: Host = {
   get cores() {
     return availableParallelism();
   },
+  budgetBytes: 2 ** 30, // two workers calibrate a model of 135 million weights
   hasWorkers: true,
   workerHost: nodeWorkerHost,
   compile,

@@ -92,7 +92,10 @@ export function planBlockTeam(
   const states = tokens.ids.length * plan.stateBytes;
   const left = memory.shareBytes - activations;
   const keepsStates = perMember + states <= left;
-  const fitting = Math.floor((keepsStates ? left - states : left) / perMember);
+  // What members tell each other waits to be read, then to be collected: rounded weights, and sums of Hessians.
+  const perTeamMember = perMember + blockBytes + plan.calibrationBytes;
+  const room = keepsStates ? left - states : left;
+  const fitting = perMember > room ? 0 : Math.max(1, Math.floor(room / perTeamMember));
   const members = needsReference ? 1 : Math.min(Math.max(1, memory.threads), tokens.lengths.length, fitting);
   if (fitting > 0) return { members, keepsStates };
   const detail = `calibration needs ${perMember + activations + memory.hostBytes} bytes: ${activations} for activations of ${tokens.ids.length} tokens, the rest for one block and its statistics; give that much, or fewer tokens`;
