@@ -11,7 +11,7 @@ const notFetched = (url: URL, error: unknown) =>
 const isPacked = ({ headers }: Response) => (headers.get('content-encoding') ?? 'identity') !== 'identity';
 
 /** Requests the first two bytes; the response tells the size. sirv, which serves the files of Vite and SvelteKit, reads `0-0` as `0-`.
- * A browser that keeps the whole file compressed cuts parts out of that: its cache is passed by, and filled anew. */
+ * A browser that has cached the whole file compressed cuts ranges out of the compressed bytes: its cache is bypassed and filled again. */
 async function ask(url: URL, own: Record<string, string> = {}): Promise<Response> {
   const headers = { ...own, Range: 'bytes=0-1' };
   const response = await fetch(url, { headers });
