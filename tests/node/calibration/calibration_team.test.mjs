@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { planMemory } from '../../../dist/engine/memory.js';
+import { nodeHost } from '../../../dist/host/node_host.js';
 import { planBlockTeam } from '../../../dist/plan/forward_plan.js';
 import { Pool } from '../../../dist/pool/pool.js';
 import { readTensors } from '../../interop/safetensors_file.mjs';
@@ -86,6 +88,16 @@ test('the number of workers follows from the memory', () => {
   assert.deepEqual(team(96 * mebibyte, 8), { members: 1, keepsStates: true });
   assert.deepEqual(team(70 * mebibyte, 8), { members: 1, keepsStates: false });
   assert.throws(() => team(50 * mebibyte, 8), { code: 'memory-budget' });
+});
+
+test('by default, two workers in Node calibrate a model of the size of SmolLM2-135M', () => {
+  const plan = {
+    ...{ tokenBytes: 2328, stateBytes: 8448, workingBytes: 13_762_560, calibrationBytes: 75_939_840, heldOutBytes: 0 },
+    steps: [{ floatBytes: 14_160_384 }],
+  };
+  const tokens = { ids: new Int32Array(16 * 512), lengths: Array(16).fill(512) };
+  const team = planBlockTeam(planMemory(nodeHost.budgetBytes, 2), { tokens, plan });
+  assert.deepEqual(team, { members: 2, keepsStates: true });
 });
 
 /** A worker whose jobs are answered by `answer(job, member, share, receive)`; throwing crashes it. */
