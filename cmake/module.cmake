@@ -9,6 +9,3 @@ target_link_options(wasmquant PRIVATE --bind -Oz -fno-rtti -fno-exceptions -sMOD
   -sINITIAL_MEMORY=2MB -sSTACK_SIZE=256KB -sMALLOC=emmalloc -sSUPPORT_LONGJMP=0 -sINCOMING_MODULE_JS_API=instantiateWasm
   -sEXPORTED_RUNTIME_METHODS=wasmMemory --no-entry)
 set_target_properties(wasmquant PROPERTIES OUTPUT_NAME wasmquant SUFFIX .js)
-if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-  target_link_options(wasmquant PRIVATE -sASSERTIONS=2 -sSAFE_HEAP=1)
-endif()

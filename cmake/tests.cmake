@@ -23,16 +23,17 @@ set(rooms_by_file calibration pipeline)
 # The longest start first, or the other cores wait for the last.
 set(longest_first compensation_loss calibration_loss observers kernels model quantize formats session)
 
-# Without optimisation some take minutes: calibrations of a whole model and, with SAFE_HEAP, whatever goes through every code or every
-# shape. The optimised builds run them.
-set(slow_files "")
-set(slow_cases "")
-if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-  set(slow_files calibration/calibration_loss_test.cpp calibration/compensation_loss_test.cpp)
-  if(EMSCRIPTEN)
-    set(slow_cases "--test-case-exclude=*every length*,*any shape*,*tiny-llama*")
-  endif()
-endif()
+# Every access to memory checked (wasmquant_checked_tests), some take minutes: calibrations of a whole model and whatever goes through
+# every length or every shape. They run without.
+set(slow_files calibration/calibration_loss_test.cpp calibration/compensation_loss_test.cpp)
+set(slow_cases "*every length*,*any shape*,*tiny-llama*")
+
+function(wasmquant_room name program chosen cost labels simd)
+  add_test(NAME ${name} COMMAND ${program} ${chosen} --no-intro=true WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" COST ${cost}
+    ENVIRONMENT "WASMQUANT_SIMD=${simd};ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1;UBSAN_OPTIONS=print_stacktrace=1"
+    FAIL_REGULAR_EXPRESSION "test cases: +0 ")
+endfunction()
 
 file(GLOB rooms RELATIVE ${CMAKE_SOURCE_DIR}/tests/native LIST_DIRECTORIES true CONFIGURE_DEPENDS tests/native/*)
 list(FILTER rooms EXCLUDE REGEX "\\.")
@@ -44,7 +45,6 @@ foreach(room ${rooms})
   set(files ${room}/)
   if(room IN_LIST rooms_by_file)
     file(GLOB files RELATIVE ${CMAKE_SOURCE_DIR}/tests/native CONFIGURE_DEPENDS tests/native/${room}/*_test.cpp)
-    list(REMOVE_ITEM files ${slow_files} "")
   endif()
   foreach(file ${files})
     string(REGEX REPLACE "(_test\\.cpp|/)$" "" name ${file})
@@ -54,12 +54,19 @@ foreach(room ${rooms})
       set(place 100)
     endif()
     math(EXPR cost "100 - ${place}")
+    set(chosen "--source-file=*/native/${file}*")
+    set(labels "${room};plain")
+    if(file IN_LIST slow_files)
+      list(APPEND labels checked)
+    endif()
     foreach(simd ${sets})
-      add_test(NAME ${name}.${simd} COMMAND wasmquant_tests "--source-file=*/native/${file}*" --no-intro=true ${slow_cases}
-               WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-      set_tests_properties(${name}.${simd} PROPERTIES LABELS "${room};${simd}" COST ${cost}
-        ENVIRONMENT "WASMQUANT_SIMD=${simd};ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1;UBSAN_OPTIONS=print_stacktrace=1"
-        FAIL_REGULAR_EXPRESSION "test cases: +0 ")
+      wasmquant_room(${name}.${simd} wasmquant_tests ${chosen} ${cost} "${labels};${simd}" ${simd})
     endforeach()
+    if(EMSCRIPTEN AND NOT file IN_LIST slow_files)
+      wasmquant_room(${name}.checked wasmquant_checked_tests "${chosen};--test-case-exclude=${slow_cases}" ${cost} checked ${best_set})
+    endif()
   endforeach()
 endforeach()
+if(EMSCRIPTEN)
+  wasmquant_room(slow_cases wasmquant_tests "--test-case=${slow_cases}" 100 checked ${best_set})
+endif()

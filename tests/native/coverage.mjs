@@ -13,7 +13,7 @@ const filesShown = 10;
 function countLines(folder) {
   const gcov = findProgram('gcov');
   if (!gcov) throw needs('coverage needs gcov, which comes with gcc');
-  const notes = filesBelow(join('build', 'coverage'), /\.gcda$/);
+  const notes = filesBelow(join('build', 'debug'), /\.gcda$/);
   if (notes.length === 0) throw needs('the tests wrote no coverage data');
   const lines = new Map();
   for (const note of notes) {
@@ -39,13 +39,13 @@ function countLines(folder) {
 }
 
 main(async () => {
-  for (const note of filesBelow(join('build', 'coverage'), /\.gcda$/)) run('rm', [note]);
+  for (const note of filesBelow(join('build', 'debug'), /\.gcda$/)) run('rm', [note]);
   // What each process counted is added up in the files of its objects, under a lock.
-  const { exitCode } = await runWorkflow('coverage');
+  const { exitCode } = await runWorkflow('coverage', 'debug');
   if (exitCode !== 0) return exitCode;
   const rooms = new Map();
   const files = [];
-  for (const [name, lines] of countLines(join(root, 'build/coverage'))) {
+  for (const [name, lines] of countLines(join(root, 'build/debug'))) {
     const covered = [...lines.values()].filter((count) => count > 0).length;
     files.push({ name, missed: lines.size - covered, lines: lines.size });
     const room = rooms.get(name.split('/')[1]) ?? { covered: 0, lines: 0 };

@@ -43,11 +43,11 @@ export function buildNative(preset, ...targets) {
   return folder;
 }
 
-/** Configures, builds and tests by a workflow preset. Resolves to `{ exitCode, output }`. */
-export function runWorkflow(preset) {
+/** Configures, builds and tests by a workflow preset, whose configuration is in build/`folder`. Resolves to `{ exitCode, output }`. */
+export function runWorkflow(preset, folder) {
   const cores = String(availableParallelism());
   const env = { ...setUp(), CMAKE_BUILD_PARALLEL_LEVEL: cores, CTEST_PARALLEL_LEVEL: cores };
-  const fresh = isConfigured(join(root, 'build', preset)) ? [] : ['--fresh'];
+  const fresh = isConfigured(join(root, 'build', folder)) ? [] : ['--fresh'];
   say(`building and testing ${preset}`);
   return runAndKeep('cmake', ['--workflow', '--preset', preset, ...fresh], { env });
 }
