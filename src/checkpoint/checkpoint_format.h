@@ -55,6 +55,7 @@ struct WeightDescription {
   PackMethod pack_method = PackMethod::reorder;  // quark only
   bool is_unpacked = false;   // compressed-tensors only: 8-bit integers as bytes, where words could hold them, too
   bool is_reordered = false;  // calibration may choose which columns share a scale (GPTQ's act-order)
+  bool is_stored = false;     // of an opened file: also what a format can hold and is not written here
   // For formats of plain values, which keep the model's arrangement (stacked_weight.h):
   std::string tensor;                 // name of the tensor if it is not layer.weight
   uint64_t experts = 0;               // matrices along the first of three axes; 0: one matrix

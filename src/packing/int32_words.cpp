@@ -1,5 +1,5 @@
 // Rows of little-endian 32-bit words, each row starting a new word (compressed-tensors pack-quantized, GPTQ qweight,
-// AWQ qweight, AMD Quark int4). In memory a row of 2-, 4- or 8-bit words is the row's bit stream, zero padded.
+// AWQ qweight, AMD Quark int4). In memory a row is its bit stream, zero padded.
 //   reorder: nibbles k = 0..7 hold elements 0 2 4 6 1 3 5 7, so that nibble pairs (k, k+4) hold neighbours
 //   (AutoAWQ GEMM; what the dequantizing kernel wants).
 #include <cassert>
@@ -28,6 +28,12 @@ void unpack_rows(const uint32_t* words, uint64_t rows, size_t columns, uint32_t 
   for (uint64_t row = 0; row < rows; ++row, codes += columns, words += width)
     unpack(reinterpret_cast<const uint8_t*>(words), columns, offset, codes);
 }
+
+// [bits - 2].
+constexpr decltype(&pack_rows<2>) kPackRows[7] = {pack_rows<2>, pack_rows<3>, pack_rows<4>, pack_rows<5>,
+                                                  pack_rows<6>, pack_rows<7>, pack_rows<8>};
+constexpr decltype(&unpack_rows<2>) kUnpackRows[7] = {unpack_rows<2>, unpack_rows<3>, unpack_rows<4>, unpack_rows<5>,
+                                                      unpack_rows<6>, unpack_rows<7>, unpack_rows<8>};
 
 // Element pairs two apart meet first: bytes 0..3 = (0,2) (1,3) (4,6) (5,7), then the middle two bytes swap.
 uint32_t to_reordered_word(uint64_t octet) noexcept {
@@ -65,16 +71,14 @@ void unpack_reordered_row(const uint32_t* words, size_t columns, uint8_t* codes)
 
 void pack_words(const uint8_t* codes, uint64_t rows, uint64_t columns, uint32_t bits, uint32_t offset,
                 uint32_t* words) noexcept {
-  assert(bits == 2 || bits == 4 || bits == 8);
-  const auto pack = bits == 2 ? pack_rows<2> : bits == 4 ? pack_rows<4> : pack_rows<8>;
-  pack(codes, rows, static_cast<size_t>(columns), offset, words);
+  assert(bits >= 2 && bits <= 8);
+  kPackRows[bits - 2](codes, rows, static_cast<size_t>(columns), offset, words);
 }
 
 void unpack_words(const uint32_t* words, uint64_t rows, uint64_t columns, uint32_t bits, uint32_t offset,
                   bool is_signed, uint8_t* codes) noexcept {
-  assert(bits == 2 || bits == 4 || bits == 8);
-  const auto unpack = bits == 2 ? unpack_rows<2> : bits == 4 ? unpack_rows<4> : unpack_rows<8>;
-  unpack(words, rows, static_cast<size_t>(columns), offset, is_signed, codes);
+  assert(bits >= 2 && bits <= 8);
+  kUnpackRows[bits - 2](words, rows, static_cast<size_t>(columns), offset, is_signed, codes);
 }
 
 void pack_nibble_words(const uint8_t* codes, uint64_t rows, uint64_t columns, WordOrder order,

@@ -15,9 +15,11 @@ namespace wasmquant::packing {
 enum class WordOrder : uint8_t { order, reorder };
 
 // ---- int32_words.cpp: rows of `columns` codes to rows of ceil(columns * bits / 32) little-endian words.
-// Element i sits in bits i*bits.. of its row, least significant first; codes of 2, 4 or 8 bits. `offset` is added to
+// Element i sits in bits i*bits.. of its row, least significant first; codes of 2 to 8 bits. `offset` is added to
 // each code before masking (compressed-tensors stores q + 2^(bits-1)); the last word is zero padded.
 
+/// Codes after which a word ends with a code: 32 / bits, or 32 where codes straddle words.
+constexpr uint64_t codes_of_whole_words(uint32_t bits) { return 32 % bits == 0 ? 32 / bits : 32; }
 constexpr uint64_t words_per_row(uint64_t columns, uint32_t bits) { return (columns * bits + 31) / 32; }
 void pack_words(const uint8_t* codes, uint64_t rows, uint64_t columns, uint32_t bits, uint32_t offset,
                 uint32_t* words) noexcept;

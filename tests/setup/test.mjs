@@ -96,7 +96,10 @@ const sections = {
 
 /** Sections that run only when they are named. */
 const namedSections = {
-  'wasm-checked': { title: 'C++ tests in WebAssembly, every access to memory checked', run: () => ctest('wasm-checked', 'wasm') },
+  'wasm-checked': {
+    title: 'C++ tests in WebAssembly, every access to memory checked',
+    run: () => ctest('wasm-checked', 'wasm'),
+  },
 };
 
 async function runSection(name) {

@@ -27,7 +27,7 @@ int32_t zero_code(const WeightLayout& layout, int32_t stored) noexcept {
 
 }  // namespace
 
-// Zero points packed along the rows of the scale matrix: word (row * bits / 32, group) holds row in bits row*bits..
+// Zero points packed along the rows of the scale matrix: the words of a column hold row in bits row*bits..
 void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::span<const QParams> q,
                       uint8_t* out) noexcept {
   const auto code_at = [&](uint64_t stored) {
@@ -43,12 +43,15 @@ void pack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, std::spa
       for (uint64_t i = 0; i < m.count(); ++i) words[i] = static_cast<uint32_t>(code_at(i));
       return;
     case ZeroPointStorage::row_words: {
-      const uint64_t per_word = 32 / layout.bits;
-      std::fill_n(words, (m.rows + per_word - 1) / per_word * m.columns, 0u);
+      std::fill_n(words, packing::words_per_row(m.rows, layout.bits) * m.columns, 0u);
       for (uint64_t row = 0; row < m.rows; ++row)
-        for (uint64_t column = 0; column < m.columns; ++column)
-          words[row / per_word * m.columns + column] |=
-              (static_cast<uint32_t>(code_at(row * m.columns + column)) & mask) << (row % per_word * layout.bits);
+        for (uint64_t column = 0; column < m.columns; ++column) {
+          const uint64_t bit = row * layout.bits;
+          uint32_t* const word = words + bit / 32 * m.columns + column;
+          const uint32_t code = static_cast<uint32_t>(code_at(row * m.columns + column)) & mask;
+          *word |= code << bit % 32;
+          if (bit % 32 + layout.bits > 32) word[m.columns] |= code >> (32 - bit % 32);
+        }
       return;
     }
     case ZeroPointStorage::nibble_words: {
@@ -102,12 +105,14 @@ void unpack_zero_points(const WeightLayout& layout, const ScaleMatrix& m, const 
       for (uint64_t i = 0; i < m.count(); ++i) store(i, static_cast<int32_t>(words[i]));
       return;
     case ZeroPointStorage::row_words: {
-      const uint64_t per_word = 32 / layout.bits;
       for (uint64_t row = 0; row < m.rows; ++row)
-        for (uint64_t column = 0; column < m.columns; ++column)
-          store(row * m.columns + column,
-                static_cast<int32_t>(words[row / per_word * m.columns + column] >> (row % per_word * layout.bits) &
-                                     mask));
+        for (uint64_t column = 0; column < m.columns; ++column) {
+          const uint64_t bit = row * layout.bits;
+          const uint32_t* const word = words + bit / 32 * m.columns + column;
+          uint64_t bits = *word >> bit % 32;
+          if (bit % 32 + layout.bits > 32) bits |= uint64_t{word[m.columns]} << (32 - bit % 32);
+          store(row * m.columns + column, static_cast<int32_t>(bits & mask));
+        }
       return;
     }
     case ZeroPointStorage::nibble_words: {

@@ -27,8 +27,8 @@ uint64_t WeightLayout::line_multiple() const noexcept {
   if (codes == CodeStorage::ggml_rows || codes == CodeStorage::source_values) return whole_lines;
   if (column_tiles()) return run_in_tile().value_or(1);
   if (codes == CodeStorage::row_pair_nibbles) return 2;
-  // Zero points packed along the rows, and byte streams, begin a new word only every 32 / bits (8) rows.
-  if (zero_point == ZeroPointStorage::row_words) return 32 / bits;
+  // Zero points packed along the rows, and byte streams, begin a new word only every few (8) rows.
+  if (zero_point == ZeroPointStorage::row_words) return packing::codes_of_whole_words(bits);
   if (zero_point == ZeroPointStorage::nibble_words) return 8;
   if (zero_point == ZeroPointStorage::bit_stream || shares_bytes(*this)) return 8 / bits;
   return 1;
@@ -54,13 +54,13 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
   // Each component is a matrix whose first axis advances with the lines; this many lines make one of its rows.
   uint64_t lines_per_row = 1;
   if (component.role == Role::codes) {
-    if (layout.codes == CodeStorage::columns_words) lines_per_row = layout.bits == 3 ? 32 : 32 / layout.bits;
+    if (layout.codes == CodeStorage::columns_words) lines_per_row = packing::codes_of_whole_words(layout.bits);
     if (layout.codes == CodeStorage::row_pair_nibbles) lines_per_row = 2;
   } else {
     if (layout.column_tiles()) {
       lines_per_row = *run;
     } else if (component.role == Role::zero_point && layout.zero_point == ZeroPointStorage::row_words) {
-      lines_per_row = 32 / layout.bits;
+      lines_per_row = packing::codes_of_whole_words(layout.bits);
     } else if (component.role == Role::zero_point && layout.zero_point == ZeroPointStorage::nibble_words) {
       lines_per_row = 8;
     }

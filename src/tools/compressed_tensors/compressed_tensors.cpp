@@ -52,7 +52,11 @@ std::string unsupported_part(const WeightDescription& weight, const Quantization
     return text_of("{} in blocks of {} by {}", dtype.name, spec.block_rows, spec.block_columns);
   if (compressor_of(spec, weight.is_unpacked) == Compressor::pack_quantized) {
     if (spec.qscheme == QScheme::per_tensor) return text_of("{} per tensor", dtype.name);
-    if (dtype.bits != 2 && dtype.bits != 4 && dtype.bits != 8) return text_of("{} words", dtype.name);
+    // The library packs codes of any width, llm-compressor writes them; no runtime has kernels for them.
+    if (!weight.is_stored && dtype.bits != 2 && dtype.bits != 4 && dtype.bits != 8)
+      return text_of("{} words", dtype.name);
+    if (config::has_stored_zero_point(spec) && 32 % dtype.bits != 0 && weight.shape[0] % 32 != 0)
+      return text_of("zero points of {} for {} rows, which end inside a word", dtype.name, weight.shape[0]);
     if (spec.qscheme == QScheme::per_group && spec.group_size > 0 &&
         columns % static_cast<uint64_t>(spec.group_size) != 0)
       return text_of("{} in groups of {} on rows of {}, whose last group is short", dtype.name, spec.group_size,

@@ -86,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t columns = data[1] + size_t{1};
   const Bytes codes(data + 3, data + size);
   check_bit_stream(codes, bits, is_signed);
-  if (bits == 2 || bits == 4 || bits == 8) check_words(codes, columns, bits, data[2], is_signed);
+  if (bits >= 2) check_words(codes, columns, bits, data[2], is_signed);
   check_nibble_words(codes, columns, is_signed);
   check_transpose(codes, columns);
   return 0;

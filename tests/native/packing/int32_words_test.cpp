@@ -19,20 +19,21 @@ constexpr uint32_t kInt32WordsGuard = 0xA5A5A5A5;
 
 // Straight from the contract: element i of a row in bits i*bits of that row, offset added, zeros at the end.
 Words slow_words(const Bytes& codes, size_t rows, size_t columns, uint32_t bits, uint32_t offset) {
-  const auto width = static_cast<size_t>(words_per_row(columns, bits)), per_word = size_t{32} / bits;
+  const auto width = static_cast<size_t>(words_per_row(columns, bits));
   Words words(rows * width, 0);
   for (size_t r = 0; r < rows; ++r)
-    for (size_t c = 0; c < columns; ++c) {
-      const uint32_t code = (codes[r * columns + c] + offset) & ((1u << bits) - 1);
-      words[r * width + c / per_word] |= code << (c % per_word * bits);
-    }
+    for (size_t c = 0; c < columns; ++c)
+      for (size_t bit = 0; bit < bits; ++bit) {
+        const size_t at = c * bits + bit;
+        words[r * width + at / 32] |= ((codes[r * columns + c] + offset) >> bit & 1u) << at % 32;
+      }
   return words;
 }
 
 }  // namespace
 
-TEST_CASE("words of 2, 4 and 8 bits: every row length, with and without offset, and back") {
-  for (const uint32_t bits : {2u, 4u, 8u})
+TEST_CASE("words of codes of 2 to 8 bits: every row length, with and without offset, and back") {
+  for (uint32_t bits = 2; bits <= 8; ++bits)
     for (const bool is_signed : {false, true})
       for (const uint32_t offset : {0u, 1u << (bits - 1)})
         for (size_t columns = 0; columns <= 70; ++columns) {

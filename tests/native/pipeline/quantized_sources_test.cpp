@@ -30,7 +30,7 @@ TEST_CASE("quantized sources: each weight decodes to its tool's own values, with
   const struct {
     const char* folder;
     size_t weights;
-  } kTools[] = {{"gpt_oss", 2}, {"modelopt", 9}, {"mlx", 14}, {"bitsandbytes", 10}};
+  } kTools[] = {{"gpt_oss", 2}, {"modelopt", 9}, {"mlx", 14}, {"bitsandbytes", 10}, {"compressed_tensors", 8}};
   for (const auto& tool : kTools) {
     CAPTURE(tool.folder);
     const QuantizedModel model = open_folder(std::string("quantized/") + tool.folder);

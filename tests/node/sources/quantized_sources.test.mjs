@@ -10,7 +10,7 @@ import { noise, parsed, safetensors } from '../written_model.mjs';
 
 const folderOf = (tool) => join(files, 'quantized', tool);
 const contentOf = (path) => parsed(new Uint8Array(readFileSync(path)));
-const tools = ['gpt_oss', 'modelopt', 'mlx', 'bitsandbytes'];
+const tools = ['gpt_oss', 'modelopt', 'mlx', 'bitsandbytes', 'compressed_tensors'];
 
 /** float32 values of a tensor in BF16 or F32. */
 function floatsOf({ header, data }, name) {
@@ -44,7 +44,7 @@ for (const tool of tools)
 
 const bfloat16Everywhere = { global_quant_config: { weight: { dtype: 'bfloat16' } }, exclude: [] };
 
-for (const tool of ['modelopt', 'mlx', 'bitsandbytes'])
+for (const tool of ['modelopt', 'mlx', 'bitsandbytes', 'compressed_tensors'])
   test(`${tool}: as a source, weights are written as their values`, async (t) => {
     const quantizer = await quantizerFor(t);
     const target = join(scratchFolder(t), 'out');

@@ -50,11 +50,18 @@ void set_configured_blocks(QuantizationSpec& spec, const Stages& configured, con
   spec.block_columns = configured.front().block_columns;
 }
 
-// The signed integer with as many bits as the config gives the weight; int2 if it gives none that words can have.
-Dtype bits_of(const Config& config, const WeightDescription& weight) {
-  const Resolved resolved = Resolver(config).resolve(text_of("{}.weight", weight.layer), weight.shape, true);
-  const uint32_t bits = resolved.weight.empty() ? 0 : info_of(resolved.weight.front().dtype).bits;
-  return bits == 8 ? Dtype::int8 : bits == 4 ? Dtype::int4 : Dtype::int2;
+// Bits that the codes of words can have, the usual ones first.
+constexpr uint32_t kWordBits[] = {2, 4, 8, 3, 5, 6, 7};
+
+Dtype signed_integer(uint32_t bits) {
+  static_assert(static_cast<uint32_t>(Dtype::int8) - static_cast<uint32_t>(Dtype::int2) == 6);
+  return static_cast<Dtype>(static_cast<uint32_t>(Dtype::int2) + bits - 2);
+}
+
+// Bits that the config gives the weight; 0 if it gives none.
+uint32_t configured_bits(const Config& config, std::string_view tensor, const std::vector<uint64_t>& shape) {
+  const Resolved resolved = Resolver(config).resolve(tensor, shape, true);
+  return resolved.weight.empty() ? 0 : info_of(resolved.weight.front().dtype).bits;
 }
 
 Result<QuantizationSpec> spec_of(const Config& config, const ModelIndex& model, const WeightDescription& weight) {
@@ -70,17 +77,18 @@ Result<QuantizationSpec> spec_of(const Config& config, const ModelIndex& model, 
     return spec;
   }
   if (packed != nullptr) {
+    const bool are_matrices = packed->stored.shape.size() == 2 && weight.shape.size() == 2;
     const auto fits = [&](uint32_t bits) {
-      return bits != 0 && packed->stored.shape.size() == 2 && weight.shape.size() == 2 &&
-             packed->stored.shape[1] == packing::words_per_row(weight.shape[1], bits);
+      return are_matrices && packed->stored.shape[1] == packing::words_per_row(weight.shape[1], bits);
     };
-    // A few columns fit one word with any number of bits: that of the config counts, if it fits.
-    for (const Dtype dtype : {bits_of(config, weight), Dtype::int2, Dtype::int4, Dtype::int8}) {
-      spec.dtype = dtype;
-      if (fits(info_of(dtype).bits)) return spec;
-    }
-    return error_at(ErrorCode::shape_mismatch, packed->stored.name,
-                    "its words fit neither 2, 4 nor 8 bits a code for this weight");
+    // A few columns fit one word with several numbers of bits: that of the config counts, if it fits.
+    const uint32_t configured = configured_bits(config, text_of("{}.weight", weight.layer), weight.shape);
+    const auto usual = std::find_if(std::begin(kWordBits), std::end(kWordBits), fits);
+    if (usual == std::end(kWordBits))
+      return error_at(ErrorCode::shape_mismatch, packed->stored.name,
+                      "its words fit no width of 2 to 8 bits a code for this weight");
+    spec.dtype = signed_integer(configured >= 2 && configured <= 8 && fits(configured) ? configured : *usual);
+    return spec;
   }
   if (plain != nullptr && plain->stored.dtype == StorageDtype::I8) {
     spec.dtype = Dtype::int8;
@@ -121,10 +129,9 @@ class CompressedTensorsSource final : public SourceFormat {
     if (auto shape = stored_shape(model, split_name(codes.stored.name).layer);
         shape && (*shape)[0] == stored[0] && (*shape)[1] <= 16 * stored[1])  // 16 codes of 2 bits
       return {std::move(*shape)};
-    const Resolved resolved = Resolver(config_).resolve(weight_name(codes), stored, true);
-    if (resolved.weight.empty()) return {};
-    const uint32_t bits = std::max<uint32_t>(info_of(resolved.weight.front().dtype).bits, 1);
-    uint64_t columns = stored[1] * (32 / bits);
+    const uint32_t bits = configured_bits(config_, weight_name(codes), stored);
+    if (bits == 0) return {};
+    uint64_t columns = stored[1] * 32 / bits;
     // The last word may be filled in part. With as many groups as a word has codes, or more, one multiple of the groups
     // ends in it (ModelIndex reads no weight_shape then).
     const ModelTensor* scale = tensor_of(model, split_name(codes.stored.name).layer, "weight_scale");
@@ -146,6 +153,7 @@ class CompressedTensorsSource final : public SourceFormat {
     WeightDescription described = weight;
     described.is_unpacked = tensor_of(model, weight.layer, "weight") != nullptr;
     described.is_reordered = tensor_of(model, weight.layer, "weight_g_idx") != nullptr;
+    described.is_stored = true;
     TRY(found, locate(model, kCompressedTensors, described, {spec}, described.is_reordered));
     return std::optional(std::move(found));
   }
