@@ -21,7 +21,7 @@ versions that made it. \`npm run accuracy -- int4_wo_64\` runs the rows with tha
 
 Texts are three parts of Python's language reference. Algorithms calibrate on the first (16 sequences of 512 tokens), nothing in this table was chosen by the
 second, and the figures are those of the third. KLD is that of the weights: inputs of layers are float32. Seconds depend on the machine, two cores without a
-GPU, and on what else it ran; those of processors, all threads together, less so. \`best\` is [\`bestConfig\`](calibrate.md). gptqmodel and llm-compressor run
+GPU, and on what else it ran; those of all cores together less so. \`best\` is [\`bestConfig\`](calibrate.md). gptqmodel and llm-compressor run
 GPTQ with their defaults, AutoRound 50 iterations on 8 of the sequences. All quantize the linear layers of the blocks.`;
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
@@ -31,11 +31,12 @@ const columns = {
   smollm2: [
     'SmolLM2-135M',
     `[KLD](measure.md#compared-with-the-original-model) and the rest on 8 sequences of 512 tokens, the second half of each scored. The model was read from a GGUF
-in Q4_1, 16 levels with a minimum in each 32 columns. So schemes with zero points and GGUF types find some of their levels again: compare rows of one scheme.`,
+in Q4_1, 16 levels with a minimum in each 32 columns. So schemes with zero points and GGUF types find some of their levels again, or lie right between them
+(Q5_1, which \`q5_k_m\` has in rows of 576): compare rows of one scheme.`,
     ['KLD', (row) => plusMinus(row.meanKld, row.meanKldError)],
     ['median', (row) => row.medianKld.toPrecision(3)],
     ['99 %', (row) => row.kld99.toPrecision(3)],
-    ['same top token', (row) => `${(100 * row.sameTop).toFixed(1)} %`],
+    ['same token', (row) => `${(100 * row.sameTop).toFixed(1)} %`],
     ['ln(PPL ratio)', (row) => plusMinus(row.logPerplexityRatio, row.logPerplexityRatioError)],
   ],
   minilm: [
@@ -63,7 +64,7 @@ function section(model, results) {
   const [title, text, ...shown] = columns[model];
   const found = measured(model, results);
   if (found.length === 0) return [];
-  const headers = ['by', 'scheme', ...shown.map(([name]) => name), 'size', 'seconds', 'of processors'];
+  const headers = ['by', 'scheme', ...shown.map(([name]) => name), 'size', 'seconds', 'all cores'];
   const lines = found.map((row) => [
     row.tool,
     schemeOf(row),
