@@ -103,8 +103,8 @@ function bestSpec(spec: unknown): unknown {
   const isFloat = scale_format === null || scale_format === 'float32';
   const isFree = isFloat && ['float', 'float32', 'float16', 'bfloat16'].includes(String(scale_type));
   const observer = observers[String(qscheme)];
-  const others = ['grid', 'round_method', 'scale_refit'].some((key) => key in spec);
-  if (!observer || !isFree || zero_point_type !== 'int32' || observer_cls || others) return spec;
+  const isOwn = ['grid', 'round_method'].some((key) => key in spec) || spec.scale_refit === false;
+  if (!observer || !isFree || zero_point_type !== 'int32' || observer_cls || isOwn) return spec;
   return { ...spec, observer_cls: observer, scale_refit: true };
 }
 
