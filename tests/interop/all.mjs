@@ -46,7 +46,7 @@ main(async () => {
   chromium(); // what it installs, it installs before the peers do: packages come one after another
   const peers = spawn('bash', [join(root, 'tests/interop/peers.sh'), 'create'], { cwd: root, stdio: ['ignore', 2, 2] });
   const ended = once(peers, 'close');
-  buildNative('debug', 'wasmquant_onnx_tool', 'wasmquant_gguf_tool');
+  buildNative('release', 'wasmquant_onnx_tool', 'wasmquant_gguf_tool');
   const failed = await runScripts(withNpmPeers);
   const [status] = await ended;
   if (status === cannotBeMadeHere) {

@@ -12,7 +12,7 @@ import { completion, llama } from '../peers.mjs';
 import { readModel } from '../safetensors_file.mjs';
 import { familyNames, writeExperts, writeFalcon, writeImportance, writeLivelyModel, writeModel } from './file.mjs';
 
-const ownTool = process.env.WASMQUANT_GGUF_TOOL ?? join(root, 'build/debug/wasmquant_gguf_tool');
+const ownTool = process.env.WASMQUANT_GGUF_TOOL ?? join(root, 'build/release/wasmquant_gguf_tool');
 const tinyLlama = 'tests/files/tiny-llama';
 const recipes = [
   ...[

@@ -6,7 +6,7 @@ import { captureActivations } from '../../../dist/onnxruntime/onnxruntime_node.j
 import { root } from '../../setup/command.mjs';
 import { ort } from './peers.mjs';
 
-const ownTool = process.env.WASMQUANT_ONNX_TOOL ?? join(root, 'build/debug/wasmquant_onnx_tool');
+const ownTool = process.env.WASMQUANT_ONNX_TOOL ?? join(root, 'build/release/wasmquant_onnx_tool');
 
 export function runTool(...args) {
   const { error, status, stdout, stderr } = spawnSync(ownTool, args, {
