@@ -1,32 +1,28 @@
 // A cell of the table: a family, a preset (perhaps with rules) and a format. The command line quantizes as a person would; load_family.py loads.
-import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../setup/command.mjs';
+import { Worker } from 'node:worker_threads';
 import { isLoadersLimit } from './cases.mjs';
 
 /** Largest relative difference of an output that counts as equal. */
 const tolerance = 1e-5;
 
-const cli = 'dist/cli.js';
+const thread = new URL('./command_thread.mjs', import.meta.url);
 
-/** `wasmquant quantize`: `{ ok, stdout, stderr, report }`. Without workers: for models so small, starting them is a third of the time. */
+/** `wasmquant quantize`: `{ ok, code, stdout, stderr, report }`. Without workers: for models so small, starting them is a third of the time. */
 function quantize(source, output, args) {
   const report = `${output}.report.json`;
-  const command = [cli, 'quantize', source, '-o', output, '-r', report, '--no-color', '--threads', '0', ...args];
+  const argv = ['quantize', source, '-o', output, '-r', report, '--no-color', '--threads', '0', ...args];
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, command, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.setEncoding('utf8').on('data', (text) => {
-      stdout += text;
+    const printed = { 1: '', 2: '' };
+    const worker = new Worker(thread, { argv, workerData: { columns: {} } });
+    worker.on('message', ({ descriptor, text }) => {
+      printed[descriptor] += text;
     });
-    child.stderr.setEncoding('utf8').on('data', (text) => {
-      stderr += text;
-    });
-    child.on('error', reject);
-    child.on('close', (code) => {
+    worker.on('error', reject);
+    worker.on('exit', (code) => {
       const written = code === 0 && existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : null;
-      resolve({ ok: code === 0, code, stdout, stderr, report: written });
+      resolve({ ok: code === 0, code, stdout: printed[1], stderr: printed[2], report: written });
     });
   });
 }
