@@ -217,10 +217,16 @@ export class Pool {
         if (task) void this.#dropTeam(task).then(() => task.reject(new QuantizationError(message.error)));
         return;
       }
-      case 'share':
-        for (const other of this.#teamOf(slot.task))
-          if (other !== slot) other.port.post({ ...message, type: 'shared' }, []);
+      case 'share': {
+        const others = this.#teamOf(slot.task).filter((other) => other !== slot);
+        // The last one gets the bytes themselves, which the others have copied.
+        for (const other of others)
+          other.port.post(
+            { ...message, type: 'shared' },
+            other === others.at(-1) ? message.bytes.map(({ buffer }) => buffer) : [],
+          );
         return;
+      }
       case 'progress':
         slot.task?.onProgress?.(message.progress);
         return;

@@ -49,7 +49,7 @@ export type FromWorker =
   | { type: 'done'; id: number; result: JobResult; memoryBytes: number }
   | { type: 'failed'; id: number; error: PlainError }
   /** A copy goes to every other member. */
-  | { type: 'share'; member: number; bytes: Uint8Array[] }
+  | { type: 'share'; member: number; bytes: Uint8Array<ArrayBuffer>[] }
   | { type: 'progress'; id: number; progress: WorkProgress; memoryBytes: number }
   /** The engine trapped or could not start: the worker is unusable. */
   | { type: 'crashed'; message: string }
