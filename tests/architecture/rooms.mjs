@@ -62,7 +62,7 @@ export const cppRooms = {
   'observers/statistics': ['kernels', 'config/spec', 'quantize'],
   'observers/search': ['core', 'numeric', 'kernels', 'config/spec', 'quantize', 'observers/statistics'],
   observers: ['core', 'numeric', 'kernels', 'tables', 'quantize', 'observers/statistics', 'observers/search'],
-  'algorithms/rounding': ['core', 'kernels', 'algorithms', 'config/spec', 'quantize', 'observers'],
+  'algorithms/rounding': ['core', 'kernels', 'algorithms', 'config/spec', 'quantize', 'observers', 'observers/search'],
   'algorithms/scaling': [
     'core',
     'kernels',

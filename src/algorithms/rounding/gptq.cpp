@@ -10,7 +10,7 @@
 #include "core/message.h"
 #include "kernels/kernels.h"
 #include "observers/observer.h"
-#include "observers/registry.h"
+#include "observers/search/per_scale_search.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant {
@@ -27,7 +27,9 @@ struct Gptq {
   float* weight;
   uint8_t* codes;
   ColumnGroups groups;
+  float second_scale;
   ScaleRule rule;  // of groups that are not static
+  bool searches;   // whether minimum and maximum do not settle a scale
   bool static_groups = true;
   std::vector<QParams> qparams = {};  // [groups][rows]
   std::vector<float> errors = {};     // e of the block, [columns of the block][rows]
@@ -42,20 +44,18 @@ struct Gptq {
     return !static_groups && reaches_past ? last.begin : end;
   }
 
-  // Scales with scale_refit: of x [count, columns], whose columns have those squares.
-  Result<std::vector<QParams>> refit_scales(std::span<const float> x, size_t count,
-                                            std::span<const float> squares) const {
-    QuantizationSpec whole = spec;
-    if (spec.qscheme == QScheme::per_group) whole.group_size = -1;
-    const std::unique_ptr<Observer> observer = make_observer(whole);
-    if (!squares.empty()) TRY_VOID(observer->weigh(squares));
-    TRY_VOID(observe(*observer, 0, x, {count, x.size() / count}));
-    TRY(found, observer->finish());
-    return std::move(found.qparams);
+  // Of x [count, columns]. `squares`: of the columns, which weigh the errors of refit scales.
+  std::vector<QParams> searched_scales(std::span<const float> x, size_t count, std::span<const float> squares) const {
+    PerScaleSearch search(spec, info_of(spec.observer).method, spec.observer_options, second_scale);
+    const float* const weights = spec.scale_refit && !squares.empty() ? squares.data() : nullptr;
+    const size_t width = x.size() / count;
+    std::vector<QParams> found;
+    for (size_t row = 0; row < count; ++row) found.push_back(search(x.subspan(row * width, width), weights).qparams);
+    return found;
   }
 
   // Scales of the group for rows [row, row + count), from the current weight; columns [begin, end) are in the strip.
-  Status choose_scales(size_t group, size_t begin, size_t end, size_t row, size_t count) {
+  void choose_scales(size_t group, size_t begin, size_t end, size_t row, size_t count) {
     const ColumnRange range = groups[group];
     const size_t width = range.count();
     std::vector<float> current(count * width), squares;
@@ -63,18 +63,17 @@ struct Gptq {
       for (size_t j = range.begin; j < range.end; ++j)
         current[r * width + j - range.begin] =
             j < end ? strip[(j - begin) * kGptqStripRows + r] : weight[(row + r) * columns + j];
-    if (spec.scale_refit) {
+    if (searches) {
       for (size_t j = range.begin; j < range.end && !feedback.squares.empty(); ++j)
         squares.push_back(feedback.squares[feedback.order[j]]);
-      TRY(found, refit_scales(current, count, squares));
+      const std::vector<QParams> found = searched_scales(current, count, squares);
       std::copy(found.begin(), found.end(), qparams.begin() + static_cast<ptrdiff_t>(group * rows + row));
-      return {};
+      return;
     }
     for (size_t r = 0; r < count; ++r) {
       const kernels::Extent extent = kernels::reduce_extent({current.data() + r * width, width});
       qparams[group * rows + row + r] = rule(extent.min, extent.max);
     }
-    return {};
   }
 
   // Codes of the strip's column and its error; its value replaces the weight.
@@ -96,13 +95,13 @@ struct Gptq {
     }
   }
 
-  Status quantize_strip(size_t begin, size_t end, size_t row) {
+  void quantize_strip(size_t begin, size_t end, size_t row) {
     const size_t count = std::min(kGptqStripRows, rows - row);
     for (size_t r = 0; r < count; ++r)
       for (size_t j = begin; j < end; ++j) strip[(j - begin) * kGptqStripRows + r] = weight[(row + r) * columns + j];
     for (size_t i = begin; i < end; ++i) {
       if (const size_t group = groups.of(i); !static_groups && i == groups[group].begin)
-        TRY_VOID(choose_scales(group, begin, end, row, count));
+        choose_scales(group, begin, end, row, count);
       float* const error = errors.data() + (i - begin) * rows + row;
       float* const w = strip.data() + (i - begin) * kGptqStripRows;
       float* const value = values.empty() ? nullptr : values.data() + (i - begin) * rows + row;
@@ -116,24 +115,22 @@ struct Gptq {
     }
     for (size_t r = 0; r < count; ++r)
       for (size_t j = begin; j < end; ++j) weight[(row + r) * columns + j] = strip[(j - begin) * kGptqStripRows + r];
-    return {};
   }
 
-  Status run(size_t block_size) {
+  void run(size_t block_size) {
     block_size = std::min(block_size, columns);
     errors.resize(block_size * rows);
     if (!feedback.drift.empty()) values.resize(errors.size());
     strip.resize(block_size * kGptqStripRows);
     for (size_t begin = 0, end; begin < columns; begin = end) {
       end = end_of_block(begin, block_size);
-      for (size_t row = 0; row < rows; row += kGptqStripRows) TRY_VOID(quantize_strip(begin, end, row));
+      for (size_t row = 0; row < rows; row += kGptqStripRows) quantize_strip(begin, end, row);
       add_product(-1, {errors.data(), rows}, {feedback.factor.data() + begin * columns + end, columns}, end - begin,
                   rows, columns - end, {weight + end, columns});
       if (!values.empty())
         add_product(1, {values.data(), rows}, {feedback.drift.data() + begin * columns + end, columns}, end - begin,
                     rows, columns - end, {weight + end, columns});
     }
-    return {};
   }
 };
 
@@ -188,25 +185,34 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
   if (weight.empty()) return qparams;
 
   if (spec.scale_format == ScaleFormat::e4m3 && second_scale == 0) second_scale = observer.second_scale();
-  Gptq work{feedback, spec, height, columns, weight.data(), codes.data(), groups, ScaleRule(spec, second_scale)};
+  Gptq work{feedback,
+            spec,
+            height,
+            columns,
+            weight.data(),
+            codes.data(),
+            groups,
+            second_scale,
+            ScaleRule(spec, second_scale),
+            info_of(spec.observer).is_per_scale() && !needs_only_range(spec)};
   const bool is_static = options.static_groups && !options.act_group_aware;
   work.static_groups = is_static || groups.count() == 1 || !given.empty();
-  if (spec.scale_refit && given.empty() && work.static_groups)
+  if (work.searches && given.empty() && work.static_groups)
     for (size_t group = 0; group < groups.count(); ++group) {
       const ColumnRange range = groups[group];
       std::vector<float> part;
       for (size_t row = 0; row < height; ++row)
         part.insert(part.end(), weight.data() + row * columns + range.begin, weight.data() + row * columns + range.end);
       const bool has_squares = !feedback.squares.empty();
-      TRY(found, work.refit_scales(part, height,
-                                   has_squares ? std::span(feedback.squares).subspan(range.begin, range.count())
-                                               : std::span<const float>()));
+      const std::vector<QParams> found = work.searched_scales(
+          part, height,
+          has_squares ? std::span(feedback.squares).subspan(range.begin, range.count()) : std::span<const float>());
       for (size_t row = 0; row < height; ++row) qparams[groups.scale_of(row, group)] = found[row];
     }
   for (size_t group = 0; group < groups.count(); ++group)
     for (size_t row = 0; row < height; ++row) work.qparams.push_back(qparams[groups.scale_of(row, group)]);
   permute_columns(weight, feedback.order, false);
-  TRY_VOID(work.run(options.block_size));
+  work.run(options.block_size);
   permute_columns(weight, feedback.order, true);
   if (!work.static_groups)
     for (size_t at = 0; at < groups.count(); ++at) {

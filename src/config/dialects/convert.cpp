@@ -120,7 +120,7 @@ void DialectConversion::report_lost_choices(const QuantizationSpec& spec, const 
     report_loss(where, "{} has no key for scales of type {}", to, word_of(spec.scale_type, kScaleTypes));
   if (spec.zero_point_type == ZeroPointType::float32) report_loss(where, "{} supports only whole zero points", to);
   if (spec.scale_sign != ScaleSign::positive) report_loss(where, "{} has no key for signed scales", to);
-  if (spec.scale_refit) report_loss(where, "{} has no key for scales that are refit", to);
+  if (refits_calibrated(spec)) report_loss(where, "{} has no key for scales that are refit", to);
   if (spec.scale_format != ScaleFormat::float32 && !info_of(to_).has_scale_formats)
     report_loss(where, "{} has no {} scales", to, word_of(spec.scale_format, kScaleFormats));
   if (info_of(spec.dtype).is_integer && spec.symmetric && !info_of(spec.dtype).is_signed)

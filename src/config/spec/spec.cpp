@@ -9,7 +9,7 @@ const char* unfit_stages(const QuantizationSpec& first, const QuantizationSpec& 
       return "every stage has float32 scales; plain casts, mx and block dtypes stand alone";
     if (stage->zero_point_type == ZeroPointType::float32) return "zero points of stages are whole numbers";
     if (stage->scale_sign != ScaleSign::positive) return "scales of stages are positive";
-    if (stage->scale_refit) return "scales of stages are not refit";
+    if (refits_calibrated(*stage)) return "scales of stages are not refit";
   }
   if (first.is_scale_quant) return "only the second of two stages quantizes scales";
   if (second.is_scale_quant) {

@@ -46,6 +46,8 @@ constexpr FloatFormat float_format_of(const QuantizationSpec& spec) {
   return spec.dtype == Dtype::minifloat ? plain_minifloat(spec.exponent_bits, spec.mantissa_bits)
                                         : float_format_of(spec.dtype);
 }
+/// Whether scales are refit where an algorithm rounds by calibration data.
+constexpr bool refits_calibrated(const QuantizationSpec& spec) { return spec.scale_refit || spec.calibrated_refit; }
 /// Whether minimum and maximum of a scale's elements settle it.
 constexpr bool needs_only_range(const QuantizationSpec& spec) {
   return info_of(spec.observer).finds_range() && !spec.scale_refit;

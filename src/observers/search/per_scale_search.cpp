@@ -225,6 +225,22 @@ SearchCandidate PerScaleSearch::refit(SearchCandidate start) const {
   return best.loss < start.loss * kLeastGain ? best : start;
 }
 
+SearchCandidate PerScaleSearch::least_power(const SearchCandidate& start) {
+  SearchCandidate best = start;
+  best.loss = error_of(best.qparams);
+  for (const float factor : {0.5f, 2.0f}) {
+    const float before = best.qparams.scale;
+    for (;;) {
+      const QParams next{std::clamp(best.qparams.scale * factor, 0x1p-127f, 0x1p127f), 0.0f};
+      const double loss = error_of(next);
+      if (!(loss < best.loss * kLeastGain)) break;
+      best = {next, start.min, start.max, loss};
+    }
+    if (best.qparams.scale != before) break;
+  }
+  return best;
+}
+
 SearchCandidate PerScaleSearch::operator()(std::span<const float> x, const float* weights) {
   group_.take(x, weights);
   if (group_.empty()) return {};
@@ -237,8 +253,9 @@ SearchCandidate PerScaleSearch::operator()(std::span<const float> x, const float
     codes_.resize(original_.size() * code_bytes_of(spec_));
   }
   if (method_ == ObserverMethod::mx_diffs) return mx_diffs();
-  const SearchCandidate best = method_ == ObserverMethod::min_max ? whole_range() : least_error();
-  if (spec_.scale_refit) return refit(best);
+  const bool is_range = method_ == ObserverMethod::min_max || method_ == ObserverMethod::block_max;
+  const SearchCandidate best = is_range ? whole_range() : least_error();
+  if (spec_.scale_refit) return spec_.scale_format == ScaleFormat::e8m0 ? least_power(best) : refit(best);
   if (method_ == ObserverMethod::per_scale_mse) return best;
   return HalfQuadraticSearch(spec_, options_, rule_, grid_of_, group_)(whole_range(), best);
 }

@@ -5,11 +5,11 @@
 //   mx_diffs        MX: 2^(ceil(log2 amax) - emax) or half of it, the one with the smaller squared error (AMD Quark's
 //                   PerBlockMXDiffs, spec 4.11)
 //   half_quadratic  the least sum of |x - y|^p, p < 1, which outliers affect less; half_quadratic_search.h
-//   min_max         none: the range of the data, for specs with scale_refit
+//   min_max, block_max  none: the range of the data, for specs with scale_refit
 // scale_refit then fits the scale to the codes that it gives, and the codes to the scale, in turns:
 //   q = round_half_even(x / s), clamped to the codes less the zero point;   s = sum(w q x) / sum(w q^2), as it is stored
 // until the weighted squared error falls no more. Source: S. Lloyd, "Least squares quantization in PCM", 1982, with levels that
-// are multiples of s.
+// are multiples of s. An e8m0 scale is halved, or else doubled, as long as that error falls.
 // By its measure, none is worse than the range of the data: a gain counts only if it exceeds the rounding of the sums.
 #pragma once
 #include <span>
@@ -78,6 +78,8 @@ class PerScaleSearch {
   SearchCandidate mx_diffs();
   // Improves the scale of `start`; its range is that of its grid then. Requires has_kernel_.
   SearchCandidate refit(SearchCandidate start) const;
+  // The same for e8m0 scales.
+  SearchCandidate least_power(const SearchCandidate& start);
   // What the largest elements beyond the grid of a range lose, in the unit of measure(). Requires has_nested_grids_.
   double least_loss(const Ends& range) const noexcept;
   // Keeps the best of `best` and `ranges`, of which each is within the next: at most kMostCandidates, a multiple of

@@ -200,7 +200,7 @@ bool BlockCalibration::is_clipped(Slot slot) noexcept {
   const bool is_by_groups = is_rounded_later(slot) && rounding_step()->gptq.act_group_aware;
   if (is_by_groups && layout.spec.qscheme == QScheme::per_group) return false;
   // Nor have scales that are fit to the weight that is rounded.
-  if (is_rounded_later(slot) && layout.spec.scale_refit) return false;
+  if (is_rounded_later(slot) && refits_calibrated(layout.spec)) return false;
   return layout.spec.qscheme != QScheme::per_tensor && layout.codes != CodeStorage::ggml_rows;
 }
 

@@ -238,7 +238,8 @@ Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& 
   const GptqOptions& options = work.options();
   const ErrorFeedback& feedback = work.feedback;
   Tensor& target = tensor(layer.slot);
-  const QuantizationSpec& spec = target.task->layout->spec;
+  QuantizationSpec spec = target.task->layout->spec;
+  spec.scale_refit = refits_calibrated(spec);
   if (info_of(spec.dtype).is_block() || !target.task->layout->stages.empty())
     return error_at(ErrorCode::spec_invalid, target.task->name,
                     "{} needs one scale per row or group; {} has none, so exclude the layer or use another dtype",
@@ -309,7 +310,7 @@ void BlockCalibration::refine(const CalibrationStep& step, TeamShare::Range own,
       std::span(layer.weight).subspan(first, count),
       {reinterpret_cast<uint8_t*>(layer.codes.data()) + first * bytes, count * bytes},
       scales};
-  const bool refits = layout.spec.scale_refit && can_refit(layout.spec);
+  const bool refits = refits_calibrated(layout.spec) && can_refit(layout.spec);
   const auto refit = [&] {
     if (refits) refit_row_scales(rows, [&](float scale) { return storable_scale(layout, scale, 1.0f); });
   };

@@ -108,11 +108,14 @@ Result<WeightScales> observed_scales(const TensorTask& task, std::span<const flo
       some.granularity = of_rows;
     });
   }
+  const bool is_calibrated = !squares.empty() && refits_calibrated(layout->spec);
+  if (is_calibrated && !layout->spec.scale_refit)
+    layout.edit([](WeightLayout& calibrated) { calibrated.spec.scale_refit = true; });
   TensorScales scales(layout, largest);
   const uint32_t passes = TensorScales::passes_of_observer(layout);
   if (!task.importance.empty())
     TRY_VOID(scales.weigh(task.importance));
-  else if (task.layout->spec.scale_refit && !squares.empty())
+  else if (is_calibrated)
     TRY_VOID(scales.weigh(squares));
   scales.join(joined);
   TRY_VOID(scales.begin());

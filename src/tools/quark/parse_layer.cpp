@@ -10,7 +10,7 @@ namespace wasmquant::config {
 namespace {
 
 constexpr Keys kSpec{kSpecKeys, "QTensorConfig"};
-static_assert(QuantizationSpec().scale_sign == ScaleSign::positive && !QuantizationSpec().scale_refit,
+static_assert(QuantizationSpec().scale_sign == ScaleSign::positive && !refits_calibrated(QuantizationSpec()),
               "keys.def names these defaults");
 constexpr Key kLayerRows[] = {
 #define WASMQUANT_LAYER_KEY WASMQUANT_KEY_ROW

@@ -83,32 +83,35 @@ void SpecParser::read_scale_sign() {
               "leave narrow, sign_by_data, divisor and threshold_rounding out of grid");
 }
 
-// The refit starts from each scale's own elements and needs codes that are whole numbers of steps.
-void SpecParser::read_scale_refit() {
-  if (const json::Value* refit = in_.find("scale_refit")) spec_.scale_refit = refit->as_bool();
-  if (!spec_.scale_refit || !holds_) return;
+// The refit starts from each scale's own elements, and needs codes that are whole numbers of steps, or few scales to choose
+// from.
+void SpecParser::read_scale_refit(const char* key, bool& refits) {
+  if (const json::Value* refit = in_.find(key)) refits = refit->as_bool();
+  if (!refits || !holds_) return;
   const DtypeInfo& dtype = info_of(spec_.dtype);
-  const ObserverMethod method = info_of(spec_.observer).method;
+  const ObserverInfo& observer = info_of(spec_.observer);
   constexpr int kMostBits = 8;
+  const bool is_power = spec_.scale_format == ScaleFormat::e8m0 && !dtype.is_integer;
   if (use_ != TensorSlot::weight)
-    in_.error("value-invalid", "scale_refit", "only scales of weights are refit", "set scale_refit to false");
-  else if (!dtype.is_integer || dtype.bits > kMostBits || is_mx_ || spec_.zero_point_type == ZeroPointType::float32)
-    in_.error("value-invalid", "scale_refit", "scales are refit for integers of 2 to 8 bits with whole zero points",
-              "set scale_refit to false, or use int2 to int8 or uint2 to uint8 with zero_point_type int32");
-  else if (spec_.scale_format != ScaleFormat::float32 || spec_.scale_type == ScaleType::float8_e5m3 ||
-           spec_.scale_type == ScaleType::float8_e8m0fnu || spec_.scale_type == ScaleType::pof2 ||
-           spec_.grid.threshold_rounding != ThresholdRounding::none)
-    in_.error("value-invalid", "scale_refit", "scales of this type are too coarse to be refit",
+    in_.error("value-invalid", key, "only scales of weights are refit", "leave it out");
+  else if (!is_power &&
+           (!dtype.is_integer || dtype.bits > kMostBits || is_mx_ || spec_.zero_point_type == ZeroPointType::float32))
+    in_.error("value-invalid", key,
+              "scales are refit for integers of 2 to 8 bits with whole zero points, and for floats with e8m0 scales",
+              "leave it out, or use int2 to int8, uint2 to uint8 with zero_point_type int32, or scale_format e8m0");
+  else if (!is_power && (spec_.scale_format != ScaleFormat::float32 || spec_.scale_type == ScaleType::float8_e5m3 ||
+                         spec_.scale_type == ScaleType::float8_e8m0fnu || spec_.scale_type == ScaleType::pof2 ||
+                         spec_.grid.threshold_rounding != ThresholdRounding::none))
+    in_.error("value-invalid", key, "scales of this type are too coarse to be refit",
               "use scale_type float, float32, float16 or bfloat16, and no threshold_rounding");
   else if (spec_.qscheme != QScheme::per_channel && spec_.qscheme != QScheme::per_group)
-    in_.error("value-invalid", "scale_refit", "scales are refit per channel or per group",
+    in_.error("value-invalid", key, "scales are refit per channel or per group",
               "use qscheme per_channel or per_group");
-  else if (method != ObserverMethod::min_max && method != ObserverMethod::per_scale_mse)
-    in_.error("value-invalid", "scale_refit",
-              text_of("the scales of {} do not minimize the squared error", info_of(spec_.observer).name),
+  else if (!observer.finds_range() && observer.method != ObserverMethod::per_scale_mse)
+    in_.error("value-invalid", key, text_of("the scales of {} do not minimize the squared error", observer.name),
               "use a min-max or MSE observer of one channel or group");
   else if (spec_.round_method != RoundMethod::half_even || spec_.grid.divides)
-    in_.error("value-invalid", "scale_refit", "scales are refit for codes round_half_even(x * (1 / scale))",
+    in_.error("value-invalid", key, "scales are refit for codes round_half_even(x * (1 / scale))",
               "leave round_method and grid.divides out");
 }
 

@@ -41,7 +41,7 @@ void keep_quark_words(LayerConfig& layer) {
     for (QuantizationSpec& spec : *stages) {
       spec.grid = {};
       spec.scale_sign = ScaleSign::positive;
-      spec.scale_refit = false;
+      spec.scale_refit = spec.calibrated_refit = false;
       spec.observer_options = {};
       spec.observer = quark_observer_of(spec);
     }

@@ -135,6 +135,47 @@ TEST_CASE("column-wise algorithms: scales that are fit to their codes, of any sh
   }
 }
 
+TEST_CASE("gptq: a group that is scaled when it is reached has the scale that the observer of its spec finds") {
+  constexpr size_t kColumns = 48;
+  ColumnLayer layer = column_layer_of(6, kColumns);
+  layer.x.assign(kColumns * kColumns, 0.0f);  // no column's error moves another
+  for (size_t j = 0; j < kColumns; ++j) layer.x[j * kColumns + j] = 1;
+  layer.changed = layer.x;
+  constexpr struct {
+    ColumnDtype dtype;
+    ObserverId observer;
+    bool refit;
+  } kCases[] = {{kColumnDtypes[0], ObserverId::PerGroupMinMaxObserver, false},
+                {kColumnDtypes[0], ObserverId::PerGroupMSEObserver, false},
+                {kColumnDtypes[1], ObserverId::PerGroupMSEObserver, true},
+                {kColumnDtypes[1], ObserverId::PerGroupMinMaxObserver, true},
+                {kColumnDtypes[2], ObserverId::PerGroupMSEObserver, false},
+                {kColumnDtypes[2], ObserverId::HQQObserver, false},
+                {kColumnDtypes[5], ObserverId::PerBlockMXDiffsObserver, false},
+                {kColumnDtypes[5], ObserverId::PerGroupMSEObserver, false},
+                {kColumnDtypes[6], ObserverId::PerGroupMSEObserver, false}};
+  for (const auto& row : kCases) {
+    QuantizationSpec spec = column_spec(row.dtype, QScheme::per_group, 16);
+    spec.observer = row.observer;
+    spec.scale_refit = row.refit;
+    const auto expected = observe_tensor(spec, layer.weight, {layer.rows, kColumns});
+    REQUIRE(expected);
+    for (const bool act_group_aware : {false, true}) {
+      GptqOptions options;
+      options.desc_act = options.static_groups = false;
+      options.act_group_aware = act_group_aware;
+      const auto found = run_columns(ColumnMethod::gptq, layer, spec, options);
+      REQUIRE(found);
+      CAPTURE(info_of(row.observer).name);
+      REQUIRE(found->qparams.size() == expected->qparams.size());
+      for (size_t i = 0; i < expected->qparams.size(); ++i) {
+        CHECK(found->qparams[i].scale == expected->qparams[i].scale);
+        CHECK(found->qparams[i].zero_point == expected->qparams[i].zero_point);
+      }
+    }
+  }
+}
+
 TEST_CASE("column-wise algorithms: a group wider than the row is the whole row") {
   for (const size_t columns : {1, 9, 40})
     for (const ColumnDtype& dtype : kColumnDtypes)

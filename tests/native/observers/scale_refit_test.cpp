@@ -140,6 +140,33 @@ TEST_CASE("refit scales: each is one that the storage dtype holds, and its codes
   CHECK(refit_losses(spec, refit_observed(spec, grid, {1, 32}), grid, {1, 32}, {})[0] > 0.01);
 }
 
+TEST_CASE("refit scales: an e8m0 scale is the power of two of least weighted squared error") {
+  const std::vector<uint64_t> shape = {8, 64};
+  const std::vector<float> x = normal_values(512, 5, 0.3f);
+  std::vector<float> importance;
+  for (size_t j = 0; j < 64; ++j) importance.push_back(j % 7 == 0 ? 50.0f : 1.0f);
+  for (const Dtype dtype : {Dtype::fp4, Dtype::fp6_e2m3, Dtype::fp6_e3m2, Dtype::fp8_e4m3})
+    for (const ObserverId observer : {ObserverId::PerBlockMXObserver, ObserverId::PerGroupMSEObserver})
+      for (const bool is_weighted : {false, true}) {
+        QuantizationSpec spec = test_observers::spec_of(observer, dtype, true);
+        spec.ch_axis = -1;
+        spec.group_size = 32;
+        spec.scale_format = ScaleFormat::e8m0;
+        spec.scale_refit = true;
+        const std::vector<float> weights = is_weighted ? importance : std::vector<float>();
+        Observation found = refit_observed(spec, x, shape, weights);
+        const std::vector<double> losses = refit_losses(spec, found, x, shape, weights);
+        for (const float factor : {0.25f, 0.5f, 2.0f, 4.0f}) {
+          Observation other = found;
+          for (QParams& q : other.qparams) q.scale *= factor;
+          const std::vector<double> others = refit_losses(spec, other, x, shape, weights);
+          for (size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] <= others[i] * (1 + 0x1p-16));
+        }
+        int exponent = 0;
+        for (const QParams& q : found.qparams) CHECK(std::frexp(q.scale, &exponent) == 0.5f);
+      }
+}
+
 TEST_CASE("refit scales: zeros, subnormals, extremes and values that are not finite") {
   for (const RefitDtype& dtype : kRefitDtypes) {
     const QuantizationSpec spec = refit_spec(dtype, {ObserverId::PerChannelMinMaxObserver, 0, 0});

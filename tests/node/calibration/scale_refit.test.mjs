@@ -1,10 +1,11 @@
 // Scales that are fit to their codes: what files hold, what it gains on a trained model, what is refused.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readTensors } from '../../interop/safetensors_file.mjs';
 import { modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
-import { tokensOf } from '../tiny_llama.mjs';
+import { firstBlocks, tokensOf } from '../tiny_llama.mjs';
 
 const group = (dtype, rest = {}) => ({ dtype, qscheme: 'per_group', ch_axis: -1, group_size: 32, ...rest });
 const configOf = (weight, rest = {}) => ({ global_quant_config: { weight }, exclude: ['lm_head'], ...rest });
@@ -73,12 +74,41 @@ test('presets of 2 and 3 bits on tiny-llama, rounded to nearest and with gptq', 
   }
 });
 
+test('calibrated_refit changes what gptq rounds, and nothing without data', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const folder = scratchFolder(t);
+  const model = await modelFor(t, quantizer, firstBlocks(t, 1, 128));
+  const calibration = { tokens: tokensOf('calib', 1) };
+  const spec = group('int4', { symmetric: true, scale_sign: 'signed' });
+  const written = async (name, weight, algorithms = []) => {
+    const target = join(folder, name);
+    const config = configOf(weight, { algo_config: algorithms.map((algorithm) => ({ name: algorithm })) });
+    await quantizer.quantizeModel(model, config, {
+      target,
+      format: 'fake-quantized',
+      ...(algorithms.length > 0 && { calibration }),
+    });
+    return readFileSync(join(target, 'model.safetensors'));
+  };
+  const calibrated = { ...spec, calibrated_refit: true };
+  assert.deepEqual(await written('near-calibrated', calibrated), await written('near', spec));
+  assert.deepEqual(await written('awq-calibrated', calibrated, ['awq']), await written('awq', spec, ['awq']));
+  for (const name of ['gptq', 'gptaq', 'qronos', 'gpfq']) {
+    const one = await written(`${name}-calibrated`, calibrated, [name]);
+    assert.deepEqual(one, await written(`${name}-refit`, { ...spec, scale_refit: true }, [name]), name);
+    assert.notDeepEqual(one, await written(name, spec, [name]), name);
+  }
+});
+
 test('specs that cannot be refit are refused, with the reason', async (t) => {
   const quantizer = await quantizerFor(t);
   const refused = (weight, rest = {}) => {
     const found = quantizer.checkConfig({ global_quant_config: { weight, ...rest } });
-    return found.filter(({ severity, where }) => severity === 'error' && where.endsWith('/scale_refit'));
+    return found.filter(({ severity, where }) => severity === 'error' && /_refit$/.test(where));
   };
+  const { scale_refit, ...calibrated } = group('int16', { symmetric: true, scale_refit: true });
+  const [{ where }] = refused({ ...calibrated, calibrated_refit: true });
+  assert.match(where, /\/calibrated_refit$/);
   const good = group('int3', { symmetric: true, scale_refit: true });
   assert.deepEqual(refused(good), []);
   assert.deepEqual(refused({ ...good, observer_cls: 'PerGroupMSEObserver', observer_options: { weighted: true } }), []);

@@ -70,5 +70,9 @@ test('presets of symmetric integers of at most 4 bits have signed scales, and wr
       specs.every(({ scale_refit }) => (scale_refit ?? false) === of3Bits.includes(name)),
       name,
     );
+    assert.ok(
+      specs.every(({ calibrated_refit }) => (calibrated_refit ?? false) === name.startsWith('int4')),
+      name,
+    );
   }
 });

@@ -74,6 +74,7 @@ export function randomSpec(random, format) {
   if (random.chance(0.2) && /^int[2-8]$/.test(spec.dtype) && spec.symmetric !== false) spec.scale_sign = 'signed';
   const canRefit = /^u?int[2-8]$/.test(spec.dtype) && /^per_(channel|group)$/.test(spec.qscheme);
   if (random.chance(0.2) && canRefit) spec.scale_refit = true;
+  if (random.chance(0.1) && (canRefit || spec.scale_format === 'e8m0')) spec.calibrated_refit = true;
   return spec;
 }
 
@@ -146,6 +147,6 @@ export function randomConfig(random, presets, canRun, format) {
   const losesSign = spec.dtype.startsWith('u') && spec.symmetric;
   // A signed scale reaches the other end of its range one step short.
   const isPlain =
-    !spec.observer_cls && !spec.scale_sign && !spec.scale_refit && !config.indivisible_groups && !losesSign;
+    !spec.observer_cls && !spec.scale_sign && !spec.scale_refit && !spec.calibrated_refit && !config.indivisible_groups && !losesSign;
   return { config, spec: isPlain ? single : null, isNearest: true, needsTokens };
 }

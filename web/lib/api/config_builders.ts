@@ -105,7 +105,8 @@ function bestSpec(spec: unknown): unknown {
   const observer = observers[String(qscheme)];
   const isOwn = ['grid', 'round_method'].some((key) => key in spec) || spec.scale_refit === false;
   if (!observer || !isFree || zero_point_type !== 'int32' || observer_cls || isOwn) return spec;
-  return { ...spec, observer_cls: observer, scale_refit: true };
+  const { calibrated_refit: _, ...rest } = spec;
+  return { ...rest, observer_cls: observer, scale_refit: true };
 }
 
 function bestLayer(layer: unknown): unknown {

@@ -22,13 +22,14 @@ const groups = (dtype: 'int3' | 'int4', group_size: number): QuantizationSpec =>
   ch_axis: -1,
   symmetric: true,
   scale_sign: 'signed',
+  ...(dtype === 'int3' ? { scale_refit: true } : { calibrated_refit: true }),
 });
 const channels = (dtype: 'int4' | 'int8'): QuantizationSpec => ({
   dtype,
   qscheme: 'per_channel',
   ch_axis: 0,
   symmetric: true,
-  ...(dtype === 'int4' && { scale_sign: 'signed' }),
+  ...(dtype === 'int4' && { scale_sign: 'signed', calibrated_refit: true }),
 });
 /** By size; not every format has int3. */
 const autoCandidates: readonly QuantizationSpec[] = [
