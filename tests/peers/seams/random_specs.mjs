@@ -147,6 +147,6 @@ export function randomConfig(random, presets, canRun, format) {
   const losesSign = spec.dtype.startsWith('u') && spec.symmetric;
   // A signed scale reaches the other end of its range one step short.
   const isPlain =
-    !spec.observer_cls && !spec.scale_sign && !spec.scale_refit && !spec.calibrated_refit && !config.indivisible_groups && !losesSign;
+    !spec.observer_cls && !spec.scale_sign && !spec.scale_refit && !config.indivisible_groups && !losesSign;
   return { config, spec: isPlain ? single : null, isNearest: true, needsTokens };
 }
