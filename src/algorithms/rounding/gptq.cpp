@@ -194,7 +194,7 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
             groups,
             second_scale,
             ScaleRule(spec, second_scale),
-            info_of(spec.observer).is_per_scale() && !needs_only_range(spec)};
+            (spec.qscheme == QScheme::per_group || info_of(spec.observer).is_per_scale()) && !needs_only_range(spec)};
   const bool is_static = options.static_groups && !options.act_group_aware;
   work.static_groups = is_static || groups.count() == 1 || !given.empty();
   if (work.searches && given.empty() && work.static_groups)

@@ -137,7 +137,7 @@ TEST_CASE("column-wise algorithms: scales that are fit to their codes, of any sh
 
 TEST_CASE("gptq: a group that is scaled when it is reached has the scale that the observer of its spec finds") {
   constexpr size_t kColumns = 48;
-  ColumnLayer layer = column_layer_of(6, kColumns);
+  ColumnLayer layer = column_layer_of(60, kColumns);
   layer.x.assign(kColumns * kColumns, 0.0f);  // no column's error moves another
   for (size_t j = 0; j < kColumns; ++j) layer.x[j * kColumns + j] = 1;
   layer.changed = layer.x;
@@ -160,6 +160,11 @@ TEST_CASE("gptq: a group that is scaled when it is reached has the scale that th
     spec.scale_refit = row.refit;
     const auto expected = observe_tensor(spec, layer.weight, {layer.rows, kColumns});
     REQUIRE(expected);
+    const std::vector<QParams> of_range =
+        min_max_scales(*granularity_of({layer.rows, kColumns}, spec), spec, layer.weight);
+    bool differs = false;
+    for (size_t i = 0; i < of_range.size(); ++i) differs |= of_range[i].scale != expected->qparams[i].scale;
+    CHECK(differs == !needs_only_range(spec));
     for (const bool act_group_aware : {false, true}) {
       GptqOptions options;
       options.desc_act = options.static_groups = false;

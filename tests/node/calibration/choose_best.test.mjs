@@ -15,8 +15,8 @@ test('a layer is not rounded with far too large a damping if a tenth of it is be
   const quantizer = await quantizerFor(t, { threads: 2 });
   const folder = scratchFolder(t);
   const model = await modelFor(t, quantizer, tinyLlama);
-  const tokens = tokensOf('validation', 16);
-  const calibration = { tokens: tokensOf('calib', 16) };
+  const tokens = tokensOf('validation', 32);
+  const calibration = { tokens: tokensOf('calib', 32) };
   const { config } = quantizer.presets().find(({ name }) => name === 'int3_wo_32');
   const bits = {};
   for (const [name, options] of Object.entries({

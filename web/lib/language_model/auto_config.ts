@@ -22,7 +22,7 @@ const groups = (dtype: 'int3' | 'int4', group_size: number): QuantizationSpec =>
   ch_axis: -1,
   symmetric: true,
   scale_sign: 'signed',
-  ...(dtype === 'int3' ? { scale_refit: true } : { calibrated_refit: true }),
+  calibrated_refit: true,
 });
 const channels = (dtype: 'int4' | 'int8'): QuantizationSpec => ({
   dtype,

@@ -48,7 +48,7 @@ export type FromWorker =
   /** `memoryBytes`, here and below: the engine's. */
   | { type: 'done'; id: number; result: JobResult; memoryBytes: number }
   | { type: 'failed'; id: number; error: PlainError }
-  /** A copy goes to every other member. */
+  /** Goes to every other member. */
   | { type: 'share'; member: number; bytes: Uint8Array<ArrayBuffer>[] }
   | { type: 'progress'; id: number; progress: WorkProgress; memoryBytes: number }
   /** The engine trapped or could not start: the worker is unusable. */
