@@ -24,6 +24,7 @@ Status BoundActivationObserver::update(Address values, const std::string& dtype,
 void BoundActivationObserver::watch(const BoundForwardPass& pass) {
   leave();
   watched_ = pass.session();
+  inputs_.set_architecture(watched_->pass().architecture());
   watched_->set_sink(&inputs_);
 }
 

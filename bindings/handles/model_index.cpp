@@ -6,7 +6,7 @@
 #include "core/message.h"
 #include "formats/gguf/gguf_metadata.h"
 #include "gguf_conversion/tokenizer/pretokenizer.h"
-#include "onnx_graph/onnx_outputs.h"
+#include "onnx_graph/onnx_nodes.h"
 #include "pipeline/model_index/converted_model.h"
 #include "pipeline/model_index/onnx_values.h"
 

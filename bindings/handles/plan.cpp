@@ -32,6 +32,7 @@ PlanOptions options_of(const json::Value& given, PlanBytes bytes) {
   options.onnx.accuracy_level = static_cast<uint32_t>(onnx["accuracyLevel"].as_integer());
   options.onnx.external_data = onnx["externalData"].as_bool();
   options.onnx.constant_inputs = onnx["constantInputs"].as_bool();
+  options.onnx.present = given["present"];
   options.onnx.file = given["file"].as_string();
   options.onnx.folder = given["folder"].as_bool();
   const json::Value& gguf = given["gguf"];
@@ -48,10 +49,12 @@ Error no_file() { return error_at(ErrorCode::argument_invalid, "file", "no such 
 
 Made<BoundPlan> BoundPlan::make(const BoundModelIndex& index, BoundConfig& config, const std::string& options,
                                 PlanBytes bytes, List<Diagnostic>& diagnostics) {
-  TRY(original, original_model(index.index()));
+  List<Diagnostic> remarks;
+  TRY(original, original_model(index.index(), &remarks));
   const ModelIndex& model = original ? *original : index.index();
   TRY(given, json::parse(options));
   TRY(plan, make_plan(model, config.given(), options_of(given, bytes), diagnostics));
+  for (Diagnostic& remark : remarks) diagnostics.push_back(std::move(remark));
   return std::unique_ptr<BoundPlan>(new BoundPlan(std::move(original), model, std::move(plan), std::move(diagnostics)));
 }
 

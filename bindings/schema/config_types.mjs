@@ -51,9 +51,11 @@ function typeOf(node, at) {
   if (node.enum) return union(node.enum);
   if (node.$ref) return classes[node.$ref.slice('#/$defs/'.length)]?.[0] ?? 'object';
   if (node.anyOf)
-    return [...new Set(node.anyOf.filter(({ type }) => type !== 'null').map((choice) => typeOf(choice, at)))].join(
-      ' | ',
-    );
+    return [
+      ...new Set(
+        node.anyOf.filter(({ type, pattern }) => type !== 'null' && !pattern).map((choice) => typeOf(choice, at)),
+      ),
+    ].join(' | ');
   const types = [node.type].flat().map((type) => {
     if (type === 'array') return `${node.items ? typeOf(node.items, at) : unknownType(at)}[]`;
     if (typeof node.additionalProperties === 'object')
@@ -102,7 +104,7 @@ export type Stages = QuantizationSpec | QuantizationSpec[];
 export type LayerType = ${union(shared.layer_types.additionalProperties.enum)};
 
 /** How aihwkit finds a range. */
-export type RangeEstimator = ${union(found.WeightQuantConfig.range_estimator.enum)};
+export type RangeEstimator = ${typeOf(found.WeightQuantConfig.range_estimator, 'range_estimator')};
 
 /** Keys that every dialect accepts. */
 export interface CommonConfig {

@@ -1,17 +1,22 @@
 // Prints build inputs: {"schemas": {"quark": schema, ...}, "dialects": those that are written, "formats": {"inputs", "outputs"}, "families": {"forward",
-// "gguf"}, "codes": {"errors", "diagnostics"}, "keys": by class}. Schemas of the config dialects go into the package, and
+// "gguf"}, "codes": {"errors", "diagnostics"}, "keys": by class, "runtimes": {"runtimes", "places"}}. Schemas of the config dialects go into the package, and
 // into web/lib's types with what is said of their keys (config_types.mjs); formats are the table
 // of web/lib/api/formats.ts; codes are those of web/lib/api, of `wasmquant explain` and of a guide; guides list the
 // families, which tests/docs checks.
 #include <cstdio>
+#include <cstdlib>
 
 #include "config/dialects/dialects.h"
 #include "config/schema.h"
 #include "config/spec/vocabulary.h"
-#include "gguf_conversion/family.h"
+#include "families/word_list.h"
+#include "gguf_conversion/architectures/family.h"
 #include "key_texts.h"
-#include "model/architecture.h"
+#include "model/config/architecture.h"
+#include "pipeline/plan/onnx_file_name.h"
 #include "pipeline/plan/output_format.h"
+#include "runtimes/loaders/loader.h"
+#include "runtimes/runtime.h"
 
 namespace wasmquant {
 namespace {
@@ -47,12 +52,18 @@ json::Value input_formats() {
   return out;
 }
 
+json::Value onnx_suffixes() {
+  json::Array out;
+  for (const OnnxDtype& dtype : onnx_dtypes()) out.emplace_back(dtype.suffix);
+  return out;
+}
+
 json::Value bfloat16_scales(const CheckpointFormat* format) {
   json::Array out;
   for (size_t i = 0; format != nullptr && i < config::kScaleFormats.size(); ++i) {
     QuantizationSpec spec;
     spec.scale_format = static_cast<ScaleFormat>(i);
-    if (format->loads_as_bfloat16({spec})) out.emplace_back(config::kScaleFormats[i]);
+    if (runtimes::loader_of(*format).loads_as_bfloat16({spec})) out.emplace_back(config::kScaleFormats[i]);
   }
   return out;
 }
@@ -64,20 +75,53 @@ json::Value output_format_table() {
     for (const Format* const source : formats())
       if (format.takes(*source)) sources.emplace_back(source->name);
     json::Value row;
-    row.set("title", format.text.title);
-    row.set("description", format.text.description);
-    row.set("packages", format.text.packages);
-    row.set("note", format.text.note);
+    const runtimes::FormatText* const text = runtimes::text_named(format.name);
+    if (text == nullptr) {
+      std::fprintf(stderr, "src/runtimes/runtimes.def has no text for %s\n", std::string(format.name).c_str());
+      std::exit(1);
+    }
+    row.set("title", text->title);
+    row.set("description", text->description);
+    row.set("packages", text->packages);
+    row.set("note", text->note);
     row.set("container", format.container->name);
     row.set("sources", std::move(sources));
     row.set("takesRecipes", format.takes_recipes);
     row.set("splitsBySize", format.splits_by_size);
     row.set("isWholeFile", format.is_whole_file);
     row.set("hasSiblingFiles", format.has_sibling_files);
-    row.set("needsConfigBlock", format.checkpoint != nullptr && format.text.needs_config_block);
+    row.set("needsConfigBlock", format.checkpoint != nullptr && format.checkpoint->traits().needs_config_block);
     row.set("bfloat16Scales", bfloat16_scales(format.checkpoint));
     out.set(std::string(format.name), std::move(row));
   }
+  return out;
+}
+
+json::Value words(std::string_view list) {
+  json::Array out;
+  while (!list.empty()) out.emplace_back(families::next_word(list));
+  return json::Value(std::move(out));
+}
+
+json::Value runtime_table() {
+  json::Value rows, places, out;
+  for (const runtimes::Runtime& runtime : runtimes::kRuntimes) {
+    json::Value row;
+    row.set("title", runtime.title);
+    row.set("install", runtime.install);
+    row.set("formats", words(runtime.formats));
+    row.set("presets", words(runtime.presets));
+    rows.set(std::string(runtime.id), std::move(row));
+  }
+  for (const runtimes::Place& place : runtimes::kPlaces) {
+    json::Value row;
+    row.set("title", place.title);
+    row.set("runtimes", words(place.runtimes));
+    row.set("formats", words(place.formats));
+    places.set(std::string(place.id), std::move(row));
+  }
+  out.set("runtimes", std::move(rows));
+  out.set("places", std::move(places));
   return out;
 }
 
@@ -126,6 +170,7 @@ int main() {
   wasmquant::json::Value formats, families, codes, all;
   formats.set("inputs", wasmquant::input_formats());
   formats.set("outputs", wasmquant::output_format_table());
+  formats.set("onnxSuffixes", wasmquant::onnx_suffixes());
   all.set("schemas", wasmquant::schemas());
   all.set("formats", std::move(formats));
   all.set("dialects", wasmquant::texts(wasmquant::config::written_dialects()));
@@ -137,6 +182,7 @@ int main() {
   codes.set("diagnostics", wasmquant::remark_codes());
   all.set("codes", std::move(codes));
   all.set("keys", wasmquant::key_texts());
+  all.set("runtimes", wasmquant::runtime_table());
   std::puts(wasmquant::json::write(all).c_str());
   return 0;
 }

@@ -27,7 +27,7 @@ struct LayerPlan {
   SharedValue<Stages> weight;   // empty: not quantized
   Stages inputs;                // what the runtime quantizes the layer's inputs to, with scales computed at run time or
   Stages outputs;               // stored; its outputs, with stored scales
-  std::string loader_layer{};   // transformers' name for it if different (families/loader_names.h)
+  std::string loader_layer{};   // transformers' name for it if different (runtimes/transformers/loader_names.h)
   bool caches_outputs = false;  // `outputs` are keys or values: runtimes quantize them as they store them
   bool is_unpacked = false;     // WeightDescription::is_unpacked
   bool is_reordered = false;    // WeightDescription::is_reordered
@@ -57,18 +57,12 @@ struct WeightDescription {
   bool is_reordered = false;  // calibration may choose which columns share a scale (GPTQ's act-order)
   bool is_stored = false;     // of an opened file: also what a format can hold and is not written here
   // For formats of plain values, which keep the model's arrangement (stacked_weight.h):
-  std::string tensor;                 // name of the tensor if it is not layer.weight
-  uint64_t experts = 0;               // matrices along the first of three axes; 0: one matrix
-  bool is_input_major = false;        // a matrix is [in, out]
-  SharedValue<json::Value> stored{};  // read-only formats: an object with what their layouts need; else null
-};
-
-/// Why transformers cannot load a file, although each of its weights fits the format.
-struct LoaderLimit {
-  std::string layer;          // the first that it is about
-  std::string reason, hint;   // a sentence each
-  bool is_of_experts;         // the file loads with the experts unquantized
-  bool stops_presets = true;  // else they warn, because another runtime of the format loads the file
+  std::string tensor;           // name of the tensor if it is not layer.weight
+  uint64_t experts = 0;         // matrices along the first of three axes; 0: one matrix
+  bool is_input_major = false;  // a matrix is [in, out]
+  // Of an opened file: an object with what the layout needs beyond the spec; else null. compressed-tensors: whole_words,
+  // bits of codes of which each word begins with one.
+  SharedValue<json::Value> stored{};
 };
 
 /// Where files hold the scales of a calibrated key-value cache.
@@ -85,86 +79,43 @@ enum class ExpertStorage : uint8_t {
   left         // they are not quantized
 };
 
-/// What people are told of a format.
-struct FormatText {
-  std::string_view title;          // as its runtimes write it
-  std::string_view description;    // a sentence that helps to choose it; empty: it is not offered where there is a list
-  std::string_view packages;       // what pip has to install for transformers to load it; empty: not known
-  std::string_view note;           // a sentence on what reads it; may be empty
-  bool needs_config_block = true;  // its weights load only with a quantization_config in config.json
+/// What files of a format can hold, whichever weights they have.
+struct FormatTraits {
+  bool is_read_only = false;             // its weights are read, not written
+  bool needs_config_block = true;        // its weights load only with a quantization_config in config.json
+  bool holds_activation_scales = false;  // static scales of inputs and outputs
+  bool holds_group_index = false;        // groups whose columns stand anywhere in the row
+  bool holds_split_layers = false;       // weights that a loader splits (runtimes/transformers/conversions.h)
+  bool holds_input_major = false;        // weights stored as [in, out]
+  bool holds_biases = false;             // quantized biases
+  bool declares_rotation = false;        // the config block says which inputs are rotated at run time (R4)
+  ExpertStorage experts = ExpertStorage::per_expert;
+  CacheStorage cache = CacheStorage::none;  // of a calibrated key-value cache, which its config block then describes
 };
 
 /// One format: how it lays out weights, and its config block.
+/// What a loader does with its files is in runtimes/loaders: a question belongs here only if bytes or the config block answer it.
 class CheckpointFormat {
  public:
   virtual std::string_view name() const noexcept = 0;
-  /// Of writable formats.
-  virtual FormatText text() const noexcept { return {name(), "", "", ""}; }
-  /// Whether its weights are read, not written.
-  virtual bool is_read_only() const noexcept { return false; }
+  virtual FormatTraits traits() const noexcept = 0;
   /// One stage, or two. Errors: format-unsupported, which lists what the format supports and which formats would fit.
   virtual Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const = 0;
   /// Whether quantization_config can express these inputs.
   virtual bool stores_input_scales(const Stages& inputs) const = 0;
-  /// Whether static scales of inputs and outputs can be stored at all.
-  virtual bool holds_activation_scales() const { return false; }
   /// Whether `storage.spec`, 8 bits per tensor or per channel with float32 scales, can be stored next to the weight;
   /// adapts `storage` to the format.
   virtual bool choose_activation_storage(const WeightDescription& /*weight*/, ActivationStorage& /*storage*/) const {
     return false;
   }
-  virtual ExpertStorage expert_storage() const noexcept { return ExpertStorage::per_expert; }
-  /// Why the runtimes of this format cannot read experts that the model stores in one tensor; empty if they can.
-  virtual std::string stacked_experts_limit(const families::ModelFamily& /*family*/) const { return {}; }
-  /// Whether its loader has a class of single experts for a family that stores all in one tensor, also where none is
-  /// quantized.
-  virtual bool needs_single_experts(const families::ModelFamily& /*family*/) const { return false; }
-  /// Why transformers cannot load these layers together. Nullopt if it can, or if that is not known.
-  virtual std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& /*layers*/,
-                                                  const families::ModelFamily& /*family*/) const {
-    return std::nullopt;
-  }
-  /// Whether loaders take groups whose columns stand anywhere in the row. compressed-tensors has removed its actorder
-  /// "group" in 0.20, and refuses such a file; older ones are read here.
-  virtual bool holds_group_index() const noexcept { return false; }
-  /// The release of transformers from which on it loads these layers, as pip spells it; empty: any that knows the family.
-  virtual std::string_view needed_loader(const List<LayerPlan>& /*layers*/,
-                                         const families::ModelFamily& /*family*/) const {
-    return {};
-  }
-  /// The argument that from_pretrained of transformers needs to load these layers; empty if it needs none.
-  virtual std::string_view loader_option(const List<LayerPlan>& /*layers*/) const { return {}; }
-  /// Whether all layers with such a weight need one group size, for the config block or the loader knows a single one.
-  virtual bool needs_one_group_size(const QuantizationSpec& /*spec*/) const { return false; }
-  /// Whether weights are read that transformers splits into several layers while it loads (families/conversions.h).
-  virtual bool holds_split_layers() const noexcept { return false; }
-  /// Whether weights stored as [in, out] are supported.
-  virtual bool holds_input_major() const noexcept { return false; }
   /// Checks what the layers of a model must have in common. Errors: format-unsupported naming the layer.
   virtual Status check(const List<LayerPlan>& /*layers*/) const { return {}; }
   /// The `quantization_config` block of config.json; null if none is needed. `layers` lists every module with a weight
   /// of a quantizable type, in file order.
   virtual json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                           const families::ModelFamily& family) const = 0;
-  /// Whether loaders convert weights with these stages to bfloat16, regardless of the model's dtype.
-  virtual bool loads_as_bfloat16(const Stages& /*stages*/) const { return false; }
-  /// Whether loaders can rotate inputs at run time (R4).
-  virtual bool can_declare_online_rotation() const noexcept { return false; }
-  /// Where its files hold scales of a calibrated key-value cache, which its config block then describes.
-  virtual CacheStorage cache_storage() const noexcept { return CacheStorage::none; }
   /// What its config block says of a key-value cache with these stages; null if it cannot say it. CacheStorage::attention.
   virtual json::Value cache_scheme(const Stages& /*stages*/) const { return {}; }
-  /// Whether biases may be quantized.
-  virtual bool holds_biases() const noexcept { return false; }
-  /// Whether its loaders read the routers of experts as plain parameters, regardless of the config block: transformers,
-  /// vLLM and AMD Quark build a class of their own for them.
-  bool leaves_routers() const { return text().needs_config_block; }
-  /// Whether a quantized layer has no tensor called `weight`.
-  virtual bool packs_weight_tensor(const LayerPlan& /*layer*/) const { return false; }
-  /// Whether loaders that join layers read their schemes from the config block (checkpoint/fused_layer_schemes.h).
-  bool joins_layers() const { return text().needs_config_block; }
-  /// Whether they join the 2-D blocks of the layers too, whose rows then have to fill them.
-  virtual bool joins_blocks() const noexcept { return false; }
 
  protected:
   ~CheckpointFormat() = default;

@@ -9,19 +9,16 @@ namespace wasmquant {
 class FakeQuantized final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "fake-quantized"; }
-  FormatText text() const noexcept override {
-    return {"Fake-quantized",
-            "Quantized, then dequantized to the original dtype: any runtime loads it; the size is unchanged.",
-            "transformers", "The weights are dequantized floats: the size is unchanged, and any runtime loads them.",
-            false};
+  FormatTraits traits() const noexcept override {
+    return {.needs_config_block = false,
+            .holds_group_index = true,
+            .holds_input_major = true,
+            .holds_biases = true,
+            .declares_rotation = true,
+            .experts = ExpertStorage::as_stored};
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool stores_input_scales(const Stages&) const override { return false; }
-  ExpertStorage expert_storage() const noexcept override { return ExpertStorage::as_stored; }
-  bool holds_input_major() const noexcept override { return true; }
-  bool holds_group_index() const noexcept override { return true; }
-  bool can_declare_online_rotation() const noexcept override { return true; }
-  bool holds_biases() const noexcept override { return true; }
   json::Value quantization_config(const Config&, const List<LayerPlan>&, const families::ModelFamily&) const override {
     return nullptr;
   }

@@ -3,7 +3,7 @@
 
 #include "checkpoint/checkpoint_format.h"
 #include "checkpoint/read_only_format.h"
-#include "families/loader_names.h"
+#include "runtimes/transformers/loader_names.h"
 
 namespace wasmquant {
 
@@ -48,7 +48,7 @@ bool keeps_weight(const LayerPlan& layer) noexcept {
 
 List<std::string_view> heads_without_tensor(const List<LayerPlan>& layers, const families::ModelFamily& family) {
   List<std::string_view> heads;
-  for (const std::string_view head : families::tied_heads(family)) {
+  for (const std::string_view head : transformers::tied_heads(family)) {
     const bool has_tensor = std::any_of(layers.begin(), layers.end(), [&](const LayerPlan& layer) {
       return layer.layer == head || layer.loader_layer == head;
     });

@@ -8,18 +8,34 @@
 namespace wasmquant {
 namespace {
 
-// com.microsoft's operators read matrices in groups along a row.
-bool stores_blocks(OnnxForm form) noexcept {
-  return form == OnnxForm::mat_mul_n_bits || form == OnnxForm::gather_block_quantized;
-}
+// Codes, scales and zero points in blocks along a row.
+bool stores_blocks(OnnxForm form) noexcept { return form == OnnxForm::mat_mul_n_bits || form == OnnxForm::gather_rows; }
 
 // The first {} of `message` is the form's operator.
 Error unsupported_by(OnnxForm form, std::string_view weight, const char* message, uint64_t number = 0) {
   return error_at(ErrorCode::format_unsupported, weight, message, name_of(form), number);
 }
 
-// Limits of both com.microsoft operators.
-constexpr uint64_t kSmallestGroup = 16, kLargestGroup = 256;
+// Limits of MatMulNBits. The native runtime takes longer blocks, too; that of WebAssembly does not.
+constexpr uint64_t kSmallestBlock = 16, kLargestBlock = 256;
+
+// The block of MatMulNBits: the group, or where it is longer or there are none, what takes the fewest bytes. Rows have
+// two blocks or more: onnxruntime-web 1.30 misreads single ones on WebGPU in its jsep build.
+uint64_t block_of(const QuantizationSpec& spec, uint64_t columns, uint64_t scale_bytes) noexcept {
+  const bool has_groups = spec.qscheme == QScheme::per_group;
+  const auto group = static_cast<uint64_t>(spec.group_size);
+  if (has_groups && group < columns && group <= kLargestBlock && std::has_single_bit(group)) return group;
+  uint64_t best = kSmallestBlock, least = 0;
+  for (uint64_t block = kLargestBlock; block >= kSmallestBlock; block /= 2) {
+    if ((has_groups && group % block != 0) || block >= columns) continue;
+    const uint64_t bytes = (columns + block - 1) / block * (block * code_bits_of(spec) / 8 + scale_bytes);
+    if (least == 0 || bytes < least) {
+      least = bytes;
+      best = block;
+    }
+  }
+  return best;
+}
 
 class OperatorLimits {
  public:
@@ -34,6 +50,8 @@ class OperatorLimits {
     if (!info_of(spec_.dtype).is_integer) return unsupported("{} stores only integers");
     if (spec_.qscheme == QScheme::per_group && rank != 2 && !weight_.is_batch)
       return unsupported("{} supports groups only for matrices");
+    if (form_ == OnnxForm::cast_and_scale && (bits_ != 8 || spec_.qscheme == QScheme::per_group))
+      return unsupported("{} has 8 bits and a scale per tensor or per channel");
     if (form_ == OnnxForm::integer_operator) {
       if (bits_ != 8) return unsupported("{} supports only 8 bits");
       if (spec_.qscheme == QScheme::per_group)
@@ -57,14 +75,16 @@ class OperatorLimits {
 
   Status check_matrix() const {
     if (weight_.shape.size() != 2) return unsupported("{} stores only matrices");
-    if (spec_.qscheme != QScheme::per_group || spec_.ch_axis != 1)
-      return unsupported("{} has a scale per group of inputs (qscheme per_group, ch_axis 1)");
-    const auto size = static_cast<uint64_t>(spec_.group_size);
-    if (spec_.group_size < int64_t{kSmallestGroup} || size > kLargestGroup || !std::has_single_bit(size))
-      return unsupported("{} has groups of 16, 32, 64, 128 or 256 elements, not of {}", size);
-    const bool is_gather = form_ == OnnxForm::gather_block_quantized;
-    if (bits_ != 4 && bits_ != 8 && (is_gather || bits_ != 2))
-      return unsupported(is_gather ? "{} stores 4 or 8 bits, not {}" : "{} stores 2, 4 or 8 bits, not {}", bits_);
+    const bool has_groups = spec_.qscheme == QScheme::per_group;
+    if (spec_.qscheme != QScheme::per_tensor && spec_.ch_axis != (has_groups ? 1 : 0))
+      return unsupported(
+          "{} has a scale per group of inputs (ch_axis 1), per output channel (ch_axis 0) or per tensor");
+    if (bits_ != 2 && bits_ != 4 && bits_ != 8) return unsupported("{} stores 2, 4 or 8 bits, not {}", bits_);
+    const uint64_t size = has_groups ? static_cast<uint64_t>(spec_.group_size) : weight_.shape[1];
+    if (form_ == OnnxForm::gather_rows && size * bits_ % 8 != 0)
+      return unsupported("{} has groups of whole bytes, not of {} codes", size);
+    if (form_ == OnnxForm::mat_mul_n_bits && has_groups && (size == 0 || size % kSmallestBlock != 0))
+      return unsupported("{} has groups of a multiple of 16 elements, not of {}", size);
     return {};
   }
 
@@ -109,7 +129,7 @@ class Builder {
     if (weight_.type == StorageDtype::F16) spec.scale_type = ScaleType::float16;
     if (weight_.type == StorageDtype::BF16) spec.scale_type = ScaleType::bfloat16;
     if (weight_.type == StorageDtype::F32) spec.scale_type = ScaleType::float_;
-    if (form_ == OnnxForm::mat_mul_n_bits) spec.grid.pads_groups = true;
+    if (form_ == OnnxForm::mat_mul_n_bits || weight_.block != 0) spec.grid.pads_groups = true;
     auto granularity = granularity_of(layout_.shape, spec);
     if (!granularity) {
       granularity.error().where = weight_.name;
@@ -126,26 +146,39 @@ class Builder {
   }
 
   Status add_blocks() {
-    const uint64_t rows = layout_.rows, groups = layout_.granularity.blocks(), size = layout_.granularity.block;
+    const QuantizationSpec& spec = layout_.spec;
     const uint64_t scale_bytes = info_of(weight_.type).bits / 8;
+    const bool is_gather = form_ == OnnxForm::gather_rows;
     layout_.codes = CodeStorage::rows_blocks;
+    layout_.block = weight_.block != 0                   ? weight_.block
+                    : !is_gather                         ? block_of(spec, layout_.columns, scale_bytes)
+                    : spec.qscheme == QScheme::per_group ? layout_.granularity.block
+                                                         : std::max<uint64_t>(layout_.columns, 1);
+    const uint64_t rows = layout_.rows, groups = layout_.stored_blocks();
     // Codes are stored unsigned.
     layout_.code_offset = dtype_.is_signed ? static_cast<int16_t>(1 << (layout_.bits - 1)) : int16_t{0};
-    const uint64_t group_bytes = size * layout_.bits / 8;
-    std::vector<uint64_t> shape{rows, groups, group_bytes};
-    if (form_ == OnnxForm::gather_block_quantized) shape = {rows, groups * group_bytes};
+    const uint64_t group_bytes = layout_.block * layout_.bits / 8;
     add(Role::codes,
         layout_.bits == 4   ? "_Q4"
         : layout_.bits == 8 ? "_Q8"
                             : "_Q2",
-        StorageDtype::U8, std::move(shape), rows * groups * group_bytes);
-    add(Role::scale, "_scales", weight_.type, {rows, groups}, rows * groups * scale_bytes);
-    if (dtype_.is_signed && layout_.spec.symmetric) return {};
+        StorageDtype::U8, {rows, groups, group_bytes}, rows * groups * group_bytes);
+    std::vector<uint64_t> shape{rows, groups};
+    if (is_gather) shape.push_back(1);
+    add(Role::scale, "_scales", weight_.type, shape, rows * groups * scale_bytes);
+    if (dtype_.is_signed && spec.symmetric) return {};
+    if (is_gather) {
+      layout_.zero_point = ZeroPointStorage::bytes;
+      add(Role::zero_point, "_zero_points", StorageDtype::U8, std::move(shape), rows * groups);
+      return {};
+    }
     layout_.zero_point = ZeroPointStorage::row_bits;
     const uint64_t row_bytes = (groups * layout_.bits + 7) / 8;
     add(Role::zero_point, "_zero_points", StorageDtype::U8, {rows, row_bytes}, rows * row_bytes);
     return {};
   }
+
+  bool is_conv() const { return weight_.shape.size() > 2 && !weight_.is_batch; }
 
   Status add_linear() {
     const QuantizationSpec& spec = layout_.spec;
@@ -166,10 +199,17 @@ class Builder {
       shape = layout_.shape;
       shape[static_cast<size_t>(spec.ch_axis)] = g.blocks();
     }
+    if (form_ == OnnxForm::cast_and_scale && spec.qscheme == QScheme::per_channel) {
+      shape.assign(layout_.shape.size(), 1);
+      shape[static_cast<size_t>(spec.ch_axis)] = g.axis;
+    }
     std::vector<uint64_t> scale_shape = shape;
     if (form_ == OnnxForm::integer_operator && spec.qscheme == QScheme::per_channel && !weight_.is_batch)
       for (size_t d = 2; d < weight_.shape.size(); ++d) scale_shape.push_back(1);
-    const StorageDtype stored = dtype_.is_signed ? StorageDtype::I8 : StorageDtype::U8;
+    // ONNX Runtime convolves bytes of both signs several times slower.
+    const bool is_shifted = form_ == OnnxForm::integer_operator && dtype_.is_signed && is_conv();
+    if (is_shifted) layout_.code_offset = 128;
+    const StorageDtype stored = dtype_.is_signed && !is_shifted ? StorageDtype::I8 : StorageDtype::U8;
     layout_.codes = layout_.bits == 8 ? CodeStorage::rows_bytes : CodeStorage::rows_bit_stream;
     add(Role::codes, "_quantized", stored, layout_.shape, (elements * layout_.bits + 7) / 8);
     add(Role::scale, "_scale", weight_.type, std::move(scale_shape), scales * info_of(weight_.type).bits / 8);
@@ -193,10 +233,12 @@ std::string_view name_of(OnnxForm form) noexcept {
       return "MatMulNBits";
     case OnnxForm::dequantize_linear:
       return "DequantizeLinear";
+    case OnnxForm::cast_and_scale:
+      return "Cast and Mul";
     case OnnxForm::integer_operator:
       return "MatMulInteger and ConvInteger";
-    case OnnxForm::gather_block_quantized:
-      return "GatherBlockQuantized";
+    case OnnxForm::gather_rows:
+      return "Gather of codes";
   }
   return {};
 }

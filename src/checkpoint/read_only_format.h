@@ -7,7 +7,7 @@ namespace wasmquant {
 /// Base of read-only formats: rejects everything that concerns writing.
 class ReadOnlyFormat : public CheckpointFormat {
  public:
-  bool is_read_only() const noexcept final { return true; }
+  FormatTraits traits() const noexcept final { return {.is_read_only = true}; }
   bool stores_input_scales(const Stages&) const final { return false; }
   json::Value quantization_config(const Config&, const List<LayerPlan>&, const families::ModelFamily&) const final {
     return nullptr;

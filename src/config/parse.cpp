@@ -15,7 +15,7 @@ void read_known_types(const json::Value& block, const std::string& where, Config
     const std::string at = pointer_to(pointer_to(where, "layer_types"), name);
     check_pattern(name, at, out);
     const std::string_view type = value.is_string() ? std::string_view(value.as_string()) : std::string_view();
-    const int known = python_name(type) == kDense ? 0 : index_of_word(type, kKnownTypes);
+    const int known = layer_type_index(type, kKnownTypes);
     if (known < 0)
       unknown_word(value.is_string() ? type : json::describe(value.kind()), at, kKnownTypes, out);
     else
@@ -54,7 +54,7 @@ std::optional<Config> parse(const json::Value& value, std::string_view dialect, 
   if (block->is_object()) own = detect_dialect(*block, where, out);
   if (!own) return std::nullopt;
   if (asked && *own != *asked && (block->find("dialect") != nullptr || block->find("quant_method") != nullptr)) {
-    out.error_in("dialect-mismatch", where, nullptr, "leave the dialect to be recognised",
+    out.error_in("dialect-mismatch", where, nullptr, "leave out the dialect: it is recognized from the keys",
                  "the config is in dialect {}, but {} was requested", name_of(*own), name_of(*asked));
     return std::nullopt;
   }

@@ -56,6 +56,8 @@ namespace {
   R"(,"qscheme":"per_channel","symmetric":true,"param_type":")" param                                       \
   R"("}},"pre_quant_opt_config":[],"algo_config":[],"exclude":["lm_head"],"default_exclusions":true})"
 
+constexpr std::string_view kBfloat16 = R"({"dtype":"bfloat16"})", kFloat16 = R"({"dtype":"float16"})";
+
 // Names follow Quark's template schemes ("wo" = weights only).
 constexpr Preset kPresets[] = {
     {"int8", "8-bit integers, one scale per output channel",
@@ -150,9 +152,9 @@ constexpr Preset kPresets[] = {
      R"({"dtype":"mx6","ch_axis":-1})"},
     {"bfp16", "BFP16: 8-bit integers with a shared exponent in blocks of 8", "9 bits per weight, close to bfloat16.",
      R"({"dtype":"bfp16","ch_axis":-1})"},
-    {"bfloat16", "bfloat16", "Half of float32, same range, 8 significant bits. No scales.", R"({"dtype":"bfloat16"})"},
+    {"bfloat16", "bfloat16", "Half of float32, same range, 8 significant bits. No scales.", kBfloat16},
     {"float16", "float16", "Half of float32, 11 significant bits; values above 65504 become infinite. No scales.",
-     R"({"dtype":"float16"})"},
+     kFloat16},
     {"aihwkit_int8",
      "aihwkit: 8-bit weights, one scale per output channel",
      "As IBM aihwkit computes them: each range is that of the weights as they are. Simulated values.",
@@ -203,15 +205,9 @@ constexpr Preset kRecipes[] = {
 };
 #undef WASMQUANT_RECIPE_TEXT
 
-// Upper and lower case are the same.
-constexpr bool is_same_name(std::string_view a, std::string_view b) noexcept {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
 constexpr const Preset* find(std::span<const Preset> rows, std::string_view name) noexcept {
   for (const Preset& row : rows)
-    if (is_same_name(row.name, name)) return &row;
+    if (is_same_word(row.name, name)) return &row;
   return nullptr;
 }
 
@@ -261,7 +257,9 @@ std::string Preset::config_text() const {
     text += R"(,"input_tensors":)";
     text += inputs;
   }
-  text += R"(},"exclude":["lm_head"],"indivisible_groups":"fallback","default_exclusions":true})";
+  const bool is_cast = weight == kBfloat16 || weight == kFloat16;  // of the whole model
+  text += is_cast ? "}" : R"(},"exclude":["lm_head"],"indivisible_groups":"fallback")";
+  text += R"(,"default_exclusions":true})";
   return text;
 }
 
@@ -280,11 +278,10 @@ std::optional<Config> parse_preset(std::string_view name, std::string_view diale
     for (const Preset& known : kAll) names.push_back(known.name);
     std::string hint;
     for (const UsualChoice& usual : kUsualChoices)
-      if (is_same_name(usual.name, name)) hint = usual.presets;
+      if (is_same_word(usual.name, name)) hint = usual.presets;
     if (hint.empty()) hint = did_you_mean(name, names);
     if (hint.empty()) hint = "int8, int4_wo_128 and q4_k_m (GGUF) are usual choices";
-    out.error("preset-unknown", "", text_of("there is no preset {q} among the {} presets", name, names.size()),
-              std::move(hint));
+    out.error("preset-unknown", "", text_of("{q} is not one of the {} presets", name, names.size()), std::move(hint));
     return std::nullopt;
   }
   auto value = json::parse(row->config_text());
@@ -294,7 +291,7 @@ std::optional<Config> parse_preset(std::string_view name, std::string_view diale
   }
   auto config = parse(*value, "auto", out);
   if (config && dialect != "auto" && dialect != name_of(config->dialect)) {
-    out.error_in("dialect-mismatch", "", nullptr, "leave the dialect to be recognised",
+    out.error_in("dialect-mismatch", "", nullptr, "leave out the dialect: it is recognized from the keys",
                  "the preset {q} is in dialect {}, but {} was requested", name, name_of(config->dialect), dialect);
     return std::nullopt;
   }

@@ -108,7 +108,7 @@ class SchemaWriter {
   Value member(const Key& key) {
     Value out;
     if (const Array words = words_of(key, info_); !words.empty()) {
-      out = one_of_words(words);
+      out = one_of_words_or_python(words);
     } else if (key.name == std::string_view("layer_types")) {
       out = layer_types();
     } else if (dialect_ == Dialect::gguf && key.standard == nullptr && key.name != std::string_view("$schema")) {

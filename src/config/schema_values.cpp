@@ -5,10 +5,15 @@
 
 #include "config/reading/algorithm_config.h"
 #include "config/spec/vocabulary.h"
+#include "core/message.h"
 #include "numeric/ggml_type.h"
 
 namespace wasmquant::config {
 namespace {
+
+// Dotted names, reprs and capitals, which index_of_word reads, too: which word they name, the parser finds out.
+constexpr char kPythonSpellings[] = "[.<]|^[A-Z][A-Z0-9_]*$";
+constexpr std::string_view kObserver = "Observer";
 
 using json::Array;
 using json::Value;
@@ -52,6 +57,28 @@ Value one_of_words(const Array& words) {
   Array all = words;
   all.emplace_back(nullptr);
   out.set("enum", std::move(all));
+  return out;
+}
+
+Value one_of_words_or_python(const Array& words) {
+  Value python, out;
+  std::string pattern = kPythonSpellings;
+  const auto admit = [&](std::string word) {
+    std::transform(word.begin(), word.end(), word.begin(), lower);
+    pattern += text_of("|^{}$", word);
+  };
+  for (const Value& word : words) {
+    const std::string& text = word.as_string();
+    const size_t at = text.find(kObserver);
+    if (std::any_of(text.begin(), text.end(), [](char c) { return c != lower(c); })) admit(text);
+    if (at == text.npos) continue;
+    const std::string short_name = text.substr(0, at) + text.substr(at + kObserver.size());
+    admit(short_name);
+    pattern += text_of("|^{}$", short_name);
+  }
+  python.set("type", "string");
+  python.set("pattern", std::move(pattern));
+  out.set("anyOf", Array{one_of_words(words), std::move(python)});
   return out;
 }
 

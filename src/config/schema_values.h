@@ -9,6 +9,8 @@ namespace wasmquant::config {
 json::Array words_of(const Key& key, const DialectInfo& dialect);
 /// One of these, or null.
 json::Value one_of_words(const json::Array& words);
+/// One of these as index_of_word reads them, or null.
+json::Value one_of_words_or_python(const json::Array& words);
 /// Names of the types of ggml that can be written.
 json::Array ggml_types();
 /// Types of layers by module.

@@ -3,6 +3,7 @@
 // {} is text, a whole number, or a float with six significant digits; {q} is text in quotes, shortened if very long.
 // Other braces are text.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +12,14 @@
 #include "core/error.h"
 
 namespace wasmquant {
+
+/// Letters of ASCII; bytes of other scripts stay as they are.
+constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+/// Whether two words differ at most in upper and lower case.
+constexpr bool is_same_word(std::string_view a, std::string_view b) noexcept {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+}
 
 namespace message {
 

@@ -28,16 +28,20 @@ List<uint32_t> sorted_by_name(size_t count, const NameOf& name_of) {
   return sorted_order(count, [&](uint32_t a, uint32_t b) { return name_of(a) < name_of(b); });
 }
 
-size_t place_of(std::string_view name, const List<uint32_t>& order, const NameOf& name_of) {
-  size_t begin = 0, end = order.size();
+size_t first_after(size_t count, CallableRef<bool(size_t)> is_before) {
+  size_t begin = 0, end = count;
   while (begin < end) {
     const size_t middle = begin + (end - begin) / 2;
-    if (name_of(order[middle]) < name)
+    if (is_before(middle))
       begin = middle + 1;
     else
       end = middle;
   }
   return begin;
+}
+
+size_t place_of(std::string_view name, const List<uint32_t>& order, const NameOf& name_of) {
+  return first_after(order.size(), [&](size_t i) { return name_of(order[i]) < name; });
 }
 
 std::optional<uint32_t> first_repeated(size_t count, const NameOf& name_of) {

@@ -40,6 +40,9 @@ List<uint32_t> sorted_by_name(size_t count, const NameOf& name_of);
 /// The index of `name` in an order by name, or where it would be inserted.
 size_t place_of(std::string_view name, const List<uint32_t>& order, const NameOf& name_of);
 
+/// The first index below `count` for which `is_before` is false; all before it are true. `count` if there is none.
+size_t first_after(size_t count, CallableRef<bool(size_t index)> is_before);
+
 /// The first index whose name occurred before. O(n log n) for any file.
 std::optional<uint32_t> first_repeated(size_t count, const NameOf& name_of);
 

@@ -3,14 +3,13 @@
 
 #include <utility>
 
-#include "families/conversions.h"
 #include "families/module_path.h"
 #include "families/word_list.h"
 
 namespace wasmquant::families {
 namespace {
 
-constexpr std::string_view kWeight = ".weight", kExpertsPart = "experts", kMlxPart = "switch_mlp";
+constexpr std::string_view kWeight = ".weight", kExpertsPart = "experts";
 
 // The name of a fused tensor below its parent, and of the matrices in it.
 struct FusedName {
@@ -47,8 +46,7 @@ bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape)
   const bool can_be = shape.size() == 3 && shape[0] <= kMaxExperts;
   const FusedName* const row = can_be ? fused_name(name) : nullptr;
   if (row == nullptr) return false;
-  const std::string_view module = module_of(name);
-  return !row->parent.empty() || has_component(module, kExpertsPart) || has_component(module, kMlxPart);
+  return !row->parent.empty() || has_component(module_of(name), kExpertsPart);
 }
 
 bool are_experts_in_rows(std::string_view name, size_t axes) noexcept {
@@ -80,7 +78,7 @@ ExpertSiblings expert_siblings(std::string_view name) {
 
 std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vector<uint64_t>& shape,
                                           const std::vector<uint64_t>& gate_up, const std::vector<uint64_t>& down,
-                                          const ModelFamily& family) {
+                                          const ModelFamily& family, std::string_view names) {
   const FusedName* const row = fused_name(name);
   if (!is_expert_tensor(name, shape)) return std::nullopt;
   ExpertTensor found;
@@ -98,16 +96,13 @@ std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vect
   found.is_gate_up = row->is_gate_up && found.rows % 2 == 0 && !family.is("gpt_oss");
   found.gate = row->is_gate_up && !found.is_gate_up ? row->name : row->gate;
   found.up = row->up;
-  if (const Conversion* const merged = Conversions(family).merged_experts(row->name)) {
-    std::string_view names = merged->sources;
+  if (!names.empty()) {
     found.gate = next_word(names);
     if (!names.empty()) found.up = names;
   }
   const std::string_view module = module_of(name);
   found.parent = module.substr(0, module.size() - row->name.size() - 1);
   if (!row->parent.empty()) found.parent += "." + std::string(row->parent);
-  if (found.parent.ends_with(kMlxPart))
-    found.parent.replace(found.parent.size() - kMlxPart.size(), kMlxPart.size(), kExpertsPart);
   return found;
 }
 

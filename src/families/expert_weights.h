@@ -4,7 +4,7 @@
 //   [E, in, out]   rows are inputs: Llama 4, gpt-oss, Aria (fc1, fc2)
 // A fused gate_up tensor has the gate's outputs in its first half and those of up in its second. In gpt-oss they
 // alternate, and every reader keeps them so: there it is one matrix.
-// The names of single matrices are those of the family's row in conversions.def, else those of most models.
+// The names of single matrices are those of the family's row in runtimes/transformers/conversions.def, else those of most models.
 // Source: transformers' modeling files and conversion_mapping.py; vLLM's make_expert_params_mapping for the names.
 #pragma once
 #include <cstdint>
@@ -43,7 +43,7 @@ struct ExpertTensor {
 inline constexpr uint64_t kMaxExperts = 4096;
 
 /// Whether a tensor with that name and shape contains the weights of several experts: three axes, the first at most
-/// kMaxExperts, below a component `experts` (MLX: `switch_mlp`; Granite: input_linear, output_linear).
+/// kMaxExperts, below a component `experts` (Granite: input_linear, output_linear).
 bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape) noexcept;
 
 /// Whether a tensor has the weights of all experts in the rows of one matrix: DBRX's experts.mlp.w1, v1 and w2. No reader
@@ -51,10 +51,11 @@ bool is_expert_tensor(std::string_view name, const std::vector<uint64_t>& shape)
 bool are_experts_in_rows(std::string_view name, size_t axes) noexcept;
 
 /// How its matrices are arranged. `gate_up` and `down`: shapes of the module's two tensors, empty if missing; they tell
-/// which axis is which: out of gate_up = 2 * in of down. Nullopt if that is ambiguous.
+/// which axis is which: out of gate_up = 2 * in of down. `names`: those of an expert's matrices in the tensor, where they
+/// are not the usual ones. Nullopt if the axes are ambiguous.
 std::optional<ExpertTensor> expert_tensor(std::string_view name, const std::vector<uint64_t>& shape,
                                           const std::vector<uint64_t>& gate_up, const std::vector<uint64_t>& down,
-                                          const ModelFamily& family);
+                                          const ModelFamily& family, std::string_view names = {});
 
 /// The module whose experts `layer` chooses among ("model.layers.0.mlp" of "model.layers.0.mlp.gate"); empty if its name
 /// is not a router's. It is one if the module has experts.

@@ -48,4 +48,13 @@ bool is_cache_scale(std::string_view tensor_name) {
   return std::find(std::begin(kNames), std::end(kNames), last_component(tensor_name)) != std::end(kNames);
 }
 
+bool is_single_expert(std::string_view layer) noexcept {
+  while (!layer.empty())
+    if (next_component(layer) == "experts") {
+      const std::string_view number = next_component(layer);
+      return !number.empty() && number.find_first_not_of("0123456789") == number.npos && !layer.empty();
+    }
+  return false;
+}
+
 }  // namespace wasmquant::families

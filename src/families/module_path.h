@@ -20,4 +20,7 @@ int64_t layer_index_of(std::string_view path) noexcept;
 /// that vLLM reads: `self_attn.k_scale`, `attn.v_zero_point`, `k_proj.k_scale`; not that of a weight or of inputs.
 bool is_cache_scale(std::string_view tensor_name);
 
+/// Whether the layer is that of one of several experts: below `experts` and a number, "mlp.experts.3.gate_proj".
+bool is_single_expert(std::string_view layer) noexcept;
+
 }  // namespace wasmquant::families

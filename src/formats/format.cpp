@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/list.h"
+#include "core/message.h"
 
 namespace wasmquant {
 
@@ -13,10 +14,7 @@ namespace wasmquant {
 namespace {
 
 bool ends_with(std::string_view name, std::string_view extension) noexcept {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return name.size() >= extension.size() &&
-         std::equal(extension.begin(), extension.end(), name.end() - static_cast<ptrdiff_t>(extension.size()),
-                    [&](char wanted, char c) { return wanted == lower(c); });
+  return name.size() >= extension.size() && is_same_word(name.substr(name.size() - extension.size()), extension);
 }
 
 }  // namespace

@@ -53,7 +53,6 @@ struct FileStart {
   std::string_view name;
   uint64_t bytes = 0;               // total
   std::span<const uint8_t> prefix;  // its first bytes
-  bool is_inflated = false;         // it was compressed inside another file of the model
 };
 
 /// A readable format: its name, its extensions, its reader, and what its models are like.
@@ -80,7 +79,7 @@ struct Format {
   bool carries_config = false;
   /// config.json and tokenizer next to the weights belong to the model.
   bool has_sibling_files = true;
-  /// Matrices without a dot in their name get ".weight" behind it.
+  /// Matrices get ".weight" behind their name if it does not tell what they are.
   bool adds_weight_suffix = false;
   /// Its blocks can be calibrated and changed weights written back.
   bool can_calibrate = true;

@@ -5,40 +5,44 @@
 namespace wasmquant {
 namespace {
 
-constexpr size_t kDigits = 5;
+constexpr size_t kUsualDigits = 5;
 constexpr std::string_view kOf = "-of-";
 
-std::string digits_of(uint32_t number) {
+bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+std::string digits_of(uint32_t number, size_t width) {
   std::string digits;
   append_number(digits, uint64_t{number});
-  return digits.size() < kDigits ? std::string(kDigits - digits.size(), '0') + digits : digits;
+  return digits.size() < width ? std::string(width - digits.size(), '0') + digits : digits;
 }
 
-// The number in `text`, which has kDigits characters; 0 if one is no digit.
-uint32_t number_in(std::string_view text) noexcept {
+uint32_t number_in(std::string_view digits) noexcept {
   uint32_t number = 0;
-  for (const char digit : text) {
-    if (digit < '0' || digit > '9') return 0;
-    number = number * 10 + static_cast<uint32_t>(digit - '0');
-  }
+  for (const char digit : digits) number = number * 10 + static_cast<uint32_t>(digit - '0');
   return number;
 }
 
 }  // namespace
 
 std::optional<PartName> read_part_name(std::string_view name) noexcept {
-  constexpr size_t kNumbers = 1 + kDigits + kOf.size() + kDigits;
-  const size_t dot = name.rfind('.');
-  if (dot == name.npos || dot < kNumbers) return std::nullopt;
-  const std::string_view numbers = name.substr(dot - kNumbers, kNumbers);
-  if (numbers.front() != '-' || numbers.substr(1 + kDigits, kOf.size()) != kOf) return std::nullopt;
-  const uint32_t number = number_in(numbers.substr(1, kDigits)), count = number_in(numbers.substr(kNumbers - kDigits));
-  if (number == 0 || number > count) return std::nullopt;
-  return PartName{name.substr(0, dot - kNumbers), number, count, name.substr(dot)};
+  const size_t of = name.find(kOf, name.rfind('/') + 1);
+  if (of == name.npos) return std::nullopt;
+  size_t first = of, last = of + kOf.size();
+  while (first > 0 && is_digit(name[first - 1])) --first;
+  while (last < name.size() && is_digit(name[last])) ++last;
+  const std::string_view number = name.substr(first, of - first),
+                         count = name.substr(of + kOf.size(), last - of - kOf.size());
+  if (number.empty() || count.empty() || number.size() > kUsualDigits || count.size() > kUsualDigits)
+    return std::nullopt;
+  PartName part{name.substr(0, first), number_in(number), number_in(count), name.substr(last)};
+  if (part.number > part.count || part.count == 0) return std::nullopt;
+  part.digits = number.front() == '0' || count.front() == '0' ? static_cast<uint8_t>(count.size()) : 1;
+  return part;
 }
 
 std::string part_name(const PartName& name) {
-  return text_of("{}-{}{}{}{}", name.stem, digits_of(name.number), kOf, digits_of(name.count), name.extension);
+  return text_of("{}{}{}{}{}", name.stem, digits_of(name.number, name.digits), kOf, digits_of(name.count, name.digits),
+                 name.extension);
 }
 
 }  // namespace wasmquant

@@ -7,8 +7,11 @@
 #include "core/order.h"
 #include "families/config_reader.h"
 #include "families/module_path.h"
-#include "gguf_conversion/family.h"
-#include "gguf_conversion/hyperparameters.h"
+#include "families/table/forward_row.h"
+#include "gguf_conversion/architectures/family.h"
+#include "gguf_conversion/architectures/hyperparameters.h"
+#include "gguf_conversion/tensors/arranged_tensors.h"
+#include "gguf_conversion/tensors/expert_stacks.h"
 
 namespace wasmquant::conversion {
 namespace {
@@ -18,31 +21,53 @@ constexpr std::string_view kTokenEmbedding = "token_embd.weight";
 // Names, shapes and order of rows of the tensors that GGUF has a place for.
 class TensorMapper {
  public:
-  TensorMapper(const Family& family, const Hyperparameters& parameters, std::span<const SourceTensor> tensors,
-               DiagnosticList& diagnostics, List<ConvertedTensor>& out)
-      : family_(family), parameters_(parameters), tensors_(tensors), diagnostics_(diagnostics), out_(out) {}
+  TensorMapper(const Family& family, const json::Value& config, const Hyperparameters& parameters,
+               std::span<const SourceTensor> tensors, DiagnosticList& diagnostics, List<ConvertedTensor>& out)
+      : family_(family),
+        config_(config),
+        parameters_(parameters),
+        tensors_(tensors),
+        diagnostics_(diagnostics),
+        out_(out),
+        arranged_(LayoutSizes(config, parameters)) {}
 
   Status run() {
-    uint64_t left_out = 0, cache_scales = 0;
+    uint64_t left_out = 0, predictors = 0, cache_scales = 0;
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const SourceTensor& tensor = tensors_[i];
       if (families::is_cache_scale(tensor.name)) {
         ++cache_scales;
         continue;
       }
-      TensorMatch match = match_tensor(family_, tensor.name);
-      if (match.row == nullptr)
+      TensorMatch match = match_tensor(family_, tensor.name, &config_);
+      if (!match.is_known)
         return error_at(ErrorCode::format_unsupported, tensor.name,
                         "this tensor has no place in a GGUF model of type {}", family_.architecture);
-      if (match.layer >= static_cast<int64_t>(parameters_.layers))
+      const bool is_beyond = match.layer >= static_cast<int64_t>(parameters_.layers);
+      if (is_beyond && family_.converts_with(families::kSkipsMore)) {
+        ++predictors;
+        continue;
+      }
+      if (is_beyond)
         return error_at(ErrorCode::shape_mismatch, tensor.name, "config.json says that the model has {} layers",
                         parameters_.layers);
-      left_out += match.row->kind == TensorKind::other_modality ? 1 : 0;
-      if (!match.name.empty()) TRY_VOID(add(static_cast<uint32_t>(i), match));
+      left_out += match.kind == TensorKind::other_modality ? 1 : 0;
+      predictors += match.kind == TensorKind::predictor ? 1 : 0;
+      const auto source = static_cast<uint32_t>(i);
+      if (match.expert >= 0)
+        stacks_.add(source, match);
+      else if (ArrangedTensors::covers(match))
+        TRY_VOID(arranged_.add(source, tensor, match, out_));
+      else if (!match.name.empty())
+        TRY_VOID(add(source, match));
     }
+    TRY_VOID(stacks_.finish(tensors_, out_));
     if (cache_scales > 0)
       diagnostics_.warning("cache-scales", "",
                            text_of("{} scales of the key-value cache are left out: llama.cpp has none", cache_scales));
+    if (predictors > 0)
+      diagnostics_.warning("tensors-left-out", "",
+                           text_of("{} tensors that predict more than the next token are left out", predictors));
     if (left_out > 0)
       diagnostics_.warning(
           "tensors-left-out", "",
@@ -57,8 +82,9 @@ class TensorMapper {
     to.source = source;
     to.name = std::move(match.name);
     to.shape.assign(from.shape.begin(), from.shape.end());
-    const TensorKind kind = match.row->kind;
-    to.plus_one = kind == TensorKind::norm && family_.converts_with(families::kAddsOneToNorms);
+    const TensorKind kind = match.kind;
+    to.plus_one =
+        kind == TensorKind::norm && to.name.ends_with(".weight") && family_.converts_with(families::kAddsOneToNorms);
     if ((kind == TensorKind::query || kind == TensorKind::key) && family_.converts_with(families::kInterleavesHeads)) {
       const uint64_t heads = kind == TensorKind::query ? parameters_.heads : parameters_.key_value_heads;
       const uint64_t rows = from.shape.empty() ? 0 : from.shape[0];
@@ -70,6 +96,8 @@ class TensorMapper {
     } else if (kind == TensorKind::conv1d && to.shape.size() == 2) {
       to.rearrangement = Rearrangement::transpose;
       std::swap(to.shape[0], to.shape[1]);
+    } else if (kind == TensorKind::short_conv && to.shape.size() == 3 && to.shape[1] == 1) {
+      to.shape.erase(to.shape.begin() + 1);
     }
     if (to.name == kTokenEmbedding && (to.shape.size() != 2 || to.shape[0] > ~uint32_t{0}))
       return error_at(ErrorCode::shape_mismatch, from.name, "a token embedding is a matrix of less than 2^32 rows");
@@ -84,10 +112,13 @@ class TensorMapper {
   }
 
   const Family& family_;
+  const json::Value& config_;
   const Hyperparameters& parameters_;
   const std::span<const SourceTensor> tensors_;
   DiagnosticList& diagnostics_;
   List<ConvertedTensor>& out_;
+  const ArrangedTensors arranged_;
+  ExpertStacks stacks_;
 };
 
 class Converter {
@@ -107,33 +138,44 @@ class Converter {
     metadata.set_text("general.architecture", family_->architecture);
     metadata.set_text("general.type", "model");
     if (!files_.name.empty()) metadata.set_text("general.name", files_.name);
+    TRY_VOID(write_own_keys(config, *family_, metadata));
     TRY(parameters, write_hyperparameters(config, *family_, metadata));
     parameters_ = parameters;
     check_attention_scale(config);
+    check_rotated_layers(config);
     write_modules();
-    TRY_VOID(TensorMapper(*family_, parameters_, tensors_, diagnostics_, out_.tensors).run());
+    TRY_VOID(TensorMapper(*family_, config, parameters_, tensors_, diagnostics_, out_.tensors).run());
     uint64_t vocabulary = 0;
     for (const ConvertedTensor& tensor : out_.tensors)
       if (tensor.name == kTokenEmbedding) vocabulary = tensor.shape[0];
     if (vocabulary == 0)
       return error_at(ErrorCode::tensor_missing, kTokenEmbedding, "no tensor of the model is its token embedding");
     metadata.set_u32(text_of("{}.vocab_size", family_->architecture), static_cast<uint32_t>(vocabulary));
-    TRY_VOID(write_tokenizer(files_.tokenizer, config, vocabulary, metadata, diagnostics_));
+    TokenizerFiles tokenizer = files_.tokenizer;
+    tokenizer.has_byte_merges = family_->converts_with(families::kByteMerges);
+    TRY_VOID(write_tokenizer(tokenizer, config, vocabulary, metadata, diagnostics_));
+    TRY_VOID(write_dependent_keys(config, *family_, parameters_, metadata));
     if (family_->converts_with(families::kBidirectional)) write_bert();
-    if (family_->converts_with(families::kInterleavesHeads)) add_rope_factors(config);
+    if (family_->converts_with(families::kFactors)) add_rope_factors(config);
     return std::move(out_);
   }
 
  private:
   Status find_family(const json::Value& config) {
     family_ = family_of(config);
-    const json::Array& names = config["architectures"].items();
-    // EmbeddingGemma has Gemma 3's model type but bidirectional attention.
-    const bool is_other = !names.empty() && names.front().as_string() == "Gemma3TextModel";
-    if (family_ != nullptr && !is_other) return {};
+    if (family_ != nullptr) return {};
+    const std::string_view type = config["model_type"].as_string();
     return error_at(ErrorCode::format_unsupported, "config.json: /model_type",
-                    "models of type {q} cannot be written to GGUF; these can: {}",
-                    is_other ? names.front().as_string() : config["model_type"].as_string(), family_names());
+                    "models of type {q} cannot be written to GGUF; {}. Every checkpoint format takes them, such as "
+                    "compressed-tensors, quark and fake-quantized{}",
+                    type, families_near(type),
+                    is_run(type) ? "" : "; evaluate, generate, imatrix and configs that calibrate do not run them");
+  }
+
+  static bool is_run(std::string_view type) noexcept {
+    for (const families::forward::Row& row : families::forward::kRows)
+      if (type == row.model_type) return true;
+    return false;
   }
 
   // GGUF has no key for it: llama.cpp divides queries by the root of the head size, or for the 27B models (46 layers of
@@ -149,6 +191,22 @@ class Converter {
     diagnostics_.warning_in("attention-scale-lost", "config.json: ", "query_pre_attn_scalar", nullptr,
                             "GGUF has no key for it: llama.cpp uses {} for this model, so attention differs slightly",
                             expected);
+  }
+
+  // GGUF has no key for it.
+  void check_rotated_layers(const json::Value& config) {
+    const json::Value& rotated = config["no_rope_layers"];
+    if (!family_->converts_with(families::kFourthUnrotated) || !rotated.is_array()) return;
+    constexpr uint32_t kPeriod = 4;
+    uint32_t number = 0, others = 0;
+    for (const json::Value& layer : rotated.items()) others += (layer.as_integer() != 0) != (++number % kPeriod != 0);
+    if (others == 0) return;
+    diagnostics_.warning(
+        "loader-limit", "config.json: /no_rope_layers",
+        text_of("GGUF has no key for it: llama.cpp leaves every fourth layer without rotary embeddings, "
+                "which is not so for {} layers of this model, so it computes something else",
+                others),
+        "write a folder in another format");
   }
 
   // llama.cpp pools and scales to length 1. Dense modules change the embedding by weights in files of their own.
@@ -171,8 +229,9 @@ class Converter {
     std::string all;
     for (const std::string& mode : modes) all += text_of("{}{}", all.empty() ? "" : " and ", mode);
     diagnostics_.warning("loader-limit", files_.modules.pooling_file,
-                         text_of("the file names no pooling: llama.cpp has mean, cls and lasttoken, and this model has "
-                                 "{}, so the embeddings are not those of sentence-transformers",
+                         text_of("the GGUF file has no pooling key, because llama.cpp supports only mean, cls and "
+                                 "lasttoken, and this model uses {}; its embeddings will differ from those of "
+                                 "sentence-transformers",
                                  all),
                          "write a folder in another format, or pool the states of the tokens yourself");
   }

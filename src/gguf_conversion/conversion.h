@@ -9,14 +9,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/diagnostic.h"
 #include "core/list.h"
 #include "core/result.h"
-#include "families/head_interleave.h"
 #include "families/sentence/sentence_modules.h"
 #include "formats/gguf/gguf_metadata.h"
+#include "gguf_conversion/tensors/converted_tensor.h"
 #include "gguf_conversion/tokenizer/tokenizer.h"
 
 namespace wasmquant::conversion {
@@ -29,41 +28,10 @@ struct ModelFiles {
   TokenizerFiles tokenizer;
 };
 
-/// A tensor of the source model.
-struct SourceTensor {
-  std::string_view name;
-  std::span<const uint64_t> shape;
-};
-
-/// How rows are rearranged.
-enum class Rearrangement : uint8_t {
-  none,
-  interleave,  // rows of each head, from halves to pairs: families/head_interleave.h
-  transpose,
-};
-
-/// A tensor of the GGUF file.
-struct ConvertedTensor {
-  static constexpr uint32_t kGenerated = ~uint32_t{0};
-
-  uint32_t source = kGenerated;  // index of the source tensor
-  std::string name;
-  std::vector<uint64_t> shape;  // C order, of the GGUF tensor
-  Rearrangement rearrangement = Rearrangement::none;
-  uint32_t head_rows = 0;  // interleave: rows of a head
-  bool plus_one = false;   // values + 1, in float32
-  std::string data;        // generated: little-endian float32
-
-  /// The source row that becomes row `row`. (transpose: the source column.)
-  uint64_t source_row(uint64_t row) const noexcept {
-    return rearrangement == Rearrangement::interleave ? families::HeadInterleave(head_rows).halves_row(row) : row;
-  }
-};
-
 /// The result of convert().
 struct GgufConversion {
   gguf::Metadata metadata;
-  List<ConvertedTensor> tensors;  // in the order of their sources, without those left out
+  List<ConvertedTensor> tensors;  // in the order of their sources, stacked experts last
 };
 
 /// Errors: json-invalid, argument-invalid (keys of config.json), format-unsupported (unknown model type or tensor),

@@ -1,7 +1,7 @@
 #include "gguf_conversion/gguf_config.h"
 
 #include "core/message.h"
-#include "gguf_conversion/family.h"
+#include "gguf_conversion/architectures/family.h"
 
 namespace wasmquant::conversion {
 namespace {
@@ -43,8 +43,8 @@ Result<json::Value> config_of_gguf(const gguf::Metadata& metadata) {
   json::Value config;
   const Family* const family = family_of_architecture(architecture);
   if (family == nullptr)
-    return error_at(ErrorCode::format_unsupported, "general.architecture",
-                    "models of type {q} are not supported; these are: {}", architecture, family_names());
+    return error_at(ErrorCode::format_unsupported, "general.architecture", "models of type {q} are not run; {}",
+                    architecture, families_near(architecture));
   config.set("model_type", family->model_type);
   std::string key;
   const auto full_key = [&](const char* name) -> const std::string& {

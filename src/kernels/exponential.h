@@ -20,7 +20,9 @@ void soft_cap(std::span<float> x, float cap) noexcept;
 enum class Activation : uint8_t {
   silu,       // g / (1 + exp(-g))
   gelu_tanh,  // g / 2 (1 + tanh(sqrt(2 / pi) (g + 0.044715 g^3)))
-  gelu        // g / 2 (1 + erf(g / sqrt(2))); erf to 2e-7 (M. Abramowitz, I. Stegun 1964, 7.1.26)
+  gelu,       // g / 2 (1 + erf(g / sqrt(2))); erf to 2e-7 (M. Abramowitz, I. Stegun 1964, 7.1.26)
+  relu,       // max(g, 0)
+  squared_relu
 };
 
 /// The gated unit of a feed-forward block: gate[i] to activation(gate[i]) * up[i].

@@ -80,6 +80,8 @@ inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -
 /// multiples of 32.
 void iq4_codes(const float* x, size_t count, size_t run, const float* factor, uint8_t* codes) noexcept;
 
+/// Twice the values of fp4's codes.
+inline constexpr int8_t kFp4Doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 /// fp4 (e2m1) codes of x[i] * factor[i / 32], ties to the smaller magnitude, zero always +0. factor: powers of two.
 void fp4_codes(const float* x, size_t count, const float* factor, uint8_t* codes) noexcept;
 

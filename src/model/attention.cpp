@@ -3,8 +3,11 @@
 #include "model/attention.h"
 
 #include <algorithm>
+#include <bit>
+#include <span>
 
 #include "kernels/matmul.h"
+#include "numeric/exponential.h"
 
 namespace wasmquant::model {
 namespace {
@@ -16,6 +19,17 @@ constexpr size_t kRows = 128;
 
 void reserve(std::vector<float>& memory, size_t count) {
   if (memory.size() < count) memory.resize(count);
+}
+
+/// Of n heads, a power of 2: 2^(-8 (head + 1) / n); those beyond the largest power of 2 in n are every second one of twice as many.
+float slope_of(size_t heads, size_t head) noexcept {
+  const size_t whole = std::bit_floor(heads);
+  const size_t rank = head < whole ? 2 * (head + 1) : 2 * (head - whole) + 1;
+  return static_cast<float>(exp2_of(-8.0 * static_cast<double>(rank) / static_cast<double>(2 * whole)));
+}
+
+void add_slope(float slope, size_t position, std::span<float> scores) noexcept {
+  for (float& score : scores) score += slope * static_cast<float>(position++);
 }
 
 }  // namespace
@@ -53,6 +67,7 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
                      unseen = a.is_encoder ? keys : token + 1 - begin;
         float* const line = scores + row * keys;
         const std::span<float> visible{line + seen, unseen - seen};
+        if (a.has_slopes) add_slope(slope_of(a.heads, head * group + row % group), begin + seen, visible);
         if (a.attention_cap > 0) kernels::soft_cap(visible, a.attention_cap);
         kernels::softmax(visible);
         std::fill(line, line + seen, 0.0f);

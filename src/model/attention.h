@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "model/architecture.h"
+#include "model/config/architecture.h"
 
 namespace wasmquant::model {
 

@@ -2,16 +2,23 @@
 #include "model/block.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/matmul.h"
 #include "model/norm.h"
+#include "numeric/exponential.h"
 
 namespace wasmquant::model {
 
 BlockRunner::BlockRunner(const Architecture& architecture, size_t longest)
     : architecture_(architecture),
+      longest_(longest),
       table_(architecture.rope, architecture.head_dim, longest),
-      sliding_table_(architecture.sliding_rope, architecture.head_dim, longest) {}
+      sliding_table_(architecture.sliding_rope, architecture.head_dim, longest) {
+  const Rope& rope = architecture.rope;
+  if (rope.scaling == Rope::Scaling::longrope && static_cast<double>(longest) > rope.original_positions)
+    long_table_ = RotaryTable(rope, architecture.head_dim, longest, true);
+}
 
 Status BlockRunner::rotate_down_input(std::vector<float>& x) {
   const size_t columns = architecture_.intermediate;
@@ -40,6 +47,12 @@ void add_bias(const std::vector<float>& bias, std::vector<float>& y) noexcept {
 
 void BlockRunner::linear(const std::vector<float>& x, const BlockValues& weights, Slot weight, Slot bias, size_t in,
                          size_t out, std::vector<float>& y) {
+  linear(x, weights, weight, in, out, y);
+  add_bias(weights[bias], y);
+}
+
+void BlockRunner::linear(const std::vector<float>& x, const BlockValues& weights, Slot weight, size_t in, size_t out,
+                         std::vector<float>& y) {
   const InputPrecision precision = weights.inputs[static_cast<size_t>(weight)];
   const float* inputs = x.data();
   if (precision != InputPrecision::float32) {
@@ -51,23 +64,71 @@ void BlockRunner::linear(const std::vector<float>& x, const BlockValues& weights
   if (const std::vector<float>& packed = weights.packed[static_cast<size_t>(weight)]; !packed.empty()) {
     for (size_t row = 0; row < tokens_; ++row)
       kernels::multiply_row(inputs + row * in, packed.data(), in, out, y.data() + row * out);
-    return add_bias(weights[bias], y);
+    return;
   }
   product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens_, out, in)));
   kernels::matmul({inputs, in, 1}, {weights[weight].data(), in, 1}, in, tokens_, out, kernels::Update::set,
                   kernels::Region::all, y.data(), out, product_.data());
-  add_bias(weights[bias], y);
 }
 
-void BlockRunner::apply_rope(std::vector<float>& x, size_t heads, const std::vector<float>& norm,
-                             const RotaryTable& table, std::span<const uint32_t> lengths) {
-  const size_t dim = architecture_.head_dim;
-  if (!norm.empty())
-    normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, norm, x.data(), tokens_ * heads, x.data());
-  float* head = x.data();
-  const size_t past = cached_ != nullptr ? cached_->past : 0;
+void BlockRunner::apply_norm(const BlockValues& weights, Slot slot, const float* x, size_t columns,
+                             std::vector<float>& y) const {
+  const Architecture& a = architecture_;
+  normalize({a.norm_epsilon, a.norm_plus_one, a.layer_norms}, weights[slot], weights[norm_bias(slot)], x,
+            y.size() / columns, columns, y.data());
+}
+
+// q_ has the rows of all three.
+void BlockRunner::split_fused_queries() {
+  const Architecture& a = architecture_;
+  const size_t queries = a.query_columns(), keys = a.key_columns(), all = queries + 2 * keys;
+  const bool is_in_order = fused_queries(a) == Fused::in_order;
+  const size_t groups = is_in_order ? 1 : a.kv_heads, of_queries = queries / groups, of_keys = keys / groups;
+  fused_.swap(q_);
+  q_.resize(tokens_ * queries);
+  k_.resize(tokens_ * keys);
+  v_.resize(tokens_ * keys);
+  for (size_t token = 0; token < tokens_; ++token)
+    for (size_t group = 0; group < groups; ++group) {
+      const float* const from = fused_.data() + token * all + group * (of_queries + 2 * of_keys);
+      std::copy_n(from, of_queries, q_.data() + token * queries + group * of_queries);
+      std::copy_n(from + of_queries, of_keys, k_.data() + token * keys + group * of_keys);
+      std::copy_n(from + of_queries + of_keys, of_keys, v_.data() + token * keys + group * of_keys);
+    }
+}
+
+void BlockRunner::position(const BlockValues& weights, uint32_t layer, Slot norm, size_t heads,
+                           std::span<const uint32_t> lengths, std::vector<float>& x) {
+  const Architecture& a = architecture_;
+  const size_t dim = a.head_dim;
+  const bool has_norm = a.names.has(norm == Slot::q_norm ? ModelPart::q_norm : ModelPart::k_norm);
+  const auto apply = [&] { apply_norm(weights, norm, x.data(), a.whole_norms ? heads * dim : dim, x); };
+  if (has_norm && !a.norms_behind_rope) apply();
+  if (a.is_rotated[layer]) {
+    float* head = x.data();
+    const size_t past = cached_ != nullptr ? cached_->past : 0;
+    for (const uint32_t length : lengths) {
+      const size_t whole = cached_ != nullptr ? longest_ : length;
+      const bool is_long = !long_table_.empty() && static_cast<double>(whole) > a.rope.original_positions;
+      const RotaryTable& table = a.is_sliding[layer] ? sliding_table_ : is_long ? long_table_ : table_;
+      for (size_t i = 0; i < length * heads; ++i, head += dim) table.apply(head, past + i / heads);
+    }
+  }
+  if (has_norm && a.norms_behind_rope) apply();
+  if (a.rope.query_beta > 0 && norm == Slot::q_norm) sharpen(lengths, x);
+}
+
+// Queries far behind the original positions are longer (Llama 4).
+void BlockRunner::sharpen(std::span<const uint32_t> lengths, std::vector<float>& x) const {
+  const Rope& rope = architecture_.rope;
+  const size_t past = cached_ != nullptr ? cached_->past : 0, columns = architecture_.query_columns();
+  float* row = x.data();
   for (const uint32_t length : lengths)
-    for (size_t i = 0; i < length * heads; ++i, head += dim) table.apply(head, past + i / heads);
+    for (size_t i = 0; i < length; ++i, row += columns) {
+      const double spans = std::floor(static_cast<double>(past + i) / rope.original_positions);
+      const auto factor = static_cast<float>(1 + rope.query_beta * log2_of(1 + spans) * kLn2);
+      for (size_t j = 0; j < columns; ++j) row[j] *= factor;
+    }
 }
 
 // attended_ from normed_.
@@ -75,19 +136,24 @@ Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::
                                InputSink* sink) {
   const Architecture& a = architecture_;
   const bool is_sliding = a.is_sliding[layer];
-  const RotaryTable& table = is_sliding ? sliding_table_ : table_;
   const size_t queries = a.query_columns(), keys = a.key_columns();
-  linear(normed_, weights, Slot::q, Slot::q_bias, a.hidden, queries, q_);
-  linear(normed_, weights, Slot::k, Slot::k_bias, a.hidden, keys, k_);
-  linear(normed_, weights, Slot::v, Slot::v_bias, a.hidden, keys, v_);
+  const bool is_fused = fused_queries(a) != Fused::none;
+  linear(normed_, weights, Slot::q, Slot::q_bias, a.hidden, is_fused ? queries + 2 * keys : queries, q_);
+  if (is_fused) {
+    split_fused_queries();
+  } else {
+    linear(normed_, weights, Slot::k, Slot::k_bias, a.hidden, keys, k_);
+    linear(normed_, weights, Slot::v, Slot::v_bias, a.hidden, keys, v_);
+  }
+  if (a.qkv_clip > 0)
+    for (std::vector<float>* const values : {&q_, &k_, &v_})
+      for (float& value : *values) value = std::clamp(value, -a.qkv_clip, a.qkv_clip);
   if (sink != nullptr) {
     TRY_VOID(sink->accept_cached(layer, CachedValue::projected_key, k_, keys));
     TRY_VOID(sink->accept_cached(layer, CachedValue::value, v_, keys));
   }
-  if (!a.is_encoder) {
-    apply_rope(q_, a.heads, weights[Slot::q_norm], table, lengths);
-    apply_rope(k_, a.kv_heads, weights[Slot::k_norm], table, lengths);
-  }
+  position(weights, layer, Slot::q_norm, a.heads, lengths, q_);
+  position(weights, layer, Slot::k_norm, a.kv_heads, lengths, k_);
   if (sink != nullptr) TRY_VOID(sink->accept_cached(layer, CachedValue::key, k_, keys));
   attended_.resize(q_.size());
   if (cached_ != nullptr) {
@@ -110,20 +176,19 @@ Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::
 Status BlockRunner::run_encoder(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                                 std::span<float> x) {
   const Architecture& a = architecture_;
-  const auto add_and_norm = [&](Slot norm, Slot bias) {
+  const auto add_and_norm = [&](Slot norm) {
     for (size_t i = 0; i < x.size(); ++i) x[i] += normed_[i];
-    center_and_normalize(a.norm_epsilon, weights[norm], weights[bias], x.data(), tokens_);
+    normalize({a.norm_epsilon, a.norm_plus_one, a.layer_norms}, weights[norm], weights[norm_bias(norm)], x.data(),
+              tokens_, a.hidden, x.data());
   };
   normed_.assign(x.begin(), x.end());
   TRY_VOID(attend_all(weights, layer, lengths, nullptr));
   linear(attended_, weights, Slot::o, Slot::o_bias, a.query_columns(), a.hidden, normed_);
-  add_and_norm(Slot::attention_post_norm, Slot::attention_post_norm_bias);
+  add_and_norm(Slot::attention_post_norm);
   normed_.assign(x.begin(), x.end());
-  linear(normed_, weights, Slot::up, Slot::up_bias, a.hidden, a.intermediate, gate_);
-  up_.assign(gate_.size(), 1.0f);
-  kernels::activate_gate(a.activation, gate_, up_.data());
+  TRY_VOID(run_gate(weights));
   linear(gate_, weights, Slot::down, Slot::down_bias, a.intermediate, a.hidden, normed_);
-  add_and_norm(Slot::feed_forward_post_norm, Slot::feed_forward_post_norm_bias);
+  add_and_norm(Slot::feed_forward_post_norm);
   return {};
 }
 
@@ -140,19 +205,64 @@ Result<bool> BlockRunner::show(uint32_t layer, LinearInput input, std::span<cons
   return false;
 }
 
+// gate_, the product of a gate and up, from normed_. `is_fused`: the gate's matrix has the rows of both.
+void BlockRunner::run_gated(const BlockValues& weights, Slot gate, Slot up, bool is_fused, size_t wide) {
+  const size_t hidden = architecture_.hidden;
+  if (is_fused) {
+    linear(normed_, weights, gate, hidden, 2 * wide, fused_);
+    gate_.resize(tokens_ * wide);
+    up_.resize(tokens_ * wide);
+    for (size_t token = 0; token < tokens_; ++token) {
+      std::copy_n(fused_.data() + 2 * token * wide, wide, gate_.data() + token * wide);
+      std::copy_n(fused_.data() + (2 * token + 1) * wide, wide, up_.data() + token * wide);
+    }
+  } else {
+    linear(normed_, weights, gate, hidden, wide, gate_);
+    linear(normed_, weights, up, hidden, wide, up_);
+  }
+}
+
+// gate_ from normed_.
 Status BlockRunner::run_gate(const BlockValues& weights) {
   const Architecture& a = architecture_;
-  linear(normed_, weights, Slot::gate, Slot::gate_bias, a.hidden, a.intermediate, gate_);
-  linear(normed_, weights, Slot::up, Slot::up_bias, a.hidden, a.intermediate, up_);
+  const size_t wide = a.intermediate;
+  if (a.names.has(ModelPart::gate) || a.names.has(ModelPart::gate_up)) {
+    run_gated(weights, Slot::gate, Slot::up, a.names.has(ModelPart::gate_up), wide);
+    add_bias(weights[Slot::gate_bias], gate_);
+    add_bias(weights[Slot::up_bias], up_);
+  } else {
+    linear(normed_, weights, Slot::up, Slot::up_bias, a.hidden, wide, gate_);
+    up_.assign(gate_.size(), 1.0f);
+  }
   kernels::activate_gate(a.activation, gate_, up_.data());
   if (a.rotated_down_input) TRY_VOID(rotate_down_input(gate_));
   return {};
 }
 
+// What output_ adds.
+void BlockRunner::add_to_x(const BlockValues& weights, Slot post_norm, std::span<float> x) {
+  const Architecture& a = architecture_;
+  if (!weights[post_norm].empty()) apply_norm(weights, post_norm, output_.data(), a.hidden, output_);
+  if (a.residual_scale != 1)
+    for (float& value : output_) value *= a.residual_scale;
+  for (size_t i = 0; i < x.size(); ++i) x[i] += output_[i];
+}
+
+void BlockRunner::finish_attention(const BlockValues& weights, std::span<float> x) {
+  const Architecture& a = architecture_;
+  linear(attended_, weights, Slot::o, Slot::o_bias, a.query_columns(), a.hidden, output_);
+  if (!a.is_parallel) add_to_x(weights, Slot::attention_post_norm, x);
+  normed_.assign(x.begin(), x.end());
+  // Blocks with one norm show it to both.
+  const bool has_own = a.names.has(ModelPart::feed_forward_norm);
+  if (has_own || a.is_parallel)
+    apply_norm(weights, has_own ? Slot::feed_forward_norm : Slot::input_norm, normed_.data(), a.hidden, normed_);
+  if (a.is_parallel) add_to_x(weights, Slot::attention_post_norm, x);
+}
+
 Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                         std::span<float> x, InputSink* sink, BlockState* state) {
   const Architecture& a = architecture_;
-  const Norm norm{a.norm_epsilon, a.norm_plus_one};
   const size_t hidden = a.hidden;
   tokens_ = x.size() / hidden;
   if (a.is_encoder) return run_encoder(weights, layer, lengths, x);
@@ -165,11 +275,6 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
     state->input.clear();
     if (state->at >= LinearInput::feed_forward) std::copy(state->stream.begin(), state->stream.end(), x.begin());
   };
-  const auto add_to_x = [&](std::vector<float>& y, Slot post_norm) {
-    if (const std::vector<float>& weight = weights[post_norm]; !weight.empty())
-      normalize(norm, weight, y.data(), tokens_, y.data());
-    for (size_t i = 0; i < x.size(); ++i) x[i] += y[i];
-  };
   const bool resumes = state != nullptr && !state->input.empty();
   const LinearInput from = resumes ? state->at : LinearInput::attention;
   const auto is_from = [&](LinearInput input) { return resumes && from == input; };
@@ -177,8 +282,8 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   if (is_from(LinearInput::attention)) {
     resume(normed_);
   } else if (!resumes) {
-    normed_.resize(x.size());
-    normalize(norm, weights[Slot::input_norm], x.data(), tokens_, normed_.data());
+    normed_.assign(x.begin(), x.end());
+    if (a.names.has(ModelPart::input_norm)) apply_norm(weights, Slot::input_norm, x.data(), hidden, normed_);
     TRY(goes_on, reach(LinearInput::attention, normed_, hidden));
     if (!goes_on) return {};
   }
@@ -192,11 +297,13 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   if (is_from(LinearInput::feed_forward)) {
     resume(normed_);
   } else if (from < LinearInput::feed_forward) {
-    linear(attended_, weights, Slot::o, Slot::o_bias, a.query_columns(), hidden, normed_);
-    add_to_x(normed_, Slot::attention_post_norm);
-    normalize(norm, weights[Slot::feed_forward_norm], x.data(), tokens_, normed_.data());
+    finish_attention(weights, x);
     TRY(goes_on, reach(LinearInput::feed_forward, normed_, hidden));
     if (!goes_on) return {};
+  }
+  if (has_experts(a, layer)) {
+    send_to_experts(weights, x);
+    return {};
   }
   if (is_from(LinearInput::feed_forward_output)) {
     resume(gate_);
@@ -205,9 +312,51 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
     TRY(goes_on, reach(LinearInput::feed_forward_output, gate_, a.intermediate));
     if (!goes_on) return {};
   }
-  linear(gate_, weights, Slot::down, Slot::down_bias, a.intermediate, hidden, normed_);
-  add_to_x(normed_, Slot::feed_forward_post_norm);
+  linear(gate_, weights, Slot::down, Slot::down_bias, a.intermediate, hidden, output_);
+  add_to_x(weights, Slot::feed_forward_post_norm, x);
   return {};
+}
+
+// Shows normed_ to the router and to the expert that every token sees.
+void BlockRunner::send_to_experts(const BlockValues& weights, std::span<float> x) {
+  const Architecture& a = architecture_;
+  const size_t hidden = a.hidden, wide = a.routing.shared_width;
+  linear(normed_, weights, Slot::router, hidden, a.routing.experts, gate_);
+  routed_->input.assign(normed_.begin(), normed_.end());
+  route(a.routing, {gate_.data(), tokens_ * a.routing.experts}, weights[Slot::correction], *routed_);
+  if (wide == 0) return;
+  run_gated(weights, Slot::shared_gate, Slot::shared_up, a.names.has(ModelPart::shared_gate_up), wide);
+  kernels::activate_gate(a.activation, gate_, up_.data());
+  linear(gate_, weights, Slot::shared_down, wide, hidden, output_);
+  if (a.names.has(ModelPart::shared_scale)) {
+    linear(normed_, weights, Slot::shared_scale, hidden, 1, up_);
+    for (size_t i = 0; i < output_.size(); ++i)
+      output_[i] *= static_cast<float>(1 / (1 + exp2_of(-double{up_[i / hidden]} / kLn2)));
+  }
+  add_to_x(weights, Slot::feed_forward_post_norm, x);
+}
+
+void BlockRunner::run_expert(const BlockValues& weights, uint32_t expert, const Routed& routed, std::span<float> x) {
+  const Architecture& a = architecture_;
+  const size_t hidden = a.hidden, wide = a.routing.width, chosen = a.routing.chosen;
+  normed_.clear();
+  for (size_t i = 0; i < routed.experts.size(); ++i) {
+    if (routed.experts[i] != expert) continue;
+    const auto row = routed.input.begin() + static_cast<ptrdiff_t>(i / chosen * hidden);
+    normed_.insert(normed_.end(), row, row + static_cast<ptrdiff_t>(hidden));
+  }
+  tokens_ = normed_.size() / hidden;
+  if (tokens_ == 0) return;
+  run_gated(weights, Slot::expert_gate, Slot::expert_up, false, wide);
+  kernels::activate_gate(a.activation, gate_, up_.data());
+  linear(gate_, weights, Slot::expert_down, wide, hidden, output_);
+  const float* y = output_.data();
+  for (size_t i = 0; i < routed.experts.size(); ++i) {
+    if (routed.experts[i] != expert) continue;
+    const float weight = routed.weights[i] * a.residual_scale;
+    for (size_t j = 0; j < hidden; ++j) x[i / chosen * hidden + j] += weight * y[j];
+    y += hidden;
+  }
 }
 
 }  // namespace wasmquant::model

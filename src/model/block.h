@@ -6,9 +6,10 @@
 
 #include "core/result.h"
 #include "kernels/hadamard.h"
-#include "model/architecture.h"
 #include "model/attention.h"
 #include "model/block_weights.h"
+#include "model/config/architecture.h"
+#include "model/experts/routing.h"
 #include "model/linear_input.h"
 #include "model/rotary.h"
 
@@ -30,7 +31,7 @@ struct KeyValues {
 /// Runs blocks of one architecture, with working memory.
 class BlockRunner {
  public:
-  /// For sequences of at most `longest` tokens.
+  /// For sequences of at most `longest` tokens. One that is continued is as long as that, for rotations that depend on it.
   BlockRunner(const Architecture& architecture, size_t longest);
 
   /// x [tokens, hidden], in place; the tokens are consecutive sequences of these lengths. `sink`, if given, gets every
@@ -39,6 +40,11 @@ class BlockRunner {
   /// encoders have neither.
   Status run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x,
              InputSink* sink, BlockState* state = nullptr);
+  /// Of layers with experts, run() ends where the tokens are sent to them, with what they bring in `routed`; this adds to x what one
+  /// expert, whose weights are loaded, gives.
+  void run_expert(const BlockValues& weights, uint32_t expert, const Routed& routed, std::span<float> x);
+  /// Where the runs that follow put it; must outlive them.
+  void set_routed(Routed* routed) noexcept { routed_ = routed; }
   /// From now on x are the tokens behind those in `cached`, whose keys and values are added to it; null: whole sequences. It outlives
   /// the runs.
   void set_cached(KeyValues* cached) noexcept { cached_ = cached; }
@@ -52,14 +58,27 @@ class BlockRunner {
   Status rotate_down_input(std::vector<float>& x);
   void linear(const std::vector<float>& x, const BlockValues& weights, Slot weight, Slot bias, size_t in, size_t out,
               std::vector<float>& y);
-  void apply_rope(std::vector<float>& x, size_t heads, const std::vector<float>& norm, const RotaryTable& table,
-                  std::span<const uint32_t> lengths);
+  void linear(const std::vector<float>& x, const BlockValues& weights, Slot weight, size_t in, size_t out,
+              std::vector<float>& y);
+  void split_fused_queries();
+  void sharpen(std::span<const uint32_t> lengths, std::vector<float>& x) const;
+  void run_gated(const BlockValues& weights, Slot gate, Slot up, bool is_fused, size_t wide);
+  void send_to_experts(const BlockValues& weights, std::span<float> x);
+  /// Norm and rotation of q or k.
+  void position(const BlockValues& weights, uint32_t layer, Slot norm, size_t heads, std::span<const uint32_t> lengths,
+                std::vector<float>& x);
+  void apply_norm(const BlockValues& weights, Slot slot, const float* x, size_t columns, std::vector<float>& y) const;
+  void add_to_x(const BlockValues& weights, Slot post_norm, std::span<float> x);
+  /// The input of the feed-forward, in normed_, then x with what attention gives.
+  void finish_attention(const BlockValues& weights, std::span<float> x);
 
   const Architecture& architecture_;
-  size_t tokens_ = 0;
+  size_t longest_, tokens_ = 0;
   KeyValues* cached_ = nullptr;
-  RotaryTable table_, sliding_table_;
-  std::vector<float> normed_, q_, k_, v_, attended_, gate_, up_, quantized_, product_;
+  Routed* routed_ = nullptr;
+  RotaryTable table_, sliding_table_,
+      long_table_;  // the last of sequences longer than the scaling's original positions
+  std::vector<float> normed_, output_, fused_, q_, k_, v_, attended_, gate_, up_, quantized_, product_;
   AttentionMemory attention_;
   Hadamard hadamard_;  // rotates the input of down; created on first use
   std::vector<double> row_;

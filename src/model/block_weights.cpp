@@ -3,59 +3,74 @@
 #include "model/linear_layers.h"
 
 namespace wasmquant::model {
-namespace {
 
-List<BlockWeight> encoder_weights(const Architecture& a) {
+Fused fused_queries(const Architecture& a) noexcept {
+  return a.names.has(ModelPart::qkv)         ? Fused::in_order
+         : a.names.has(ModelPart::heads_qkv) ? Fused::by_head
+                                             : Fused::none;
+}
+
+List<BlockWeight> block_weights(const Architecture& a, uint32_t layer) {
+  const uint32_t queries = a.query_columns(), keys = a.key_columns();
+  const ModelNames& names = a.names;
   List<BlockWeight> out;
-  const auto linear = [&out](Slot weight, Slot bias, const char* name, uint32_t rows, uint32_t columns) {
-    out.push_back({weight, std::string(name) + ".weight", rows, columns});
-    out.push_back({bias, std::string(name) + ".bias", 0, rows});
+  const auto norm = [&](Slot weight, ModelPart part, uint32_t columns) {
+    if (!names.has_weight(part)) return;
+    out.push_back({weight, names.of(part) + ".weight", 0, columns});
+    if (names.has_bias(part)) out.push_back({norm_bias(weight), names.of(part) + ".bias", 0, columns});
   };
-  linear(Slot::q, Slot::q_bias, "attention.self.query", a.query_columns(), a.hidden);
-  linear(Slot::k, Slot::k_bias, "attention.self.key", a.key_columns(), a.hidden);
-  linear(Slot::v, Slot::v_bias, "attention.self.value", a.key_columns(), a.hidden);
-  linear(Slot::o, Slot::o_bias, "attention.output.dense", a.hidden, a.query_columns());
-  out.push_back({Slot::attention_post_norm, "attention.output.LayerNorm.weight", 0, a.hidden});
-  out.push_back({Slot::attention_post_norm_bias, "attention.output.LayerNorm.bias", 0, a.hidden});
-  linear(Slot::up, Slot::up_bias, "intermediate.dense", a.intermediate, a.hidden);
-  linear(Slot::down, Slot::down_bias, "output.dense", a.hidden, a.intermediate);
-  out.push_back({Slot::feed_forward_post_norm, "output.LayerNorm.weight", 0, a.hidden});
-  out.push_back({Slot::feed_forward_post_norm_bias, "output.LayerNorm.bias", 0, a.hidden});
+  const auto linear = [&](Slot weight, ModelPart part, uint32_t rows, uint32_t columns) {
+    if (!names.has(part)) return;
+    out.push_back({weight, names.of(part) + ".weight", rows, columns});
+    if (names.has_bias(part))
+      out.push_back({linear_layers()[static_cast<size_t>(weight)].bias, names.of(part) + ".bias", 0, rows});
+  };
+  norm(Slot::input_norm, ModelPart::input_norm, a.hidden);
+  linear(Slot::q, ModelPart::q, queries, a.hidden);
+  linear(Slot::q, ModelPart::qkv, queries + 2 * keys, a.hidden);
+  linear(Slot::q, ModelPart::heads_qkv, queries + 2 * keys, a.hidden);
+  linear(Slot::k, ModelPart::k, keys, a.hidden);
+  linear(Slot::v, ModelPart::v, keys, a.hidden);
+  norm(Slot::q_norm, ModelPart::q_norm, a.whole_norms ? queries : a.head_dim);
+  norm(Slot::k_norm, ModelPart::k_norm, a.whole_norms ? keys : a.head_dim);
+  linear(Slot::o, ModelPart::o, a.hidden, queries);
+  norm(Slot::attention_post_norm, ModelPart::attention_post_norm, a.hidden);
+  norm(Slot::feed_forward_norm, ModelPart::feed_forward_norm, a.hidden);
+  if (has_experts(a, layer)) {
+    const Routing& routing = a.routing;
+    norm(Slot::feed_forward_post_norm, ModelPart::feed_forward_post_norm, a.hidden);
+    const auto shared = [&](Slot weight, ModelPart part, uint32_t rows, uint32_t columns) {
+      if (routing.shared_width > 0 && names.has(part))
+        out.push_back({weight, names.of(part) + ".weight", rows, columns});
+    };
+    shared(Slot::shared_gate, ModelPart::shared_gate, routing.shared_width, a.hidden);
+    shared(Slot::shared_gate, ModelPart::shared_gate_up, 2 * routing.shared_width, a.hidden);
+    shared(Slot::shared_up, ModelPart::shared_up, routing.shared_width, a.hidden);
+    shared(Slot::shared_down, ModelPart::shared_down, a.hidden, routing.shared_width);
+    shared(Slot::shared_scale, ModelPart::shared_scale, 1, a.hidden);
+    if (names.has(ModelPart::correction))
+      out.push_back({Slot::correction, names.of(ModelPart::correction), 0, routing.experts});
+    out.push_back({Slot::router, names.of(ModelPart::router) + ".weight", routing.experts, a.hidden});
+    return out;
+  }
+  linear(Slot::gate, ModelPart::gate, a.intermediate, a.hidden);
+  linear(Slot::gate, ModelPart::gate_up, 2 * a.intermediate, a.hidden);
+  linear(Slot::up, ModelPart::up, a.intermediate, a.hidden);
+  linear(Slot::down, ModelPart::down, a.hidden, a.intermediate);
+  norm(Slot::feed_forward_post_norm, ModelPart::feed_forward_post_norm, a.hidden);
   return out;
 }
 
-}  // namespace
-
-List<BlockWeight> block_weights(const Architecture& a) {
-  if (a.is_encoder) return encoder_weights(a);
-  const uint32_t queries = a.query_columns(), keys = a.key_columns();
-  List<BlockWeight> out;
-  out.push_back({Slot::input_norm, "input_layernorm.weight", 0, a.hidden});
-  const auto linear = [&out](Slot weight, bool has_bias, uint32_t rows, uint32_t columns) {
-    const LinearLayer& layer = linear_layers()[static_cast<size_t>(weight)];
-    out.push_back({weight, std::string(layer.name) + ".weight", rows, columns});
-    if (has_bias) out.push_back({layer.bias, std::string(layer.name) + ".bias", 0, rows});
+List<BlockWeight> expert_weights(const Architecture& a, uint32_t expert) {
+  const auto name = [&](ModelPart part) {
+    std::string out = a.names.of(part) + ".weight";
+    if (const size_t at = out.find('#'); at != out.npos) out.replace(at, 1, std::to_string(expert));
+    return out;
   };
-  linear(Slot::q, a.qkv_bias, queries, a.hidden);
-  linear(Slot::k, a.qkv_bias, keys, a.hidden);
-  linear(Slot::v, a.qkv_bias, keys, a.hidden);
-  if (a.head_norms) {
-    out.push_back({Slot::q_norm, "self_attn.q_norm.weight", 0, a.head_dim});
-    out.push_back({Slot::k_norm, "self_attn.k_norm.weight", 0, a.head_dim});
-  }
-  linear(Slot::o, a.output_bias, a.hidden, queries);
-  // Llama calls the norm before the feed-forward "post attention"; Gemma 2 and 3 have both.
-  if (a.post_norms) {
-    out.push_back({Slot::attention_post_norm, "post_attention_layernorm.weight", 0, a.hidden});
-    out.push_back({Slot::feed_forward_norm, "pre_feedforward_layernorm.weight", 0, a.hidden});
-  } else {
-    out.push_back({Slot::feed_forward_norm, "post_attention_layernorm.weight", 0, a.hidden});
-  }
-  linear(Slot::gate, a.mlp_bias, a.intermediate, a.hidden);
-  linear(Slot::up, a.mlp_bias, a.intermediate, a.hidden);
-  linear(Slot::down, a.mlp_bias, a.hidden, a.intermediate);
-  if (a.post_norms) out.push_back({Slot::feed_forward_post_norm, "post_feedforward_layernorm.weight", 0, a.hidden});
-  return out;
+  const uint32_t width = a.routing.width;
+  return {{Slot::expert_gate, name(ModelPart::expert_gate), width, a.hidden},
+          {Slot::expert_up, name(ModelPart::expert_up), width, a.hidden},
+          {Slot::expert_down, name(ModelPart::expert_down), a.hidden, width}};
 }
 
 }  // namespace wasmquant::model

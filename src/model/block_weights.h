@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/list.h"
-#include "model/architecture.h"
+#include "model/config/architecture.h"
 #include "model/linear_input.h"
 
 namespace wasmquant::model {
@@ -32,26 +32,57 @@ enum class Slot : uint8_t {
   attention_post_norm,
   feed_forward_norm,
   feed_forward_post_norm,
+  input_norm_bias,
+  q_norm_bias,
+  k_norm_bias,
   attention_post_norm_bias,
+  feed_forward_norm_bias,
   feed_forward_post_norm_bias,
+  router,
+  correction,
+  shared_gate,
+  shared_up,
+  shared_down,
+  shared_scale,
+  expert_gate,  // of the expert that was loaded last
+  expert_up,
+  expert_down,
 };
-inline constexpr size_t kSlots = 22;
+inline constexpr size_t kSlots = 35;
 inline constexpr size_t kBlockMatrices = 7;  // q to down
 
 /// Name and shape of one weight.
 struct BlockWeight {
   Slot slot;
-  std::string name;                // below "layers.N.", of encoders below "encoder.layer.N."
+  std::string name;                // below the layer
   uint32_t rows = 0, columns = 0;  // [out, in]; vectors are [columns], with rows 0
 };
 
-/// The weights of a block of this architecture, in the order of its computation.
-List<BlockWeight> block_weights(const Architecture& architecture);
+/// The bias of a norm.
+constexpr Slot norm_bias(Slot norm) noexcept {
+  return static_cast<Slot>(static_cast<uint8_t>(norm) + static_cast<uint8_t>(Slot::input_norm_bias) -
+                           static_cast<uint8_t>(Slot::input_norm));
+}
+
+/// Whether a layer has experts in the place of its feed-forward.
+inline bool has_experts(const Architecture& a, uint32_t layer) noexcept {
+  return layer < a.has_experts.size() && a.has_experts[layer];
+}
+
+/// Whether `q` has the rows of k and v behind its own, or for each key head those of its queries, its key and its value.
+enum class Fused : uint8_t { none, in_order, by_head };
+Fused fused_queries(const Architecture& architecture) noexcept;
+
+/// The weights of a block of this architecture but those of single experts, in the order of its computation. `gate` has the rows of up behind its own if the
+/// architecture has them in one matrix.
+List<BlockWeight> block_weights(const Architecture& architecture, uint32_t layer = 0);
+/// Those of one expert: gate, up, down.
+List<BlockWeight> expert_weights(const Architecture& architecture, uint32_t expert);
 
 /// Values in C order; weights that the architecture lacks stay empty. `inputs`: the precision of the inputs of the
 /// layer that a weight belongs to. `packed`: of linear layers, for one row at a time (kernels::pack_columns); `values` then lack them.
 struct BlockValues {
-  std::array<std::vector<float>, kBlockMatrices> packed;
+  std::array<std::vector<float>, kSlots> packed;
   std::array<std::vector<float>, kSlots> values;
   std::array<InputPrecision, kSlots> inputs{};
   std::vector<float>& operator[](Slot slot) noexcept { return values[static_cast<size_t>(slot)]; }

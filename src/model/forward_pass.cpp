@@ -95,7 +95,7 @@ void ForwardPass::keep_embedding(std::span<const float> rows, uint32_t first) {
 
 void ForwardPass::keep_block(uint32_t layer) {
   BlockValues& kept = kept_blocks_[layer];
-  for (const BlockWeight& weight : block_weights(architecture_)) {
+  for (const BlockWeight& weight : block_weights(architecture_, layer)) {
     std::vector<float>& values = block_[weight.slot];
     if (weight.rows == 0) {
       kept[weight.slot] = values;
@@ -120,6 +120,7 @@ void ForwardPass::keep_head(std::span<const float> rows, uint32_t first) {
 void ForwardPass::run_kept_embedding() noexcept { run_embedding(0, kept_embedding_, 0); }
 
 Status ForwardPass::run_kept_block(uint32_t layer) {
+  if (layer == 0) finish_embedding(portions_.front());
   return run(0, layer, kept_blocks_[layer], portions_.front().x, nullptr, true, nullptr);
 }
 
@@ -129,7 +130,7 @@ void ForwardPass::run_kept_head() {
   for (const HeadRows& rows : kept_head_) {
     scratch_.resize(rows.width);
     kernels::multiply_row(last, rows.packed.data(), hidden, rows.width, scratch_.data());
-    if (architecture_.logit_cap > 0) kernels::soft_cap(scratch_, architecture_.logit_cap);
+    finish_logits(scratch_, rows.width, rows.first);
     take_largest(scratch_, rows.width, 0, rows.first);
   }
 }
@@ -155,6 +156,7 @@ void ForwardPass::run_embedding(size_t portion, std::span<const float> rows, uin
   const size_t hidden = architecture_.hidden;
   Portion& range = portions_[portion];
   range.x.resize(range.tokens() * hidden);
+  range.is_embedded = false;
   for (size_t i = range.begin; i < range.end; ++i) {
     const int64_t row = int64_t{tokens_[i]} - first;
     if (row < 0 || static_cast<size_t>(row) * hidden >= rows.size()) continue;
@@ -168,6 +170,7 @@ Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block
                         InputSink* sink, bool keep, BlockState* state) {
   const Portion& range = portions_[portion];
   const std::span<const uint32_t> lengths(lengths_.data() + range.first, range.sequences);
+  runner_->set_routed(&portions_[portion].routed);
   if (state != nullptr && sink != nullptr && !sink->skips(state->at)) *state = {};
   if (keep) return runner_->run(block, layer, lengths, x, sink, state);
   scratch_ = x;
@@ -175,16 +178,23 @@ Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block
 }
 
 // All tokens are of the first type: a single text.
-void ForwardPass::finish_encoder_embedding(Portion& portion) noexcept {
+void ForwardPass::finish_embedding(Portion& portion) noexcept {
+  if (std::exchange(portion.is_embedded, true)) return;
   const size_t hidden = architecture_.hidden;
   float* x = portion.x.data();
-  for (size_t sequence = portion.first; sequence < portion.first + portion.sequences; ++sequence)
+  for (size_t sequence = portion.first; sequence < portion.first + portion.sequences && !tables_.positions.empty();
+       ++sequence)
     for (size_t token = 0; token < lengths_[sequence]; ++token, x += hidden) {
-      const float* const position = encoder_tables_.positions.data() + (architecture_.first_position + token) * hidden;
-      for (size_t i = 0; i < hidden; ++i) x[i] = x[i] + encoder_tables_.types[i] + position[i];
+      const size_t at = architecture_.first_position + cached_.past + token;
+      const float* const position = tables_.positions.data() + at * hidden;
+      if (tables_.types.empty())
+        for (size_t i = 0; i < hidden; ++i) x[i] += position[i];
+      else
+        for (size_t i = 0; i < hidden; ++i) x[i] = x[i] + tables_.types[i] + position[i];
     }
-  center_and_normalize(architecture_.norm_epsilon, encoder_tables_.norm, encoder_tables_.norm_bias, portion.x.data(),
-                       portion.tokens());
+  if (architecture_.names.has(ModelPart::embedding_norm))
+    normalize({architecture_.norm_epsilon, architecture_.norm_plus_one, architecture_.layer_norms}, tables_.norm,
+              tables_.norm_bias, portion.x.data(), portion.tokens(), hidden, portion.x.data());
 }
 
 std::vector<float> ForwardPass::embeddings(Pooling pooling) const {
@@ -205,7 +215,7 @@ std::vector<float> ForwardPass::embeddings(Pooling pooling) const {
 }
 
 Status ForwardPass::run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep) {
-  if (architecture_.is_encoder && layer == 0) finish_encoder_embedding(portions_[portion]);
+  if (layer == 0) finish_embedding(portions_[portion]);
   BlockState* const state = states_.empty() ? nullptr : &states_[portion];
   return run(portion, layer, block_, portions_[portion].x, sink, keep, state);
 }
@@ -213,8 +223,14 @@ Status ForwardPass::run_block(size_t portion, uint32_t layer, InputSink* sink, b
 Status ForwardPass::run_reference(size_t portion, uint32_t layer, const BlockValues& block, InputSink* sink,
                                   bool keep) {
   Portion& range = portions_[portion];
+  if (layer == 0) finish_embedding(range);
   if (range.reference_x.empty()) range.reference_x = range.x;
   return run(portion, layer, block, range.reference_x, sink, keep, nullptr);
+}
+
+bool ForwardPass::has_expert(uint32_t expert) const noexcept {
+  return std::any_of(portions_.begin(), portions_.end(),
+                     [&](const Portion& portion) { return portion.routed.has(expert); });
 }
 
 double ForwardPass::stream_energy() const noexcept {
@@ -241,8 +257,8 @@ std::pair<size_t, size_t> ForwardPass::scored(size_t sequence) const noexcept {
 Status ForwardPass::begin_head(InputSink* sink) {
   for (Portion& portion : portions_) {
     if (portion.x.empty()) continue;
-    normalize({architecture_.norm_epsilon, architecture_.norm_plus_one}, final_norm_, portion.x.data(),
-              portion.tokens(), portion.x.data());
+    normalize({architecture_.norm_epsilon, architecture_.norm_plus_one, architecture_.layer_norms}, final_norm_,
+              tables_.final_norm_bias, portion.x.data(), portion.tokens(), architecture_.hidden, portion.x.data());
     if (sink != nullptr)
       TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, portion.x, architecture_.hidden));
     quantize_inputs(head_inputs_, portion.x, architecture_.hidden);
@@ -252,8 +268,8 @@ Status ForwardPass::begin_head(InputSink* sink) {
   return {};
 }
 
-std::span<float> ForwardPass::logits(size_t portion, std::span<const float> rows) {
-  return logits_of(portions_[portion].x.data(), portions_[portion].tokens(), rows);
+std::span<float> ForwardPass::logits(size_t portion, std::span<const float> rows, uint32_t first) {
+  return logits_of(portions_[portion].x.data(), portions_[portion].tokens(), rows, first);
 }
 
 const float* ForwardPass::last_row() const noexcept {
@@ -261,13 +277,21 @@ const float* ForwardPass::last_row() const noexcept {
   return last.x.data() + (last.tokens() - 1) * architecture_.hidden;
 }
 
-std::span<float> ForwardPass::logits_of(const float* x, size_t tokens, std::span<const float> rows) {
+void ForwardPass::finish_logits(std::span<float> logits, size_t width, uint32_t first) const noexcept {
+  const Architecture& a = architecture_;
+  for (size_t i = 0; i < logits.size() && !tables_.head_bias.empty(); ++i)
+    logits[i] += tables_.head_bias[first + i % width];
+  for (size_t i = 0; i < logits.size() && a.logit_scale != 1; ++i) logits[i] *= a.logit_scale;
+  if (a.logit_cap > 0) kernels::soft_cap(logits, a.logit_cap);
+}
+
+std::span<float> ForwardPass::logits_of(const float* x, size_t tokens, std::span<const float> rows, uint32_t first) {
   const size_t hidden = architecture_.hidden, width = rows.size() / hidden;
   scratch_.resize(tokens * width);
   product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens, width, hidden)));
   kernels::matmul({x, hidden, 1}, {rows.data(), hidden, 1}, hidden, tokens, width, kernels::Update::set,
                   kernels::Region::all, scratch_.data(), width, product_.data());
-  if (architecture_.logit_cap > 0) kernels::soft_cap(scratch_, architecture_.logit_cap);
+  finish_logits(scratch_, width, first);
   return scratch_;
 }
 
@@ -282,8 +306,8 @@ void ForwardPass::take_largest(std::span<const float> logits, size_t width, size
 void ForwardPass::run_head(size_t portion, std::span<const float> rows, uint32_t first) {
   const size_t width = rows.size() / architecture_.hidden;
   const Portion& range = portions_[portion];
-  if (continues()) return take_largest(logits_of(last_row(), 1, rows), width, 0, first);
-  const std::span<float> found = logits(portion, rows);
+  if (continues()) return take_largest(logits_of(last_row(), 1, rows, first), width, 0, first);
+  const std::span<float> found = logits(portion, rows, first);
   for (size_t sequence = range.first; sequence < range.first + range.sequences; ++sequence) {
     const size_t last = begins_[sequence] + lengths_[sequence] - 1;
     take_largest(found.subspan((last - range.begin) * width, width), width, sequence, first);
@@ -300,7 +324,8 @@ double ForwardPass::loss_of(size_t sequence) const noexcept {
 
 uint64_t ForwardPass::bytes_per_token(const Architecture& a) noexcept {
   constexpr uint64_t kTokenAndLoss = 4 + 4 + 4 + 4 + 8;
-  return uint64_t{a.hidden} * sizeof(float) + kTokenAndLoss;
+  const uint64_t routed = a.routing.experts == 0 ? 0 : uint64_t{a.hidden} * sizeof(float) + a.routing.chosen * 8;
+  return uint64_t{a.hidden} * sizeof(float) + kTokenAndLoss + routed;
 }
 
 uint64_t ForwardPass::state_bytes(const Architecture& a) noexcept {
@@ -317,9 +342,9 @@ uint64_t ForwardPass::cache_bytes(const Architecture& a) noexcept {
 
 uint64_t ForwardPass::working_bytes(const Architecture& a, size_t longest) noexcept {
   const uint64_t tokens = std::max(kPortionTokens, longest);
+  const uint32_t widest = std::max({a.intermediate, a.routing.width, a.routing.shared_width, a.routing.experts});
   const uint64_t wide = uint64_t{a.hidden} + 2 * uint64_t{a.query_columns()} + 2 * uint64_t{a.key_columns()} +
-                        2 * uint64_t{a.intermediate} +
-                        std::max({a.hidden, a.intermediate, a.query_columns()});  // quantized inputs
+                        2 * uint64_t{widest} + std::max({a.hidden, widest, a.query_columns()});  // quantized inputs
   return tokens * wide * sizeof(float);
 }
 

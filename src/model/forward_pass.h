@@ -21,14 +21,28 @@
 
 namespace wasmquant::model {
 
-/// Of encoders: tables whose rows are added to the embedding of a token, and the norm of the sum.
-struct EncoderTables {
+/// Tables whose rows are added to the embedding of a token, the norm of the sum, and biases behind the blocks; empty: the architecture
+/// lacks them.
+struct OuterTables {
   std::vector<float> positions, types;  // [max_positions + first_position, hidden], [token_types, hidden]
-  std::vector<float> norm, norm_bias;
+  std::vector<float> norm, norm_bias, final_norm_bias, head_bias;
 };
 
 /// How the states of a sequence's tokens become one embedding: their mean, or that of the first token.
 enum class Pooling : uint8_t { mean, first };
+
+/// The token with the largest logit so far.
+struct NextToken {
+  int32_t token = -1;
+  float logit = -std::numeric_limits<float>::infinity();
+};
+
+/// Rows of the head, packed.
+struct HeadRows {
+  uint32_t first = 0;
+  size_t width = 0;
+  std::vector<float> packed;
+};
 
 /// The state of one forward pass.
 class ForwardPass {
@@ -87,6 +101,12 @@ class ForwardPass {
   /// `keep` false: activations are unchanged, for passes that only feed `sink`.
   Status run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep = true);
 
+  /// Of a layer with experts, behind run_block: whether one of them has tokens, and what it gives them, added.
+  bool has_expert(uint32_t expert) const noexcept;
+  void run_expert(size_t portion, uint32_t expert) {
+    runner_->run_expert(block_, expert, portions_[portion].routed, portions_[portion].x);
+  }
+
   /// From now on a block that a sink ended resumes there, while its weights before that place stay as they are: values
   /// are the same, and each is computed once. Takes state_bytes() per token.
   void keep_states() noexcept { states_.resize(portions_.size()); }
@@ -103,7 +123,7 @@ class ForwardPass {
 
   /// Of an encoder: the embedding of each sequence once all blocks have run, [sequences, hidden].
   std::vector<float> embeddings(Pooling pooling) const;
-  EncoderTables& encoder_tables() noexcept { return encoder_tables_; }
+  OuterTables& tables() noexcept { return tables_; }
 
   std::vector<float>& final_norm() noexcept { return final_norm_; }
   /// Mean over tokens of the squared norm of the current activations.
@@ -112,7 +132,7 @@ class ForwardPass {
   /// Applies the final norm; `sink` gets the head's input before it is rounded to its precision.
   Status begin_head(InputSink* sink);
   /// Logits of tokens [first, first + rows.size() / hidden) at the portion's positions, [tokens, rows].
-  std::span<float> logits(size_t portion, std::span<const float> rows);
+  std::span<float> logits(size_t portion, std::span<const float> rows, uint32_t first);
   /// The same, added to the losses. Tiles of rows come in order, each to every portion.
   void run_head(size_t portion, std::span<const float> rows, uint32_t first);
 
@@ -138,22 +158,15 @@ class ForwardPass {
     size_t first, sequences;                      // sequences
     size_t begin, end;                            // tokens
     std::vector<float> x = {}, reference_x = {};  // [tokens, hidden], once the portion has run
+    Routed routed = {};                           // of the layer with experts that ran last
+    bool is_embedded = false;                     // x has what tables() add
     size_t tokens() const noexcept { return end - begin; }
-  };
-  struct NextToken {
-    int32_t token = -1;
-    float logit = -std::numeric_limits<float>::infinity();
-  };
-  /// Rows of the head, packed.
-  struct HeadRows {
-    uint32_t first = 0;
-    size_t width = 0;
-    std::vector<float> packed;
   };
   /// Of the batch's last token.
   const float* last_row() const noexcept;
-  std::span<float> logits_of(const float* x, size_t tokens, std::span<const float> rows);
-  void finish_encoder_embedding(Portion& portion) noexcept;
+  std::span<float> logits_of(const float* x, size_t tokens, std::span<const float> rows, uint32_t first);
+  void finish_logits(std::span<float> logits, size_t width, uint32_t first) const noexcept;
+  void finish_embedding(Portion& portion) noexcept;
   bool continues() const noexcept { return positions_ > 0; }
   void take_largest(std::span<const float> logits, size_t width, size_t sequence, uint32_t first) noexcept;
   Status run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x, InputSink* sink,
@@ -168,7 +181,7 @@ class ForwardPass {
   std::vector<BlockState> states_;  // of x, by portion; empty: none are kept
   std::unique_ptr<BlockRunner> runner_;
   BlockValues block_;
-  EncoderTables encoder_tables_;
+  OuterTables tables_;
   std::vector<float> final_norm_, scratch_, product_;
   InputPrecision head_inputs_ = InputPrecision::float32;
   std::unique_ptr<TokenLoss> loss_;

@@ -11,7 +11,6 @@ namespace wasmquant::model {
 struct LinearLayer {
   Slot weight, bias;
   LinearInput reads;
-  const char* name;  // below "layers.N.", as Hugging Face spells it
 };
 
 inline constexpr size_t kLinearLayers = 7;
@@ -19,7 +18,10 @@ inline constexpr size_t kLinearLayers = 7;
 /// In the order of computation, which is the order of their weights in Slot.
 std::span<const LinearLayer> linear_layers() noexcept;
 
-/// The layers that read an input of a block; none for the head's.
-std::span<const LinearLayer> consumers_of(LinearInput input) noexcept;
+/// The name of the one of a weight below its layer, as the checkpoint spells it; "" if the architecture lacks it.
+const std::string& layer_name(const Architecture& architecture, Slot weight) noexcept;
+
+/// The layers of the architecture that read an input of a block; none for the head's.
+std::span<const LinearLayer> consumers_of(const Architecture& architecture, LinearInput input) noexcept;
 
 }  // namespace wasmquant::model

@@ -9,14 +9,13 @@ namespace wasmquant::model {
 /// The parameters of a norm.
 struct Norm {
   double epsilon;
-  bool plus_one;  // Gemma multiplies by 1 + weight
+  bool plus_one = false;  // multiplies by 1 + weight
+  bool centers = false;   // LayerNorm
 };
 
-/// x, y [rows, weight.size()]. The mean is taken in float64, in order. y may be x.
-void normalize(const Norm& norm, std::span<const float> weight, const float* x, size_t rows, float* y) noexcept;
-
-/// x [rows, weight.size()], in place. Mean and variance are taken in float64, in order.
-void center_and_normalize(double epsilon, std::span<const float> weight, std::span<const float> bias, float* x,
-                          size_t rows) noexcept;
+/// x, y [rows, columns]; weight [columns], or empty: ones; bias [columns] or empty: zeros, of norms that center. Means are taken in float64,
+/// in order. y may be x.
+void normalize(const Norm& norm, std::span<const float> weight, std::span<const float> bias, const float* x,
+               size_t rows, size_t columns, float* y) noexcept;
 
 }  // namespace wasmquant::model

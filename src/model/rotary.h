@@ -1,11 +1,11 @@
-// Rotary position embedding (J. Su et al. 2021) in the layout of Hugging Face checkpoints: dimension i of a head
-// rotates with dimension i + head_dim / 2,
-//   x_i' = x_i cos - x_(i+d/2) sin,   x_(i+d/2)' = x_(i+d/2) cos + x_i sin,   angle = position * frequency_i.
+// Rotary position embedding (J. Su et al. 2021) of the first d dimensions of a head: dimension i rotates with dimension i + d / 2,
+//   x_i' = x_i cos - x_(i+d/2) sin,   x_(i+d/2)' = x_(i+d/2) cos + x_i sin,   angle = position * frequency_i,
+// or, in pairs, dimension 2 i with 2 i + 1.
 #pragma once
 #include <cstddef>
 #include <vector>
 
-#include "model/architecture.h"
+#include "model/config/architecture.h"
 
 namespace wasmquant::model {
 
@@ -14,14 +14,17 @@ class RotaryTable {
  public:
   RotaryTable() = default;
   /// For positions 0 to `positions` (exclusive). Angles are float32 products of float32 frequencies, as in training.
-  RotaryTable(const Rope& rope, size_t head_dim, size_t positions);
+  /// `is_long`: for sequences longer than rope.original_positions.
+  RotaryTable(const Rope& rope, uint32_t head_dim, size_t positions, bool is_long = false);
 
+  bool empty() const noexcept { return cosine_.empty(); }
   /// Rotates one head, `x` [head_dim], in place.
   void apply(float* x, size_t position) const noexcept;
 
  private:
   size_t half_ = 0;
-  std::vector<float> cosine_, sine_;  // [positions, head_dim / 2]
+  bool is_pairs_ = false;
+  std::vector<float> cosine_, sine_;  // [positions, half_]
 };
 
 }  // namespace wasmquant::model

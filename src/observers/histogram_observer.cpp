@@ -27,17 +27,18 @@ uint32_t default_bins(ObserverMethod method) noexcept {
 }
 
 // Magnitudes where both signs are treated alike. Symmetric unsigned codes cannot represent negative values, so the mse
-// method counts signed values; Quark's methods count magnitudes all the same.
+// method counts signed values; Quark's method counts magnitudes all the same.
 bool counts_magnitudes(const QuantizationSpec& spec, ObserverMethod method) noexcept {
   const DtypeInfo& dtype = info_of(spec.dtype);
   const bool symmetric = spec.symmetric || !dtype.is_integer;
   switch (method) {
     case ObserverMethod::percentile:
+    case ObserverMethod::mse_last_bins:
       return symmetric;
     case ObserverMethod::mse:
       return symmetric && (dtype.is_signed || !dtype.is_integer);
     default:
-      return method == ObserverMethod::mse_last_bins || method == ObserverMethod::tqt_kl_j;
+      return method == ObserverMethod::tqt_kl_j;
   }
 }
 

@@ -78,6 +78,24 @@ void OnnxEditor::add_initializer(uint32_t graph, const Pieces& tensor) {
   add_to_graph(graph, std::move(field));
 }
 
+std::string OnnxEditor::constant(uint32_t graph, std::string_view base, std::string_view suffix, uint32_t data_type,
+                                 std::span<const uint64_t> shape, std::string_view bytes) {
+  std::string name = fresh(base, suffix);
+  std::string tensor = tensor_head(name, data_type, shape);
+  protobuf::append_field(tensor, kRawData, bytes);
+  add_initializer(graph, literal(tensor));
+  return name;
+}
+
+std::string OnnxEditor::int64_list(uint32_t graph, std::string_view base, std::string_view suffix,
+                                   const std::vector<uint64_t>& values) {
+  std::string bytes;
+  for (const uint64_t value : values)
+    for (int byte = 0; byte < 8; ++byte) bytes += static_cast<char>(value >> (8 * byte) & 0xFF);
+  const uint64_t count[] = {values.size()};
+  return constant(graph, base, suffix, kInt64, count, bytes);
+}
+
 void OnnxEditor::drop(const onnx::Tensor& tensor, Pieces instead) {
   open_graph(tensor.graph);
   if (tensor.node != onnx::kNone) {

@@ -1,8 +1,10 @@
 // Rewrites a model: replaces nodes, adds tensors and nodes with unique names to its graphs.
 #pragma once
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "formats/onnx/onnx.h"
 #include "onnx_graph/onnx_edits.h"
@@ -47,6 +49,12 @@ class OnnxEditor {
   /// Inserts before all nodes.
   void add_to_graph(uint32_t graph, Pieces fields);
   void add_initializer(uint32_t graph, const Pieces& tensor);
+  /// Adds a tensor with these bytes; returns its name, a new one: `base` with `suffix`.
+  std::string constant(uint32_t graph, std::string_view base, std::string_view suffix, uint32_t data_type,
+                       std::span<const uint64_t> shape, std::string_view bytes);
+  /// The same with the values of a list.
+  std::string int64_list(uint32_t graph, std::string_view base, std::string_view suffix,
+                         const std::vector<uint64_t>& values);
   /// Removes the tensor and the graph input whose default it is; inserts `instead`, fields of its graph.
   void drop(const onnx::Tensor& tensor, Pieces instead);
 

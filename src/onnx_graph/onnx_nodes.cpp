@@ -1,8 +1,12 @@
 // Field numbers are those of onnx.proto.
 #include "onnx_graph/onnx_nodes.h"
 
+#include <bit>
+
 #include "core/message.h"
+#include "formats/onnx/onnx.h"
 #include "formats/onnx/protobuf.h"
+#include "numeric/half.h"
 
 namespace wasmquant::conversion {
 
@@ -79,6 +83,13 @@ std::string tensor_head(std::string_view name, uint32_t data_type, std::span<con
   return out;
 }
 
+std::string float_bytes(float value, uint32_t data_type) {
+  auto bits = std::bit_cast<uint32_t>(value);
+  const bool is_float32 = data_type == kFloat32;
+  if (!is_float32) bits = data_type == static_cast<uint32_t>(onnx::DataType::float16) ? half_of(value) : bits >> 16;
+  return {reinterpret_cast<const char*>(&bits), is_float32 ? size_t{4} : size_t{2}};
+}
+
 std::string external_fields(std::string_view location, uint64_t offset, uint64_t length) {
   std::string out;
   const auto entry = [&](std::string_view key, std::string_view value) {
@@ -91,6 +102,17 @@ std::string external_fields(std::string_view location, uint64_t offset, uint64_t
   entry("offset", text_of("{}", offset));
   entry("length", text_of("{}", length));
   append_field(out, 14, uint64_t{1});
+  return out;
+}
+
+std::string added_outputs(std::span<const std::string> names) {
+  std::string graph, out;
+  for (const std::string& name : names) {
+    std::string value;
+    append_field(value, 1, name);
+    append_field(graph, 12, value);
+  }
+  append_field(out, 7, graph);
   return out;
 }
 

@@ -15,7 +15,7 @@ namespace wasmquant::conversion {
 
 /// Field of TensorProto (onnx.proto), and data types of its elements.
 inline constexpr uint32_t kRawData = 9;
-inline constexpr uint32_t kFloat32 = 1, kInt64 = 7;
+inline constexpr uint32_t kFloat32 = 1, kUint8 = 2, kInt32 = 6, kInt64 = 7;
 
 /// `bytes` bytes of an output file, in order.
 struct Segment {
@@ -65,7 +65,16 @@ class NodeBytes {
 
 /// The start of a TensorProto: dims, data_type, name. Its values must follow.
 std::string tensor_head(std::string_view name, uint32_t data_type, std::span<const uint64_t> shape);
+/// The bytes of a value of a float type that has it.
+std::string float_bytes(float value, uint32_t data_type);
 /// external_data and data_location of a TensorProto.
 std::string external_fields(std::string_view location, uint64_t offset, uint64_t length);
+
+/// The bytes that, appended to the model's file, make these values outputs of its graph, so that a runtime returns them:
+/// protobuf merges a message that occurs twice, so a second graph with just the new outputs adds them to the first. The
+/// runtime infers their types. No name may be an output already.
+///   ModelProto 7 graph { GraphProto 12 output { ValueInfoProto 1 name } … }
+/// Sources: onnx.proto; protobuf.dev, "Encoding", "Last One Wins".
+std::string added_outputs(std::span<const std::string> names);
 
 }  // namespace wasmquant::conversion

@@ -45,11 +45,6 @@ bool is_vector(const Tensor& tensor, uint64_t channels, bool may_be_row) noexcep
          (rank == 1 || (may_be_row && rank == 2 && tensor.shape[0] == 1));
 }
 
-int64_t integer_or(const Node& node, std::string_view name, int64_t standard) noexcept {
-  const onnx::Attribute* found = node.find(name);
-  return found == nullptr ? standard : found->integer;
-}
-
 bool is_plain_gemm(const Node& node) noexcept {
   const onnx::Attribute *alpha = node.find("alpha"), *beta = node.find("beta");
   return (alpha == nullptr || alpha->real == 1.0f) && (beta == nullptr || beta->real == 1.0f);
@@ -57,24 +52,7 @@ bool is_plain_gemm(const Node& node) noexcept {
 
 class Finder {
  public:
-  explicit Finder(const onnx::Model& model) : model_(model) {
-    for (uint32_t n = 0; n < model.nodes.size(); ++n)
-      for (uint32_t i = 0; i < model.nodes[n].inputs.size(); ++i) reads_.push_back({model.nodes[n].inputs[i], n, i});
-    for (const onnx::Graph& graph : model.graphs)
-      for (const std::string_view output : graph.outputs) reads_.push_back({output, kNone, 0});
-    order_ = sorted_by_name(reads_.size(), [&](uint32_t i) { return reads_[i].name; });
-    // A subgraph may shadow the tensor's name, so tensors are found by their users.
-    for (uint32_t t = 0; t < model.tensors.size(); ++t)
-      for (const onnx::Consumer& consumer : model.tensors[t].consumers) {
-        const Node& node = model.nodes[consumer.node];
-        if (consumer.view == kNone && (consumer.input == kBias || is_norm(node)))
-          constants_.push_back({consumer.node, consumer.input, t});
-      }
-    constant_order_ = sorted_order(constants_.size(), [&](uint32_t a, uint32_t b) {
-      const Constant &left = constants_[a], &right = constants_[b];
-      return left.node != right.node ? left.node < right.node : left.input < right.input;
-    });
-  }
+  explicit Finder(const onnx::Model& model) : model_(model) {}
 
   bool find(const OnnxModelWeight& listed, OnnxNorm& out) const {
     const Tensor& weight = model_.tensors[listed.tensor];
@@ -84,8 +62,8 @@ class Finder {
     const onnx::Consumer& consumer = weight.consumers[0];
     const Node& layer = model_.nodes[consumer.node];
     if (layer.outputs.size() != 1 || !set_channels(weight, consumer.use, layer, out)) return false;
-    const uint32_t norm_node = only_consumer(layer.outputs[0]);
-    if (norm_node == kNone) return false;
+    const uint32_t norm_node = layer.reader;
+    if (layer.reads != 1 || norm_node == kNone) return false;
     const Node& norm = model_.nodes[norm_node];
     if (!is_norm(norm) || !is_inference(norm) || norm.graph != layer.graph || norm.inputs[0] != layer.outputs[0])
       return false;
@@ -93,68 +71,37 @@ class Finder {
     out.layer = consumer.node;
     out.weight = listed.tensor;
     for (uint32_t v = 0; v < kValues; ++v) {
-      out.values[v] = constant(norm_node, kFirstValue + v);
+      out.values[v] = norm.origins[kFirstValue + v].tensor;
       if (!fits(out.values[v], out.channels, false)) return false;
     }
     if (const onnx::Attribute* epsilon = norm.find("epsilon")) out.epsilon = double{epsilon->real};
     const bool has_bias = layer.inputs.size() > kBias && !layer.inputs[kBias].empty();
-    out.bias = has_bias ? constant(consumer.node, kBias) : kNone;
+    out.bias = has_bias ? layer.origins[kBias].tensor : kNone;
     return !has_bias || fits(out.bias, out.channels, consumer.use == Use::gemm);
   }
 
  private:
-  struct Read {
-    std::string_view name;
-    uint32_t node, input;  // kNone: a graph output
-  };
-  struct Constant {
-    uint32_t node, input, tensor;
-  };
-
   static bool set_channels(const Tensor& weight, Use use, const Node& layer, OnnxNorm& out) {
     const std::vector<uint64_t>& shape = weight.shape;
     uint64_t elements = 1;
     for (const uint64_t d : shape) elements *= d;
     if (elements == 0 || shape.size() < 2) return false;
     out.repeat = elements;
-    if (use == Use::conv || (use == Use::gemm && integer_or(layer, "transB", 0) != 0)) {
+    if (use == Use::conv || (use == Use::gemm && layer.integer_or("transB", 0) != 0)) {
       out.channels = out.cycle = shape[0];
     } else if (use == Use::gemm) {
       out.channels = out.cycle = shape[1];
     } else if (use == Use::conv_transpose) {  // [in, out / groups, ...]: a group's inputs are contiguous
-      const int64_t given = integer_or(layer, "group", 1);
+      const int64_t given = layer.integer_or("group", 1);
       const auto groups = static_cast<uint64_t>(given);
       if (given < 1 || groups > shape[0] || shape[0] % groups != 0) return false;
       out.cycle = shape[1];
       out.channels = shape[1] * groups;
       out.repeat = elements / groups;
     }
-    const bool is_row = use == Use::conv || (use == Use::gemm && integer_or(layer, "transB", 0) != 0);
+    const bool is_row = use == Use::conv || (use == Use::gemm && layer.integer_or("transB", 0) != 0);
     out.inner = is_row ? elements / shape[0] : elements / shape[0] / shape[1];
     return use != Use::gemm ? out.channels != 0 : shape.size() == 2 && is_plain_gemm(layer);
-  }
-
-  uint32_t only_consumer(std::string_view value) const {
-    const size_t first = place_of(value, order_, [&](uint32_t i) { return reads_[i].name; });
-    const auto is_read = [&](size_t at) { return at < order_.size() && reads_[order_[at]].name == value; };
-    if (value.empty() || !is_read(first) || is_read(first + 1)) return kNone;
-    const Read& read = reads_[order_[first]];
-    return read.input == 0 ? read.node : kNone;
-  }
-
-  uint32_t constant(uint32_t node, uint32_t input) const {
-    size_t low = 0, high = constant_order_.size();
-    while (low < high) {
-      const size_t middle = (low + high) / 2;
-      const Constant& here = constants_[constant_order_[middle]];
-      if (here.node < node || (here.node == node && here.input < input))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    if (low == constant_order_.size()) return kNone;
-    const Constant& found = constants_[constant_order_[low]];
-    return found.node == node && found.input == input ? found.tensor : kNone;
   }
 
   bool fits(uint32_t tensor, uint64_t channels, bool may_be_row) const noexcept {
@@ -163,9 +110,6 @@ class Finder {
   }
 
   const onnx::Model& model_;
-  List<Read> reads_;
-  List<Constant> constants_;
-  List<uint32_t> order_, constant_order_;
 };
 
 }  // namespace
@@ -198,7 +142,9 @@ onnx::Model without_norms(const onnx::Model& model, const List<OnnxNorm>& norms)
     layer.outputs[0] = gone.outputs[0];
     if (layer.inputs.size() <= kBias) layer.inputs.resize(kBias + 1);
     layer.inputs[kBias] = norm.bias_name;
+    layer.origins.resize(layer.inputs.size());
     gone.inputs.clear();
+    gone.origins.clear();
     gone.outputs.clear();
     gone.attributes.clear();
     out.names.push_back(norm.bias_name);

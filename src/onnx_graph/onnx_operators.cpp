@@ -1,4 +1,4 @@
-// One function for each form: dequantize, multiply, multiply integers, gather.
+// One function for each form: dequantize, multiply, multiply integers; onnx_gather.cpp has the fourth.
 #include "onnx_graph/onnx_operators.h"
 
 #include "core/message.h"
@@ -22,7 +22,7 @@ OnnxOperators::OnnxOperators(OnnxEditor& editor, std::span<const OnnxChoice> cho
   for (const OnnxChoice& choice : choices) {
     if (choice.form != OnnxForm::integer_operator) continue;
     for (const Consumer& consumer : model.tensors[choice.tensor].consumers)
-      if (takes_form(model, *choice.weight, consumer, choice.form, choice.readers, *choice.layout)) {
+      if (takes_form(model, *choice.weight, consumer, choice.form, choice.readers)) {
         const Node& node = model.nodes[consumer.node];
         inputs_.push_back({node.inputs[0], node.graph, consumer.node, {}, {}, {}});
       }
@@ -38,30 +38,57 @@ OnnxOperators::OnnxOperators(OnnxEditor& editor, std::span<const OnnxChoice> cho
 void OnnxOperators::dequantize(const OnnxChoice& choice, uint32_t view, const List<std::string>& names) {
   const onnx::Tensor& tensor = editor_.model.tensors[choice.tensor];
   const std::string_view output = view == onnx::kNone ? tensor.name : editor_.model.views[view].name;
-  const QuantizationSpec& spec = choice.layout->spec;
-  NodeBytes node("DequantizeLinear", "", tensor.name, "_DequantizeLinear");
-  for (const std::string& name : names) node.input(name);
-  node.output(output);
-  if (spec.qscheme != QScheme::per_tensor) node.attribute("axis", spec.ch_axis);
-  if (spec.qscheme == QScheme::per_group)
-    node.attribute("block_size", static_cast<int64_t>(choice.layout->granularity.block));
-  Pieces pieces;
-  editor_.append_node(pieces, node);
+  Pieces pieces = values(choice, output, names);
   if (view == onnx::kNone)
     editor_.drop(tensor, std::move(pieces));
   else
     editor_.replace_node(editor_.model.views[view].node, std::move(pieces));
 }
 
+//   X = DequantizeLinear(X_quantized, X_scale, X_zero_point)
+//   X = (Cast(X_quantized) - Cast(X_zero_point)) * X_scale
+Pieces OnnxOperators::values(const OnnxChoice& choice, std::string_view output, const List<std::string>& names) {
+  const std::string_view tensor = editor_.model.tensors[choice.tensor].name;
+  const QuantizationSpec& spec = choice.layout->spec;
+  Pieces pieces;
+  if (choice.form == OnnxForm::dequantize_linear) {
+    NodeBytes node("DequantizeLinear", "", tensor, "_DequantizeLinear");
+    for (const std::string& name : names) node.input(name);
+    node.output(output);
+    if (spec.qscheme != QScheme::per_tensor) node.attribute("axis", spec.ch_axis);
+    if (spec.qscheme == QScheme::per_group)
+      node.attribute("block_size", static_cast<int64_t>(choice.layout->granularity.block));
+    editor_.append_node(pieces, node);
+    return pieces;
+  }
+  const auto step = [&](std::string_view op_type, std::string_view suffix, std::string_view left,
+                        std::string_view right) {
+    std::string name = editor_.fresh(tensor, suffix);
+    NodeBytes node(op_type, "", tensor, suffix);
+    node.input(left);
+    if (right.empty())
+      node.attribute("to", float_type_of(*choice.layout));
+    else
+      node.input(right);
+    editor_.append_node(pieces, node.output(name));
+    return name;
+  };
+  std::string codes = step("Cast", "_quantized_cast", names[0], {});
+  if (names.size() > 2)
+    codes = step("Sub", "_quantized_centred", codes, step("Cast", "_zero_point_cast", names[2], {}));
+  editor_.append_node(pieces, NodeBytes("Mul", "", tensor, "_Mul").input(codes).input(names[1]).output(output));
+  return pieces;
+}
+
 void OnnxOperators::replace(const OnnxChoice& choice, const Consumer& consumer, const List<std::string>& names) {
   const Node& node = editor_.model.nodes[consumer.node];
   Pieces nodes;
   if (consumer.use == Use::gather)
-    gather(choice, node, names, nodes);
+    gather_rows(editor_, choice, node, names, nodes);
   else if (choice.form == OnnxForm::mat_mul_n_bits)
     multiply(choice, node, names, nodes);
   else
-    multiply_integers(consumer, choice.layout->shape.size(), names, nodes);
+    multiply_integers(choice, consumer, names, nodes);
   editor_.replace_node(consumer.node, std::move(nodes));
 }
 
@@ -87,62 +114,19 @@ void OnnxOperators::multiply(const OnnxChoice& choice, const Node& node, const L
   out.attribute("K", static_cast<int64_t>(layout.columns));
   out.attribute("N", static_cast<int64_t>(layout.rows));
   out.attribute("bits", layout.bits);
-  out.attribute("block_size", static_cast<int64_t>(layout.granularity.block));
+  out.attribute("block_size", static_cast<int64_t>(layout.block));
   if (accuracy_level_ != 0) out.attribute("accuracy_level", accuracy_level_);
   editor_.append_node(nodes, out);
   if (product != node.outputs[0]) add_bias(node, product, node.inputs[2], nodes);
 }
 
-void OnnxOperators::gather(const OnnxChoice& choice, const Node& node, const List<std::string>& names, Pieces& nodes) {
-  NodeBytes out("GatherBlockQuantized", kMicrosoft, node.name, choice.layout->bits == 8 ? "_Q8" : "_Q4");
-  const bool is_shared = choice.form == OnnxForm::mat_mul_n_bits;
-  out.input(is_shared ? rows_of(choice, node, names[0], nodes) : names[0]).input(node.inputs[1]);
-  for (size_t i = 1; i < names.size(); ++i) out.input(names[i]);
-  out.output(node.outputs[0]);
-  out.attribute("bits", choice.layout->bits);
-  out.attribute("block_size", static_cast<int64_t>(choice.layout->granularity.block));
-  out.attribute("gather_axis", 0).attribute("quantize_axis", 1);
-  editor_.append_node(nodes, out);
-}
-
-// The codes of MatMulNBits, [N, groups, bytes], as GatherBlockQuantized reads the same bytes: [N, groups * bytes].
-std::string OnnxOperators::rows_of(const OnnxChoice& choice, const Node& node, std::string_view codes, Pieces& nodes) {
-  const WeightLayout& layout = *choice.layout;
-  const std::string rows = editor_.fresh(node.outputs[0], "_rows");
-  editor_.append_node(nodes, "Reshape", node, "_rows",
-                      {codes, int64_list(node, "_rows_shape", {layout.rows, layout.columns * layout.bits / 8})},
-                      {rows});
-  return rows;
-}
-
-// The name of a new tensor with these values, after the node's output.
-std::string OnnxOperators::int64_list(const Node& node, std::string_view suffix, const std::vector<uint64_t>& values) {
-  const std::string name = editor_.fresh(node.outputs[0], suffix);
-  std::string bytes;
-  for (const uint64_t value : values)
-    for (int byte = 0; byte < 8; ++byte) bytes += static_cast<char>(value >> (8 * byte) & 0xFF);
-  const uint64_t count[] = {values.size()};
-  std::string tensor = tensor_head(name, kInt64, count);
-  protobuf::append_field(tensor, kRawData, bytes);
-  editor_.add_initializer(node.graph, editor_.literal(tensor));
-  return name;
-}
-
 // The first node that uses the node's input.
 OnnxOperators::QuantizedInput& OnnxOperators::first_use(const Node& node) {
-  const auto less = [&](uint32_t i) {
-    const QuantizedInput& here = inputs_[i];
+  const size_t at = first_after(input_order_.size(), [&](size_t i) {
+    const QuantizedInput& here = inputs_[input_order_[i]];
     return here.name < node.inputs[0] || (here.name == node.inputs[0] && here.graph < node.graph);
-  };
-  size_t low = 0, high = input_order_.size();
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (less(input_order_[middle]))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  QuantizedInput& first = inputs_[input_order_[low]];
+  });
+  QuantizedInput& first = inputs_[input_order_[at]];
   if (first.codes.empty()) {
     first.codes = editor_.fresh(first.name, "_quantized");
     first.scale = editor_.fresh(first.name, "_scale");
@@ -153,8 +137,8 @@ OnnxOperators::QuantizedInput& OnnxOperators::first_use(const Node& node) {
 
 //   A -> DynamicQuantizeLinear -> codes, scale, zero point
 //   Y = Cast(MatMulInteger(codes, X_quantized, zero point, X_zero_point)) * (scale * X_scale) + bias
-void OnnxOperators::multiply_integers(const Consumer& consumer, size_t rank, const List<std::string>& names,
-                                      Pieces& nodes) {
+void OnnxOperators::multiply_integers(const OnnxChoice& choice, const Consumer& consumer,
+                                      const List<std::string>& names, Pieces& nodes) {
   const Node& node = editor_.model.nodes[consumer.node];
   const std::string_view output = node.outputs[0];
   const QuantizedInput& input = first_use(node);
@@ -166,7 +150,12 @@ void OnnxOperators::multiply_integers(const Consumer& consumer, size_t rank, con
                     scales = editor_.fresh(output, "_output_scale"), product = product_name(node);
   NodeBytes integer(is_conv ? "ConvInteger" : "MatMulInteger", "", node.name, "_quant");
   integer.input(input.codes).input(names[0]).input(input.zero_point);
-  if (names.size() > 2) integer.input(names[2]);
+  const int16_t offset = choice.layout->code_offset;
+  if (names.size() > 2)
+    integer.input(names[2]);
+  else if (offset != 0)
+    integer.input(editor_.constant(node.graph, editor_.model.tensors[choice.tensor].name, "_zero_point", kUint8, {},
+                                   std::string(1, static_cast<char>(offset))));
   integer.output(sum);
   Pieces message = editor_.literal(integer.bytes());
   if (is_conv)
@@ -178,6 +167,7 @@ void OnnxOperators::multiply_integers(const Consumer& consumer, size_t rank, con
   editor_.append_node(nodes, "Mul", node, "_scales_mul", {input.scale, names[1]}, {scales});
   editor_.append_node(nodes, "Mul", node, "_output_mul", {real, scales}, {product});
   if (product == output) return;
+  const size_t rank = choice.layout->shape.size();
   add_bias(node, product, is_conv ? reshaped_bias(node, rank - 1, nodes) : std::string(node.inputs[2]), nodes);
 }
 
@@ -185,7 +175,7 @@ void OnnxOperators::multiply_integers(const Consumer& consumer, size_t rank, con
 std::string OnnxOperators::reshaped_bias(const Node& node, size_t rank, Pieces& nodes) {
   std::vector<uint64_t> dimensions(rank, 1);
   dimensions[0] = ~uint64_t{0};  // -1
-  const std::string shape = int64_list(node, "_bias_shape", dimensions);
+  const std::string shape = editor_.int64_list(node.graph, node.outputs[0], "_bias_shape", dimensions);
   const std::string bias = editor_.fresh(node.outputs[0], "_bias_reshaped");
   editor_.append_node(nodes, "Reshape", node, "_bias_reshape", {node.inputs[2], shape}, {bias});
   return bias;

@@ -205,9 +205,11 @@ Status raise_opset(OnnxEditor& editor, uint32_t opset, DiagnosticList& diagnosti
         break;
     }
   }
-  for (const onnx::OpsetImport& import : model.opsets) {
+  bool is_raised = false;
+  for (const onnx::OpsetImport& import : model.opsets) {  // merged models may repeat it
     if (!import.domain.empty() || import.version >= opset) continue;
     editor.replace(import.whole, opset_import(editor, "", opset));
+    if (std::exchange(is_raised, true)) continue;
     diagnostics.add({Severity::note, "opset-raised", "opset_import",
                      text_of("the model now uses opset {}; before, it used opset {}", opset, import.version), ""});
     const uint32_t ir_version = ir_version_of(opset);

@@ -27,10 +27,7 @@ constexpr uint32_t kStaticOpset = 11;
 uint32_t number_of(DataType type) { return static_cast<uint32_t>(type); }
 
 uint32_t type_of(const OnnxChoice& choice, const Component& component) {
-  const bool is_float = component.role == Role::scale;
-  if (is_float && component.dtype == StorageDtype::F16) return number_of(DataType::float16);
-  if (is_float && component.dtype == StorageDtype::BF16) return number_of(DataType::bfloat16);
-  if (is_float) return number_of(DataType::float32);
+  if (component.role == Role::scale) return float_type_of(*choice.layout);
   const bool is_signed = component.dtype == StorageDtype::I8;
   if (choice.form == OnnxForm::dequantize_linear && choice.layout->bits == 4)
     return number_of(is_signed ? DataType::int4 : DataType::uint4);
@@ -65,7 +62,7 @@ void set_property(OnnxEditor& editor, std::string_view key, std::string_view val
 }
 
 bool is_taken(const onnx::Model& model, const OnnxChoice& choice, const Consumer& consumer) {
-  return takes_form(model, *choice.weight, consumer, choice.form, choice.readers, *choice.layout);
+  return takes_form(model, *choice.weight, consumer, choice.form, choice.readers);
 }
 
 const Consumer* consumer_at(const Tensor& tensor, uint32_t node) {
@@ -108,7 +105,7 @@ void fold(OnnxEditor& editor, std::span<const OnnxChoice> choices, const List<On
   const onnx::Model& model = editor.model;
   List<bool> is_replaced(model.nodes.size());
   for (const OnnxChoice& choice : choices)
-    if (!choice.is_float && (choice.form != OnnxForm::dequantize_linear || choice.input || choice.output))
+    if (!choice.is_float && (!gives_values(choice.form) || choice.input || choice.output))
       for (const Consumer& consumer : model.tensors[choice.tensor].consumers) is_replaced[consumer.node] = true;
   fold_norms(editor, {norms.data(), norms.size()}, is_replaced);
   const List<bool> needless = needless_tensors(model, norms);
@@ -147,7 +144,7 @@ class Rewriter {
     quantize_values(editor_, choices_);
     if (options_.norms != nullptr) fold(editor_, choices_, *options_.norms, is_chosen);
     for (uint32_t t = 0; t < model_.tensors.size(); ++t)
-      if (!is_chosen[t]) storage_.keep(model_.tensors[t]);
+      if (!is_chosen[t]) TRY_VOID(keep(model_.tensors[t]));
     TRY(file, editor_.apply());
     if (file.bytes() > onnx::kMaxMessageBytes)
       return error_at(ErrorCode::format_unsupported, "", "the model has {} bytes; readers refuse more than {}",
@@ -168,8 +165,7 @@ class Rewriter {
       needed = std::max(needed, onnx_opset_of(choice.form, *choice.layout));
       // ONNX Runtime puts a Round of version 11 in the place of a static bias or output.
       if (choice.input || choice.output) needed = std::max(needed, kStaticOpset);
-      needs_microsoft =
-          needs_microsoft || choice.form == OnnxForm::mat_mul_n_bits || choice.form == OnnxForm::gather_block_quantized;
+      needs_microsoft = needs_microsoft || choice.form == OnnxForm::mat_mul_n_bits;
     }
     TRY_VOID(raise_opset(editor_, needed, diagnostics_));
     out_.opset = static_cast<uint32_t>(std::max<uint64_t>(model_.opset(), needed));
@@ -188,6 +184,18 @@ class Rewriter {
     storage_.add_values(message, {Segment::Kind::component, index, 0, 0, component.bytes});
     editor_.drop(tensor, {});
     editor_.add_initializer(tensor.graph, message);
+  }
+
+  // A decoded tensor has no bytes to copy: its values are a choice of their own.
+  Status keep(const Tensor& tensor) {
+    if (!tensor.is_decoded()) {
+      storage_.keep(tensor);
+      return {};
+    }
+    for (const OnnxChoice& choice : choices_)
+      if (choice.is_float && &model_.tensors[choice.tensor] == &tensor) return {};
+    return error_at(ErrorCode::format_unsupported, tensor.name,
+                    "it is stored as codes, and a node needs its values; exclude its layers, which writes the values");
   }
 
   // ---- weights
@@ -216,7 +224,7 @@ class Rewriter {
       return {};
     }
     const List<std::string> names = add_components(index);
-    const bool is_dequantized = choice.form == OnnxForm::dequantize_linear;
+    const bool is_dequantized = gives_values(choice.form);
     const uint32_t view = is_dequantized ? dequantized_view(model_, *choice.weight) : onnx::kNone;
     uint32_t replaced = 0;
     if (is_dequantized) {
@@ -243,8 +251,7 @@ class Rewriter {
          text_of("{} needs this weight as it was, so the model stores it twice",
                  reader == nullptr ? std::string_view("an output of the graph") : model_.nodes[reader->node].op_type),
          choice.weight->embedding.empty() ? "" : "give the layers that share it one int4 spec in groups"});
-    storage_.keep(tensor);
-    return {};
+    return keep(tensor);
   }
 
   const onnx::Model& model_;
@@ -258,6 +265,12 @@ class Rewriter {
 };
 
 }  // namespace
+
+uint32_t float_type_of(const WeightLayout& layout) noexcept {
+  const StorageDtype dtype = layout.components[1].dtype;
+  if (dtype == StorageDtype::F16) return number_of(DataType::float16);
+  return number_of(dtype == StorageDtype::BF16 ? DataType::bfloat16 : DataType::float32);
+}
 
 Result<OnnxRewrite> rewrite_onnx(const onnx::Model& model, std::span<const OnnxChoice> choices,
                                  const OnnxOptions& options, DiagnosticList& diagnostics) {

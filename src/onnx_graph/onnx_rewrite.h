@@ -51,6 +51,9 @@ struct OnnxChoice {
   OnnxReaders readers = OnnxReaders::all;    // of the quantized weight; DequantizeLinear serves all
 };
 
+/// The element type of the layout's scales, and of the values that they give.
+uint32_t float_type_of(const WeightLayout& layout) noexcept;
+
 struct OnnxNorm;
 
 /// Options of a rewrite.

@@ -1,24 +1,12 @@
 // Field numbers are those of onnx.proto.
 #include "onnx_graph/onnx_static.h"
 
-#include <bit>
-
-#include "formats/onnx/protobuf.h"
-#include "numeric/half.h"
 #include "onnx_graph/onnx_weights.h"
 
 namespace wasmquant::conversion {
 namespace {
 
 using onnx::DataType;
-
-// Of a value that the type has, little-endian.
-std::string float_bytes(float value, uint32_t data_type) {
-  auto bits = std::bit_cast<uint32_t>(value);
-  const bool is_float32 = data_type == static_cast<uint32_t>(DataType::float32);
-  if (!is_float32) bits = data_type == static_cast<uint32_t>(DataType::float16) ? half_of(value) : bits >> 16;
-  return {reinterpret_cast<const char*>(&bits), is_float32 ? size_t{4} : size_t{2}};
-}
 
 class StaticValues {
  public:
@@ -64,25 +52,16 @@ class StaticValues {
     const std::string_view value = is_input ? from : to;
     const std::string codes = editor_.fresh(value, "_quantized");
     const std::string scale_name =
-        add_scalar(node, value, "_scale", float_type_, float_bytes(scale.scale, float_type_));
+        editor_.constant(node.graph, value, "_scale", float_type_, {}, float_bytes(scale.scale, float_type_));
     // Its type is that of the codes; without it they would be uint8.
     const auto code_type = static_cast<uint32_t>(scale.is_signed ? DataType::int8 : DataType::uint8);
-    const std::string zero_point =
-        add_scalar(node, value, "_zero_point", code_type, std::string(1, static_cast<char>(scale.zero_point)));
+    const std::string zero_point = editor_.constant(node.graph, value, "_zero_point", code_type, {},
+                                                    std::string(1, static_cast<char>(scale.zero_point)));
     editor_.append_node(nodes, "QuantizeLinear", node, is_input ? "_input_QuantizeLinear" : "_output_QuantizeLinear",
                         {from, scale_name, zero_point}, {codes});
     editor_.append_node(nodes, "DequantizeLinear", node,
                         is_input ? "_input_DequantizeLinear" : "_output_DequantizeLinear",
                         {codes, scale_name, zero_point}, {to});
-  }
-
-  std::string add_scalar(const onnx::Node& node, std::string_view value, std::string_view suffix, uint32_t data_type,
-                         std::string_view bytes) {
-    std::string name = editor_.fresh(value, suffix);
-    std::string tensor = tensor_head(name, data_type, {});
-    protobuf::append_field(tensor, kRawData, bytes);
-    editor_.add_initializer(node.graph, editor_.literal(tensor));
-    return name;
   }
 
   OnnxEditor& editor_;

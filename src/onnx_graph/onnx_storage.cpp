@@ -32,8 +32,7 @@ void OnnxStorage::keep(const onnx::Tensor& tensor) {
   Segment segment{Segment::Kind::model, 0, 0, tensor.begin, bytes};
   if (tensor.is_external()) {
     segment.kind = Segment::Kind::external;
-    const auto& all = model.locations;
-    segment.source = static_cast<uint32_t>(std::lower_bound(all.begin(), all.end(), tensor.location) - all.begin());
+    segment.source = model.place_of(tensor).first - 1;
   }
   editor_.open_graph(tensor.graph);
   if (tensor.node != onnx::kNone) {

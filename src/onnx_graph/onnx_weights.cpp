@@ -55,11 +55,6 @@ const char* layer_type_of(const Node& node, Use use, size_t rank) noexcept {
   }
 }
 
-int64_t integer_of(const Node& node, std::string_view attribute) noexcept {
-  const onnx::Attribute* found = node.find(attribute);
-  return found == nullptr ? 0 : found->integer;
-}
-
 // Whether the attribute multiplies by one: Gemm's default is 1.
 bool is_one(const Node& node, std::string_view attribute) noexcept {
   const onnx::Attribute* found = node.find(attribute);
@@ -70,7 +65,7 @@ bool reads_input_major(const onnx::Model& model, const Consumer& consumer) noexc
   const Node& node = model.nodes[consumer.node];
   const bool is_transposed = consumer.view != onnx::kNone && model.views[consumer.view].is_transposed;
   const bool has_option = consumer.use == Use::gemm || consumer.use == Use::fused_mat_mul;
-  const bool is_input_major = has_option ? integer_of(node, "transB") == 0
+  const bool is_input_major = has_option ? node.integer_or("transB", 0) == 0
                                          : consumer.use == Use::mat_mul || consumer.use == Use::conv_transpose ||
                                                consumer.use == Use::attention || consumer.use == Use::einsum_in_out;
   return is_input_major != is_transposed;
@@ -86,13 +81,18 @@ bool is_layer(const onnx::Model& model, const Consumer& consumer) noexcept {
   if (consumer.use >= Use::quantized) return false;
   const onnx::View* const view = consumer.view == onnx::kNone ? nullptr : &model.views[consumer.view];
   if (view != nullptr && view->is_transposed && view->shape.size() > 2 && !reads_batches(consumer.use)) return false;
-  return consumer.use != Use::fused_mat_mul || integer_of(model.nodes[consumer.node], "transBatchB") == 0;
+  return consumer.use != Use::fused_mat_mul || model.nodes[consumer.node].integer_or("transBatchB", 0) == 0;
 }
+
+// Of a table that is only looked up: scales of another table, for instance.
+constexpr uint64_t kFewestValuesOfRow = 8;
 
 const char* reason_to_keep(const onnx::Model& model, const Tensor& tensor, const OnnxModelWeight& weight) {
   if (tensor.encoding == onnx::Encoding::none) return "it has no elements";
   if (tensor.encoding == onnx::Encoding::scattered) return "its values are spread over many fields of the file";
   if (tensor.is_output) return "it is an output of its graph";
+  if (weight.layer_type == std::string_view("Embedding") && weight.shape.back() < kFewestValuesOfRow)
+    return "its rows have fewer than 8 values, too few for a scale";
   for (const Consumer& consumer : tensor.consumers) {
     if (consumer.use == Use::quantized) return "the model quantizes it itself";
     if (is_layer(model, consumer) && shape_seen(model, tensor, consumer) == weight.shape &&
@@ -110,11 +110,6 @@ std::string reader_of(const onnx::Model& model, const Tensor& tensor) {
   if (reader == nullptr) return {};
   const Node& node = model.nodes[reader->node];
   return node.domain.empty() ? std::string(node.op_type) : text_of("{} of {}", node.op_type, node.domain);
-}
-
-// GatherBlockQuantized reads the codes of MatMulNBits as rows of bytes.
-bool shares_rows(const WeightLayout& layout) noexcept {
-  return layout.bits == 4 && layout.columns % layout.granularity.block == 0;
 }
 
 }  // namespace
@@ -147,6 +142,7 @@ List<OnnxModelWeight> list_weights(const onnx::Model& model) {
     weight.shape = shape_seen(model, tensor, *first);
     weight.data_type = type_seen(model, tensor, *first);
     weight.layer = layer_of(model, tensor, *first);
+    weight.operator_type = model.nodes[first->node].op_type;
     weight.layer_type = layer_type_of(model.nodes[first->node], first->use, weight.shape.size());
     weight.is_input_major = reads_input_major(model, *first);
     weight.is_batch = weight.shape.size() > 2 && reads_batches(first->use);
@@ -163,6 +159,11 @@ std::string reason_no_weight(const onnx::Model& model, const Tensor& tensor) {
   if (reader.empty()) return "no node reads it";
   if (tensor.data_type == static_cast<uint32_t>(onnx::DataType::float64))
     return text_of("{} reads it as float64; weights of float32, float16 and bfloat16 are quantized", reader);
+  const bool is_zero_point = tensor.shape.size() < 2 && reader.find("uantizeLinear") != reader.npos;
+  if (!onnx::weight_dtype_of(tensor.data_type) && !is_zero_point &&
+      std::any_of(tensor.consumers.begin(), tensor.consumers.end(),
+                  [](const Consumer& consumer) { return consumer.use == Use::quantized; }))
+    return text_of("it is quantized already, in a way that is not decoded: {} reads it", reader);
   if (!onnx::weight_dtype_of(tensor.data_type)) return text_of("{} reads it, but it holds no floats", reader);
   if (tensor.shape.size() < 2) return text_of("{} reads it, but it is not a matrix", reader);
   if (reader == "Einsum")
@@ -176,8 +177,8 @@ std::string reason_no_weight(const onnx::Model& model, const Tensor& tensor) {
 }
 
 bool takes_form(const onnx::Model& model, const OnnxModelWeight& weight, const Consumer& consumer, OnnxForm form,
-                OnnxReaders readers, const WeightLayout& layout) noexcept {
-  if (form == OnnxForm::dequantize_linear) return true;
+                OnnxReaders readers) noexcept {
+  if (gives_values(form)) return true;
   const Tensor& tensor = model.tensors[weight.tensor];
   const Node& node = model.nodes[consumer.node];
   const bool is_gather = consumer.use == Use::gather;
@@ -187,18 +188,19 @@ bool takes_form(const onnx::Model& model, const OnnxModelWeight& weight, const C
       type_seen(model, tensor, consumer) != weight.data_type ||
       readers == (is_gather ? OnnxReaders::products : OnnxReaders::gathers))
     return false;
-  const bool is_plain_product =
-      consumer.use == Use::mat_mul ||
-      (consumer.use == Use::gemm && integer_of(node, "transA") == 0 && is_one(node, "alpha") && is_one(node, "beta")) ||
-      (consumer.use == Use::fused_mat_mul && integer_of(node, "transA") == 0 && integer_of(node, "transBatchA") == 0 &&
-       is_one(node, "alpha"));
-  const bool gathers_rows = is_gather && integer_of(node, "axis") == 0 && !weight.is_input_major;
+  const bool is_plain_product = consumer.use == Use::mat_mul ||
+                                (consumer.use == Use::gemm && node.integer_or("transA", 0) == 0 &&
+                                 is_one(node, "alpha") && is_one(node, "beta")) ||
+                                (consumer.use == Use::fused_mat_mul && node.integer_or("transA", 0) == 0 &&
+                                 node.integer_or("transBatchA", 0) == 0 && is_one(node, "alpha"));
+  const bool gathers_rows = is_gather && node.integer_or("axis", 0) == 0 && !weight.is_input_major;
   switch (form) {
     case OnnxForm::dequantize_linear:
+    case OnnxForm::cast_and_scale:
       break;
     case OnnxForm::mat_mul_n_bits:
-      return is_plain_product || (gathers_rows && shares_rows(layout));
-    case OnnxForm::gather_block_quantized:
+      return is_plain_product || gathers_rows;
+    case OnnxForm::gather_rows:
       return gathers_rows;
     case OnnxForm::integer_operator:
       return is_plain_product || consumer.use == Use::conv;
@@ -218,8 +220,16 @@ Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& w
   if (weight.kept != nullptr) return error_at(ErrorCode::format_unsupported, tensor.name, "it stays: {}", weight.kept);
   const auto is_taken = [&](OnnxForm form) {
     return std::any_of(tensor.consumers.begin(), tensor.consumers.end(), [&](const Consumer& consumer) {
-      return takes_form(model, weight, consumer, form, readers, WeightLayout());
+      // MatMulNBits is for tables that are multiplied with, too.
+      return (form != OnnxForm::mat_mul_n_bits || consumer.use != Use::gather) &&
+             takes_form(model, weight, consumer, form, readers);
     });
+  };
+  const auto serves_all = [&](OnnxForm form) {
+    return !tensor.is_output &&
+           std::all_of(tensor.consumers.begin(), tensor.consumers.end(), [&](const Consumer& consumer) {
+             return consumer.use == Use::view || takes_form(model, weight, consumer, form, readers);
+           });
   };
   if (style == OnnxStyle::dynamic) {
     if (is_taken(OnnxForm::integer_operator)) return OnnxForm::integer_operator;
@@ -227,9 +237,15 @@ Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& w
                     "{} has no integer operator that quantizes its input; weight-only forms support it",
                     reader_of(model, tensor));
   }
-  if (style == OnnxStyle::weight_only)
-    for (const OnnxForm form : {OnnxForm::mat_mul_n_bits, OnnxForm::gather_block_quantized})
-      if (is_taken(form) && onnx_layout(form, describe(model, weight, form), spec)) return form;
+  if (style == OnnxStyle::dequantize_linear) return OnnxForm::dequantize_linear;
+  const auto holds = [&](OnnxForm form) { return bool(onnx_layout(form, describe(model, weight, form), spec)); };
+  const bool has_groups = spec.qscheme == QScheme::per_group;
+  for (const OnnxForm form : {OnnxForm::mat_mul_n_bits, OnnxForm::gather_rows}) {
+    const bool is_cast =
+        form == OnnxForm::mat_mul_n_bits && style == OnnxStyle::weight_only && holds(OnnxForm::cast_and_scale);
+    if (!is_cast && is_taken(form) && (has_groups || serves_all(form)) && holds(form)) return form;
+  }
+  if (holds(OnnxForm::cast_and_scale)) return OnnxForm::cast_and_scale;
   return OnnxForm::dequantize_linear;
 }
 
@@ -262,7 +278,7 @@ OnnxWeight describe(const onnx::Model& model, const OnnxModelWeight& weight, Onn
   described.type = *onnx::weight_dtype_of(weight.data_type);
   described.is_input_major = weight.is_input_major;
   described.is_batch = weight.is_batch;
-  if (form != OnnxForm::dequantize_linear) return described;
+  if (!gives_values(form)) return described;
   const uint32_t view = dequantized_view(model, weight);
   described.type = view == onnx::kNone ? described.source : *onnx::weight_dtype_of(model.views[view].data_type);
   described.is_transposed = view != onnx::kNone && model.views[view].is_transposed;

@@ -20,12 +20,13 @@ struct OnnxModelWeight {
   uint32_t data_type = 0;       // of that
   std::string layer;            // "model.layers.0.mlp.up_proj": by the tensor's name if that ends in ".weight", else by
                                 // that of the first node that uses it ("/model/layers.0/mlp/up_proj/MatMul")
-  const char* layer_type = "";  // PyTorch's class: Linear, Conv2d, ConvTranspose1d, Embedding, LSTM …
-  bool is_input_major = false;  // OnnxWeight::is_input_major
-  bool is_batch = false;        // OnnxWeight::is_batch
-  bool is_input = false;        // of the graph, which a caller may set; the tensor is its default
-  std::string embedding;        // the layer of a Gather that reads it, too; then this layer is tied to it
-  const char* kept = nullptr;   // why it cannot be quantized, a sentence; null: it can
+  std::string_view operator_type;  // of that node
+  const char* layer_type = "";     // PyTorch's class: Linear, Conv2d, ConvTranspose1d, Embedding, LSTM …
+  bool is_input_major = false;     // OnnxWeight::is_input_major
+  bool is_batch = false;           // OnnxWeight::is_batch
+  bool is_input = false;           // of the graph, which a caller may set; the tensor is its default
+  std::string embedding;           // the layer of a Gather that reads it, too; then this layer is tied to it
+  const char* kept = nullptr;      // why it cannot be quantized, a sentence; null: it can
 };
 /// The weights of a model, by ascending tensor.
 List<OnnxModelWeight> list_weights(const onnx::Model& model);
@@ -43,18 +44,20 @@ enum class OnnxReaders : uint8_t { all, products, gathers };
 
 /// How MatMul, Gemm, Conv and Gather read quantized weights.
 enum class OnnxStyle : uint8_t {
-  weight_only,        // MatMulNBits and GatherBlockQuantized where the spec fits them, else DequantizeLinear
+  weight_only,        // MatMulNBits, Gather of codes, Cast and Mul where the spec fits them, else DequantizeLinear
+  n_bits,             // the same, with MatMulNBits for all products: Cast and Mul compute in float only
   dequantize_linear,  // DequantizeLinear everywhere
   dynamic,            // DynamicQuantizeLinear with MatMulInteger or ConvInteger; rejects weights of other nodes
 };
-/// The form for a weight under `spec`. At least one node reads it. Errors: format-unsupported.
+/// The form for a weight under `spec`. At least one node reads it. With one scale per channel or tensor all nodes do: a
+/// weight that some of them need dequantized is dequantized for all. Errors: format-unsupported.
 Result<OnnxForm> onnx_form_of(const onnx::Model& model, const OnnxModelWeight& weight, const QuantizationSpec& spec,
                               OnnxStyle style, OnnxReaders readers = OnnxReaders::all);
 
-/// Whether this node, with its attributes and other inputs, can be replaced by the form's operators. MatMulNBits and
-/// GatherBlockQuantized share codes: a Gather takes those of MatMulNBits if `layout` has 4 bits and whole groups.
+/// Whether this node, with its attributes and other inputs, can be replaced by the form's operators. A Gather of rows
+/// takes the codes of MatMulNBits, too.
 bool takes_form(const onnx::Model& model, const OnnxModelWeight& weight, const onnx::Consumer& consumer, OnnxForm form,
-                OnnxReaders readers, const WeightLayout& layout) noexcept;
+                OnnxReaders readers) noexcept;
 
 /// The view whose node DequantizeLinear replaces: the layer's if nothing else reads the tensor, else, and for batches that
 /// a Transpose exchanges, the first one with the layer's shape; kNone: the tensor itself.

@@ -81,6 +81,15 @@ void unpack_words(const uint32_t* words, uint64_t rows, uint64_t columns, uint32
   kUnpackRows[bits - 2](words, rows, static_cast<size_t>(columns), offset, is_signed, codes);
 }
 
+void unpack_whole_words(const uint32_t* words, uint64_t rows, uint64_t columns, uint32_t bits, uint32_t offset,
+                        uint8_t* codes) noexcept {
+  const uint64_t per_word = 32 / bits, width = whole_words_per_row(columns, bits);
+  const uint32_t mask = (uint32_t{1} << bits) - 1;
+  for (uint64_t row = 0; row < rows; ++row, words += width)
+    for (uint64_t column = 0; column < columns; ++column)
+      *codes++ = static_cast<uint8_t>((words[column / per_word] >> (column % per_word * bits) & mask) - offset);
+}
+
 void pack_nibble_words(const uint8_t* codes, uint64_t rows, uint64_t columns, WordOrder order,
                        uint32_t* words) noexcept {
   const auto length = static_cast<size_t>(columns);

@@ -21,6 +21,14 @@ enum class WordOrder : uint8_t { order, reorder };
 /// Codes after which a word ends with a code: 32 / bits, or 32 where codes straddle words.
 constexpr uint64_t codes_of_whole_words(uint32_t bits) { return 32 % bits == 0 ? 32 / bits : 32; }
 constexpr uint64_t words_per_row(uint64_t columns, uint32_t bits) { return (columns * bits + 31) / 32; }
+/// Rows whose words hold 32 / bits codes each and begin with one (compressed-tensors before 0.18); codes of 1 to 8 bits.
+constexpr uint64_t whole_words_per_row(uint64_t columns, uint32_t bits) {
+  const uint64_t per_word = 32 / bits;
+  return columns / per_word + (columns % per_word != 0);
+}
+/// Each code is its bits less `offset`.
+void unpack_whole_words(const uint32_t* words, uint64_t rows, uint64_t columns, uint32_t bits, uint32_t offset,
+                        uint8_t* codes) noexcept;
 void pack_words(const uint8_t* codes, uint64_t rows, uint64_t columns, uint32_t bits, uint32_t offset,
                 uint32_t* words) noexcept;
 void unpack_words(const uint32_t* words, uint64_t rows, uint64_t columns, uint32_t bits, uint32_t offset,

@@ -171,6 +171,11 @@ float ScaleRule::scale_of_threshold(float threshold) const noexcept {
   return rounded_to(of_scales_, rounded_threshold(threshold, grid_) / divisor_);
 }
 
+float ScaleRule::floored(float scale) const noexcept {
+  const float at_least = std::max(scale, grid_.smallest_scale);
+  return at_least == 0 ? kScaleEpsilon : at_least;
+}
+
 float ScaleRule::scale_of_magnitude(float amax) const noexcept {
   switch (scale_format_) {
     case ScaleFormat::e8m0:
@@ -187,21 +192,19 @@ float ScaleRule::scale_of_magnitude(float amax) const noexcept {
       break;
   }
   const float scale = scale_of_threshold(amax);
-  if (is_integer_) return std::max(scale, grid_.smallest_scale);
+  if (is_integer_) return floored(scale);
   return scale == 0 ? grid_.smallest_scale : scale;
 }
 
 QParams ScaleRule::with_zero_point(float scale, float low) const noexcept {
-  const float floored = std::max(scale, grid_.smallest_scale);
-  const float position = rounded_to(of_zero_points_, low / (grid_.zero_point_of_unfloored ? scale : floored));
-  if (has_fractional_zero_point_) return {store_scale(floored, scale_type_, arithmetic_), 0.0f - position};
-  return {store_scale(floored, scale_type_, arithmetic_),
+  const float at_least = floored(scale);
+  const float position = rounded_to(of_zero_points_, low / (grid_.zero_point_of_unfloored ? scale : at_least));
+  if (has_fractional_zero_point_) return {store_scale(at_least, scale_type_, arithmetic_), 0.0f - position};
+  return {store_scale(at_least, scale_type_, arithmetic_),
           std::clamp(quant_min_ - std::nearbyint(position), quant_min_, zero_point_max_)};
 }
 
-float ScaleRule::stored(float scale) const noexcept {
-  return store_scale(std::max(scale, grid_.smallest_scale), scale_type_, arithmetic_);
-}
+float ScaleRule::stored(float scale) const noexcept { return store_scale(floored(scale), scale_type_, arithmetic_); }
 
 QParams ScaleRule::of_threshold(float threshold, float low) const noexcept {
   if (is_magnitude_) return {store_scale(scale_of_magnitude(threshold), scale_type_, arithmetic_), 0.0f};

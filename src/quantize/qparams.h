@@ -62,6 +62,8 @@ class ScaleRule {
   bool needs_only_magnitude() const noexcept { return is_magnitude_ && !is_signed_ && !grid_.sign_by_data; }
 
  private:
+  // At least RoundingGrid::smallest_scale; never 0.
+  float floored(float scale) const noexcept;
   float scale_of_magnitude(float amax) const noexcept;
   float scale_of_threshold(float threshold) const noexcept;
   QParams with_zero_point(float scale, float low) const noexcept;

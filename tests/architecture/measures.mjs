@@ -21,6 +21,14 @@ const tools = {
   bitsandbytes: /bitsandbytes|bnb/i,
 };
 
+/** Runtimes, and the words that name them in texts and data; calls of what their room offers do not count. */
+const runtimes = {
+  transformers: /(?<!sentence-)transformers(?!\.js|::)/,
+  vLLM: /\bv[lL]{2}[mM]\b(?!::)/,
+  'llama.cpp': /llama\.cpp|llama-(?!int4|3|4|bpe|v3)/,
+  'ONNX Runtime': /ONNX Runtime|(?<!wasmquant\/)onnxruntime/,
+};
+
 /** Families whose names in a file make that file a table of families, if three or more of them stand in it. */
 const families = ['llama', 'mistral', 'qwen2', 'qwen3', 'gemma', 'gemma2', 'gemma3', 'gpt2', 'bert', 'mixtral'];
 const most = (list) => list.reduce((a, b) => (b.value > a.value ? b : a), { value: 0, name: '' });
@@ -35,7 +43,8 @@ function cppMeasures() {
   const functions = blocks.filter(({ kind }) => kind === 'function');
   const classes = blocks.filter(({ kind }) => kind === 'class');
   const named = Object.entries(tools).map(([tool, words]) => {
-    const outside = files.filter((file) => !file.startsWith(`src/tools/${tool}/`) && words.test(text.get(file)));
+    const isRoom = (file) => file.startsWith(`src/tools/${tool}/`) || file.startsWith('src/runtimes/');
+    const outside = files.filter((file) => !isRoom(file) && words.test(text.get(file)));
     return {
       name: `files outside its room that name ${tool}`,
       found: outside,
@@ -45,7 +54,7 @@ function cppMeasures() {
   });
   const tables = files.filter(
     (file) =>
-      !/^src\/(families|gguf_conversion\/tokenizer)\//.test(file) && // kinds of tokenizers have names of families
+      !/^src\/(families|runtimes\/transformers|gguf_conversion\/tokenizer)\//.test(file) && // kinds of tokenizers have names of families
       families.filter((family) => new RegExp(`["|]${family}["|]`).test(text.get(file))).length > 2,
   );
   const place = ({ file, first, name, value }) => `${file}:${first} ${name} ${value}`;
@@ -66,6 +75,22 @@ function cppMeasures() {
     { name: `most data members of a class (${largest.name})`, value: largest.value, aim: 10 },
     { name: 'lines of src', value: linesIn(files), gate: budget.src_lines, aim: 43600 },
   ];
+}
+
+/** How far what is known of a runtime spreads, and what CheckpointFormat asks beyond bytes. */
+function runtimeMeasures() {
+  const product = ['src', 'bindings', 'web/lib', 'web/cli', 'web/demo', 'web/present'].flatMap((folder) =>
+    filesBelow(folder, /\.(cpp|h|def|tsx?)$/),
+  );
+  const outside = product.filter((file) => !/^(src|web\/present)\/runtimes\/|\/generated\//.test(file));
+  const named = Object.entries(runtimes).map(([name, words]) => ({
+    name: `files outside src/runtimes that name ${name}`,
+    found: outside.filter((file) => words.test(withoutComments(read(file)).replace(/^#include .*/gm, ''))),
+    gate: budget.files_that_name_a_runtime[name],
+    aim: 6,
+  }));
+  const questions = read('src/checkpoint/checkpoint_format.h').match(/^\s+virtual/gm).length;
+  return [...named, { name: 'virtual functions of CheckpointFormat', value: questions, gate: 8 }];
 }
 
 /** Files of the pipeline and of handles that parse a config's text; who else needs the config gets it parsed. */
@@ -143,7 +168,7 @@ function treeMeasures() {
 
 /** {name, value, gate, aim, found}: `found` are the places that make the value. */
 export function measure() {
-  return [...cppMeasures(), ...bindingMeasures(), ...treeMeasures()].map((row) => ({
+  return [...cppMeasures(), ...runtimeMeasures(), ...bindingMeasures(), ...treeMeasures()].map((row) => ({
     ...row,
     value: row.value ?? row.found.length,
   }));

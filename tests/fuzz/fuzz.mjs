@@ -39,6 +39,7 @@ function fuzzCompiler() {
 const otherSeeds = {
   safetensors_fuzz: ['tests/files/hostile'],
   safetensors_index_fuzz: ['tests/files/hostile'],
+  onnx_fuzz: ['tests/files/onnx_quantized'],
   json_fuzz: ['tests/files/hostile', 'tests/fuzz/corpus/config_fuzz'],
 };
 /** Inputs of each kind that native and WebAssembly builds are compared by, for each second of fuzzing. */

@@ -62,19 +62,26 @@ Status factor_with_retries(std::span<float> h, const std::vector<float>& diagona
                "a larger damp_percent"};
 }
 
+// Of each column the place of its group, by the group's largest H_jj; zeros if columns have none.
+std::vector<size_t> places_of_groups(const std::vector<float>& diagonal, uint64_t group_size) {
+  std::vector<size_t> place(diagonal.size());
+  if (group_size == 0) return place;
+  const size_t size = group_size, whole = diagonal.size() / size;
+  std::vector<float> largest(whole);
+  for (size_t j = 0; j < whole * size; ++j) largest[j / size] = std::max(largest[j / size], diagonal[j]);
+  const List<uint32_t> groups = sorted_order(whole, [&](uint32_t a, uint32_t b) { return largest[a] > largest[b]; });
+  for (size_t at = 0; at < whole; ++at)
+    for (size_t j = 0; j < size; ++j) place[groups[at] * size + j] = at;
+  for (size_t j = whole * size; j < place.size(); ++j) place[j] = whole;
+  return place;
+}
+
 std::vector<uint32_t> order_of(const std::vector<float>& diagonal, ColumnOrder by) {
-  std::vector<size_t> place(diagonal.size());  // of the column's group
-  if (by.desc_act && by.group_size != 0) {
-    const size_t size = by.group_size, whole = diagonal.size() / size;
-    std::vector<float> largest(whole);
-    for (size_t j = 0; j < whole * size; ++j) largest[j / size] = std::max(largest[j / size], diagonal[j]);
-    const List<uint32_t> groups = sorted_order(whole, [&](uint32_t a, uint32_t b) { return largest[a] > largest[b]; });
-    for (size_t at = 0; at < whole; ++at)
-      for (size_t j = 0; j < size; ++j) place[groups[at] * size + j] = at;
-    for (size_t j = whole * size; j < place.size(); ++j) place[j] = whole;
-  }
+  const std::vector<size_t> place = places_of_groups(diagonal, by.desc_act ? by.group_size : 0);
+  const std::vector<size_t> place_of_part = places_of_groups(diagonal, by.desc_act ? by.part_size : 0);
   const auto comes_first = [&](uint32_t a, uint32_t b) {
     if (place[a] != place[b]) return place[a] < place[b];
+    if (place_of_part[a] != place_of_part[b]) return place_of_part[a] < place_of_part[b];
     return by.desc_act && diagonal[a] > diagonal[b];
   };
   const List<uint32_t> order = sorted_order(diagonal.size(), comes_first);

@@ -27,8 +27,11 @@ struct ErrorFeedback {
 struct ColumnOrder {
   bool desc_act;        // by descending H_jj, equal ones by index; false: as they are
   uint64_t group_size;  // not 0: groups of as many columns stay together, by their largest H_jj, a short one last
+  uint64_t part_size;   // not 0: so do parts of as many columns inside each group
 
-  constexpr ColumnOrder(bool by_inputs, uint64_t groups_of = 0) noexcept : desc_act(by_inputs), group_size(groups_of) {}
+  constexpr ColumnOrder(bool by_inputs, uint64_t groups_of = 0, uint64_t parts_of = 0) noexcept
+      : desc_act(by_inputs), group_size(groups_of), part_size(parts_of) {}
+  friend bool operator==(const ColumnOrder&, const ColumnOrder&) = default;
 };
 
 /// `hessian` [columns, columns], symmetric, both triangles; its memory becomes the factor.

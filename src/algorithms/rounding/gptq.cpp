@@ -1,12 +1,12 @@
-// The loop over blocks of columns, strips of rows inside each block, and the order of columns (act-order).
+// Scales and codes of columns in the loop of feedback_loop.h, and the order of columns (act-order).
 #include "algorithms/rounding/gptq.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "algorithms/linear_algebra.h"
 #include "algorithms/rounding/column_groups.h"
+#include "algorithms/rounding/feedback_loop.h"
 #include "core/message.h"
 #include "kernels/kernels.h"
 #include "observers/observer.h"
@@ -16,15 +16,11 @@
 namespace wasmquant {
 namespace {
 
-// Rows of a block processed together: 128 columns of them fit the L1 cache.
-constexpr size_t kGptqStripRows = 64;
-
 // One call of gptq(). Columns are in feedback.order.
 struct Gptq {
   const ErrorFeedback& feedback;
   const QuantizationSpec& spec;
   size_t rows, columns;
-  float* weight;
   uint8_t* codes;
   ColumnGroups groups;
   float second_scale;
@@ -32,9 +28,6 @@ struct Gptq {
   bool searches;   // whether minimum and maximum do not settle a scale
   bool static_groups = true;
   std::vector<QParams> qparams = {};  // [groups][rows]
-  std::vector<float> errors = {};     // e of the block, [columns of the block][rows]
-  std::vector<float> values = {};     // w of the block before it was rounded, the same, where there is drift
-  std::vector<float> strip = {};      // the block's weights, [columns of the block][kGptqStripRows]
 
   // A group that begins in [begin, end) and reaches past it needs columns not updated yet: it begins a new block.
   size_t end_of_block(size_t begin, size_t block_size) const noexcept {
@@ -54,15 +47,13 @@ struct Gptq {
     return found;
   }
 
-  // Scales of the group for rows [row, row + count), from the current weight; columns [begin, end) are in the strip.
-  void choose_scales(size_t group, size_t begin, size_t end, size_t row, size_t count) {
+  // Scales of the group for the strip's rows, from the current weight.
+  void choose_scales(size_t group, const ColumnStrip& strip) {
     const ColumnRange range = groups[group];
-    const size_t width = range.count();
+    const size_t width = range.count(), row = strip.row, count = strip.count;
     std::vector<float> current(count * width), squares;
     for (size_t r = 0; r < count; ++r)
-      for (size_t j = range.begin; j < range.end; ++j)
-        current[r * width + j - range.begin] =
-            j < end ? strip[(j - begin) * kGptqStripRows + r] : weight[(row + r) * columns + j];
+      for (size_t j = range.begin; j < range.end; ++j) current[r * width + j - range.begin] = strip.current(r, j);
     if (searches) {
       for (size_t j = range.begin; j < range.end && !feedback.squares.empty(); ++j)
         squares.push_back(feedback.squares[feedback.order[j]]);
@@ -76,61 +67,27 @@ struct Gptq {
     }
   }
 
-  // Codes of the strip's column and its error; its value replaces the weight.
-  void quantize_column(size_t i, size_t row, size_t count, float* w, float* error) noexcept {
+  // Codes of the strip's column, whose values replace the weight.
+  void round_column(size_t i, const ColumnStrip& strip) {
+    const size_t row = strip.row, count = strip.count;
+    if (const size_t group = groups.of(i); !static_groups && i == groups[group].begin) choose_scales(group, strip);
     const size_t column = feedback.order[i], bytes = code_bytes_of(spec);
     const size_t group = groups.of(static_groups ? column : i);
     const std::span<const QParams> scales(qparams.data() + group * rows + row, count);
     Granularity g;
     g.axis = count;  // one scale per element
-    alignas(4) uint8_t code[4 * kGptqStripRows];
-    float value[kGptqStripRows];
-    quantize(g, spec, scales, kernels::Path::fake, {w, count}, 0, code);
-    dequantize(g, spec, scales, code, count, 0, value);
-    const float diagonal = feedback.factor[i * columns + i];
-    for (size_t r = 0; r < count; ++r) {
-      error[r] = (w[r] - value[r]) / diagonal;
-      w[r] = value[r];
+    alignas(4) uint8_t code[4 * ColumnStrip::kRows];
+    quantize(g, spec, scales, kernels::Path::fake, {strip.at(i), count}, 0, code);
+    dequantize(g, spec, scales, code, count, 0, strip.at(i));
+    for (size_t r = 0; r < count; ++r)
       std::copy_n(code + r * bytes, bytes, codes + ((row + r) * columns + column) * bytes);
-    }
   }
 
-  void quantize_strip(size_t begin, size_t end, size_t row) {
-    const size_t count = std::min(kGptqStripRows, rows - row);
-    for (size_t r = 0; r < count; ++r)
-      for (size_t j = begin; j < end; ++j) strip[(j - begin) * kGptqStripRows + r] = weight[(row + r) * columns + j];
-    for (size_t i = begin; i < end; ++i) {
-      if (const size_t group = groups.of(i); !static_groups && i == groups[group].begin)
-        choose_scales(group, begin, end, row, count);
-      float* const error = errors.data() + (i - begin) * rows + row;
-      float* const w = strip.data() + (i - begin) * kGptqStripRows;
-      float* const value = values.empty() ? nullptr : values.data() + (i - begin) * rows + row;
-      if (value != nullptr) std::copy_n(w, count, value);
-      quantize_column(i, row, count, w, error);
-      for (size_t j = i + 1; j < end; ++j) {
-        const std::span<float> next(strip.data() + (j - begin) * kGptqStripRows, count);
-        subtract_scaled(next, feedback.factor[i * columns + j], error);
-        if (value != nullptr) subtract_scaled(next, -feedback.drift[i * columns + j], value);
-      }
-    }
-    for (size_t r = 0; r < count; ++r)
-      for (size_t j = begin; j < end; ++j) weight[(row + r) * columns + j] = strip[(j - begin) * kGptqStripRows + r];
-  }
-
-  void run(size_t block_size) {
+  void run(std::span<float> weight, size_t block_size) {
     block_size = std::min(block_size, columns);
-    errors.resize(block_size * rows);
-    if (!feedback.drift.empty()) values.resize(errors.size());
-    strip.resize(block_size * kGptqStripRows);
-    for (size_t begin = 0, end; begin < columns; begin = end) {
-      end = end_of_block(begin, block_size);
-      for (size_t row = 0; row < rows; row += kGptqStripRows) quantize_strip(begin, end, row);
-      add_product(-1, {errors.data(), rows}, {feedback.factor.data() + begin * columns + end, columns}, end - begin,
-                  rows, columns - end, {weight + end, columns});
-      if (!values.empty())
-        add_product(1, {values.data(), rows}, {feedback.drift.data() + begin * columns + end, columns}, end - begin,
-                    rows, columns - end, {weight + end, columns});
-    }
+    feed_errors(
+        feedback, weight, [&](size_t begin) { return end_of_block(begin, block_size); },
+        [&](size_t i, const ColumnStrip& strip) { round_column(i, strip); });
   }
 };
 
@@ -147,19 +104,6 @@ Status check(const ErrorFeedback& feedback, const GptqOptions& options, uint64_t
   if (const int64_t at = kernels::find_non_finite(weight); at >= 0)
     return error_at(ErrorCode::value_not_finite, "", "weight element {} is NaN or infinite", at);
   return {};
-}
-
-// Each row's columns in `order`, or back.
-void permute_columns(std::span<float> weight, const std::vector<uint32_t>& order, bool back) {
-  std::vector<float> row(order.size());
-  for (size_t at = 0; at < weight.size(); at += row.size()) {
-    std::copy_n(weight.data() + at, row.size(), row.data());
-    for (size_t i = 0; i < row.size(); ++i)
-      if (back)
-        weight[at + order[i]] = row[i];
-      else
-        weight[at + i] = row[order[i]];
-  }
 }
 
 }  // namespace
@@ -189,7 +133,6 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
             spec,
             height,
             columns,
-            weight.data(),
             codes.data(),
             groups,
             second_scale,
@@ -211,9 +154,7 @@ Result<std::vector<QParams>> gptq(const ErrorFeedback& feedback, const Quantizat
     }
   for (size_t group = 0; group < groups.count(); ++group)
     for (size_t row = 0; row < height; ++row) work.qparams.push_back(qparams[groups.scale_of(row, group)]);
-  permute_columns(weight, feedback.order, false);
-  work.run(options.block_size);
-  permute_columns(weight, feedback.order, true);
+  work.run(weight, options.block_size);
   if (!work.static_groups)
     for (size_t at = 0; at < groups.count(); ++at) {
       const size_t group = options.act_group_aware ? groups.of(feedback.order[groups[at].begin]) : at;

@@ -10,8 +10,7 @@
 namespace wasmquant {
 namespace {
 
-// Rows worked on together, and columns whose changes reach the others in one product.
-constexpr size_t kRefinedRows = 64, kRefinedColumns = 64;
+constexpr size_t kRefinedRows = Descent::kRows, kRefinedColumns = Descent::kColumns;
 // Draws scales towards those they have: of the group's own square, and of the mean of all.
 constexpr double kOwnRidge = 1e-4, kMeanRidge = 1e-5;
 
@@ -125,52 +124,73 @@ void refit_row_scales(const RefinedRows& rows, const CallableRef<float(float)>& 
   }
 }
 
-void descend_codes(const RefinedRows& rows) {
-  const size_t n = rows.groups.size(), count = rows.group_count, height = n == 0 ? 0 : rows.weight.size() / n;
-  const size_t bytes = code_bytes_of(rows.spec);
-  const float* const h = rows.hessian.data();
-  std::vector<float> pull, now, weight, change(kRefinedColumns * kRefinedRows);
+void descend(std::span<const float> hessian, std::span<const float> weight, std::span<float> values,
+             const CallableRef<void(Descent& at)>& improve) {
+  const auto n = static_cast<size_t>(std::sqrt(static_cast<double>(hessian.size())) + 0.5);
+  const size_t height = n == 0 ? 0 : weight.size() / n;
+  const float* const h = hessian.data();
+  std::vector<float> pull, now, strip, change(kRefinedColumns * kRefinedRows);
   for (size_t first = 0; first < height; first += kRefinedRows) {
-    const size_t strip = std::min(kRefinedRows, height - first);
-    take_strip(rows.weight, n, first, strip, weight);
-    take_strip(rows.values, n, first, strip, now);
-    for (size_t i = 0; i < weight.size(); ++i) weight[i] -= now[i];
+    const size_t count = std::min(kRefinedRows, height - first);
+    take_strip(weight, n, first, count, strip);
+    take_strip(values, n, first, count, now);
+    for (size_t i = 0; i < strip.size(); ++i) strip[i] -= now[i];
     pull.assign(n * kRefinedRows, 0.0f);  // H (w - q)
-    add_product(1, {h, n}, {weight.data(), kRefinedRows}, n, n, kRefinedRows, {pull.data(), kRefinedRows});
-    Granularity g;
-    g.axis = strip;  // one scale per element
+    add_product(1, {h, n}, {strip.data(), kRefinedRows}, n, n, kRefinedRows, {pull.data(), kRefinedRows});
     for (size_t begin = 0; begin < n; begin += kRefinedColumns) {
       const size_t end = std::min(begin + kRefinedColumns, n);
-      for (size_t j = begin; j < end; ++j) {
-        float* const delta = change.data() + (j - begin) * kRefinedRows;
-        std::fill_n(delta, kRefinedRows, 0.0f);
-        const float diagonal = h[j * n + j];
-        if (!(diagonal > 0)) continue;
-        float wanted[kRefinedRows], found[kRefinedRows];
-        QParams scales[kRefinedRows];
-        alignas(4) uint8_t code[4 * kRefinedRows];
-        for (size_t r = 0; r < strip; ++r) {
-          wanted[r] = now[j * kRefinedRows + r] + pull[j * kRefinedRows + r] / diagonal;
-          scales[r] = rows.qparams[(first + r) * count + rows.groups[j]];
-        }
-        quantize(g, rows.spec, {scales, strip}, kernels::Path::fake, {wanted, strip}, 0, code);
-        dequantize(g, rows.spec, {scales, strip}, code, strip, 0, found);
-        for (size_t r = 0; r < strip; ++r) {
-          const size_t at = (first + r) * n + j;
-          delta[r] = found[r] - now[j * kRefinedRows + r];
-          rows.values[at] = found[r];
-          std::copy_n(code + r * bytes, bytes, rows.codes.data() + at * bytes);
-        }
-        for (size_t i = begin; i < end; ++i)
-          subtract_scaled({pull.data() + i * kRefinedRows, kRefinedRows}, h[j * n + i], delta);
-      }
+      std::fill(change.begin(), change.end(), 0.0f);
+      Descent at{first, count, begin, end, h, n, now.data(), pull.data(), change.data()};
+      improve(at);
       const size_t depth = end - begin;
       add_product(-1, {h + begin * n, n}, {change.data(), kRefinedRows}, depth, begin, kRefinedRows,
                   {pull.data(), kRefinedRows});
       add_product(-1, {h + begin * n + end, n}, {change.data(), kRefinedRows}, depth, n - end, kRefinedRows,
                   {pull.data() + end * kRefinedRows, kRefinedRows});
     }
+    for (size_t r = 0; r < count; ++r)
+      for (size_t j = 0; j < n; ++j) values[(first + r) * n + j] = now[j * kRefinedRows + r];
   }
+}
+
+bool Descent::wanted(size_t column, float* x) const noexcept {
+  const float diagonal = hessian[column * columns + column];
+  if (!(diagonal > 0)) return false;
+  for (size_t r = 0; r < count; ++r) x[r] = now[column * kRefinedRows + r] + pull[column * kRefinedRows + r] / diagonal;
+  return true;
+}
+
+void Descent::set(size_t column, const float* x) noexcept {
+  float delta[kRefinedRows] = {};
+  float* const value = now + column * kRefinedRows;
+  for (size_t r = 0; r < count; ++r) {
+    delta[r] = x[r] - value[r];
+    value[r] = x[r];
+    change[(column - begin) * kRefinedRows + r] += delta[r];
+  }
+  for (size_t i = begin; i < end; ++i)
+    subtract_scaled({pull + i * kRefinedRows, kRefinedRows}, hessian[column * columns + i], delta);
+}
+
+void descend_codes(const RefinedRows& rows) {
+  const size_t n = rows.groups.size(), bytes = code_bytes_of(rows.spec);
+  descend(rows.hessian, rows.weight, rows.values, [&](Descent& at) {
+    Granularity g;
+    g.axis = at.count;  // one scale per element
+    for (size_t j = at.begin; j < at.end; ++j) {
+      float x[kRefinedRows];
+      if (!at.wanted(j, x)) continue;
+      QParams scales[kRefinedRows];
+      alignas(4) uint8_t code[4 * kRefinedRows];
+      for (size_t r = 0; r < at.count; ++r)
+        scales[r] = rows.qparams[(at.first + r) * rows.group_count + rows.groups[j]];
+      quantize(g, rows.spec, {scales, at.count}, kernels::Path::fake, {x, at.count}, 0, code);
+      dequantize(g, rows.spec, {scales, at.count}, code, at.count, 0, x);
+      for (size_t r = 0; r < at.count; ++r)
+        std::copy_n(code + r * bytes, bytes, rows.codes.data() + ((at.first + r) * n + j) * bytes);
+      at.set(j, x);
+    }
+  });
 }
 
 void damp_diagonal(std::span<float> hessian, size_t columns, double damp_percent) noexcept {

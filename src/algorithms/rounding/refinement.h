@@ -35,6 +35,27 @@ bool can_refit(const QuantizationSpec& spec) noexcept;
 /// `stored`: a scale as the file holds it.
 void refit_row_scales(const RefinedRows& rows, const CallableRef<float(float)>& stored);
 
+/// Some rows and columns of a weight whose values change one column after the other. Arrays are [columns][kRows].
+struct Descent {
+  static constexpr size_t kRows = 64, kColumns = 64;  // at most, at a time
+
+  size_t first, count;  // rows
+  size_t begin, end;    // columns; `begin` is a multiple of kColumns
+  const float* hessian;
+  size_t columns;     // of the weight
+  float *now, *pull;  // q and H (w - q) of all columns; current for those of [begin, end)
+  float* change;      // of the columns [begin, end)
+
+  /// x[row]: what the column would best become. False if it does not matter, which has no best.
+  bool wanted(size_t column, float* x) const noexcept;
+  /// The column becomes x[row].
+  void set(size_t column, const float* x) noexcept;
+};
+
+/// Improves values [rows, n] of `weight` by one pass: `improve` is called for all columns of some rows in turn, then for other rows.
+void descend(std::span<const float> hessian, std::span<const float> weight, std::span<float> values,
+             const CallableRef<void(Descent& at)>& improve);
+
 /// One pass over all columns; no row's error grows, but for rounding. Values are those of the codes before and after.
 void descend_codes(const RefinedRows& rows);
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "checkpoint/layout/tile_scales.h"
 #include "kernels/kernels.h"
 
 namespace wasmquant {
@@ -111,6 +112,7 @@ void pack_matrix(const WeightLayout& layout, CodeMatrix m, const uint8_t* codes,
     case CodeStorage::source_values:
     case CodeStorage::cast_values:
     case CodeStorage::row_pair_nibbles:
+    case CodeStorage::rows_whole_words:
     case CodeStorage::lookup_nibbles:
       return;
   }
@@ -141,6 +143,10 @@ void unpack_matrix(const WeightLayout& layout, CodeMatrix m, const uint8_t* in, 
                                        static_cast<uint32_t>(layout.code_offset), is_signed, codes);
       packing::unpack_words(reinterpret_cast<const uint32_t*>(in), m.rows, m.columns, layout.bits,
                             static_cast<uint32_t>(layout.code_offset), is_signed, codes);
+      return;
+    case CodeStorage::rows_whole_words:
+      packing::unpack_whole_words(reinterpret_cast<const uint32_t*>(in), m.rows, m.columns, layout.bits,
+                                  static_cast<uint32_t>(layout.code_offset), codes);
       return;
     case CodeStorage::rows_nibble_words:
       packing::unpack_nibble_words(reinterpret_cast<const uint32_t*>(in), m.rows, m.columns, layout.order, is_signed,
@@ -188,17 +194,17 @@ void pack_row(const WeightLayout& layout, const uint8_t* codes, uint8_t* scratch
   packing::pack_bits({scratch, columns}, layout.bits, out);
 }
 
-// The padding of a row of rows_blocks: the stored zero point of its last group.
+// The padding of a row of rows_blocks: the stored zero point of its last block.
 uint32_t padding_of(const WeightLayout& layout, const TileRange& tile, uint64_t row,
                     std::span<const QParams> q) noexcept {
-  const uint64_t groups = layout.granularity.blocks();
+  const ScaleMatrix scales = scale_matrix(layout, tile);
   const uint64_t in_scales = layout.scales_in_tiles() ? row : tile.begin + row;
-  return static_cast<uint32_t>(static_cast<int32_t>(q[in_scales * groups + groups - 1].zero_point) +
-                               layout.code_offset);
+  const uint64_t last = scales.internal(in_scales * scales.columns + scales.columns - 1);
+  return static_cast<uint32_t>(static_cast<int32_t>(q[last].zero_point) + layout.code_offset);
 }
 
 uint64_t block_row_bytes(const WeightLayout& layout) noexcept {
-  return layout.granularity.blocks() * layout.granularity.block * layout.bits / 8;
+  return layout.stored_blocks() * layout.block * layout.bits / 8;
 }
 
 void pack_blocks(const WeightLayout& layout, const TileRange& tile, const uint8_t* codes, std::span<const QParams> q,

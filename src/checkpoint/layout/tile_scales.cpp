@@ -65,6 +65,11 @@ struct ScaleStorage {
 
 ScaleMatrix scale_matrix(const WeightLayout& layout, const TileRange& tile) noexcept {
   const uint64_t count = tile_scale_count(layout, tile);
+  if (layout.codes == CodeStorage::rows_blocks) {
+    const uint64_t rows = layout.scales_in_tiles() ? tile.count() : layout.rows, blocks = layout.stored_blocks();
+    const uint64_t row_scales = count / std::max<uint64_t>(rows, 1);
+    return {rows, blocks, false, row_scales, row_scales > 1 ? layout.granularity.block / layout.block : blocks};
+  }
   if (!layout.scales_in_tiles()) return {1, count, false};
   if (layout.column_tiles()) return {count / layout.rows, layout.rows, true};
   return {tile.count(), count / std::max<uint64_t>(tile.count(), 1), false};

@@ -11,9 +11,12 @@ namespace wasmquant {
 struct ScaleMatrix {
   uint64_t rows, columns;
   bool transposed;
+  // rows_blocks: a row has `row_scales` scales (0: all rows have one), each stored `repeats` times.
+  uint64_t row_scales = 0, repeats = 0;
   uint64_t count() const noexcept { return rows * columns; }
   // Index in internal order of the element at index `stored`.
   uint64_t internal(uint64_t stored) const noexcept {
+    if (repeats != 0) return stored / columns * row_scales + stored % columns / repeats;
     return transposed ? (stored % columns) * rows + stored / columns : stored;
   }
 };

@@ -13,7 +13,7 @@ struct ZeroPointRows {
 };
 ZeroPointRows zero_point_rows(const WeightLayout& layout, const ScaleMatrix& m) noexcept {
   const uint64_t columns =
-      layout.zero_point == ZeroPointStorage::row_bits ? layout.granularity.blocks() : std::max<uint64_t>(m.count(), 1);
+      layout.zero_point == ZeroPointStorage::row_bits ? layout.stored_blocks() : std::max<uint64_t>(m.count(), 1);
   return {m.count() / columns, columns, (columns * layout.bits + 7) / 8};
 }
 

@@ -72,6 +72,7 @@ Slice slice_of(const WeightLayout& layout, const Component& component, const Til
 }
 
 Slice slice_to_read(const WeightLayout& layout, const Component& component, const TileRange& tile) noexcept {
+  if (component.varint_bytes != 0) return {0, component.varint_bytes};
   if (component.role == Role::shape) return {};
   if (layout.reads_group_index && component.role != Role::codes) return {0, component.bytes};
   if (is_known(component.role)) return {};

@@ -55,6 +55,7 @@ struct Component {
   std::vector<uint64_t> shape;
   uint64_t bytes = 0;
   bool follows_layer = false;
+  uint64_t varint_bytes = 0;  // read only: each byte is stored as a varint, and they take this many; 0: as it is
 
   /// The whole name, in the layer of this name.
   std::string name_in(std::string_view layer) const {
@@ -80,11 +81,12 @@ enum class CodeStorage : uint8_t {
   cast_values,        // values in bfloat16 or float16
   rows_bytes,         // [rows, columns], one byte a code
   rows_words,         // [rows, ceil(columns * bits / 32)] int32, element i in bits i*bits.. of its row
+  rows_whole_words,   // [rows, ceil(columns / (32 / bits))] int32, each beginning with a code. Read only
   rows_nibble_words,  // [rows, ceil(columns / 8)] int32, eight nibbles in `order`
   rows_bit_stream,    // [rows * columns * bits / 8] bytes, row after row, least significant bit first (fp4: low nibble
                       // first)
-  rows_blocks,        // [rows, blocks, group_size * bits / 8] bytes: a bit stream, padded with the zero point to whole
-                      // groups; codes of 2, 4 or 8 bits
+  rows_blocks,        // [rows, stored_blocks(), block * bits / 8] bytes: a bit stream, padded with the zero point to
+                      // whole blocks; codes of 2, 4 or 8 bits
   rows_block_float,   // [rows, blocks of packing::block_row_bytes], exponents and shifts among the codes
   columns_bytes,      // [columns, rows], one byte a code
   columns_nibble_words,  // [columns, ceil(rows / 8)] int32, eight nibbles in `order`
@@ -97,7 +99,8 @@ enum class CodeStorage : uint8_t {
 
 /// Whether columns of codes stored this way can belong to the groups of an index.
 constexpr bool may_have_group_index(CodeStorage codes) {
-  return codes == CodeStorage::columns_words || codes == CodeStorage::rows_words;
+  return codes == CodeStorage::columns_words || codes == CodeStorage::rows_words ||
+         codes == CodeStorage::rows_whole_words;
 }
 
 /// How zero points are stored.
@@ -107,7 +110,7 @@ enum class ZeroPointStorage : uint8_t {
   row_words,     // [ceil(rows * bits / 32), groups] int32: packed along the rows of the scale matrix
   nibble_words,  // int32, eight nibbles in `order` along the last axis of the scale's arrangement
   int32,         // one int32 each, arranged like the scales
-  row_bits,      // [rows, ceil(groups * bits / 8)] bytes: a bit stream for each row
+  row_bits,      // [rows, ceil(stored_blocks() * bits / 8)] bytes: a bit stream for each row
   bit_stream,    // bytes: one bit stream, arranged like the scales
 };
 
@@ -125,6 +128,7 @@ struct WeightLayout {
   uint8_t bits = 8;         // of a stored code
   int16_t code_offset = 0;  // stored code = code + code_offset; the zero point has the same offset
   int16_t zero_offset = 0;  // added to code_offset for stored zero points
+  uint64_t block = 0;       // rows_blocks: codes of a stored block, each with a scale: blocks that share one repeat it
   packing::WordOrder order = packing::WordOrder::order;
   uint64_t whole_lines = 1;              // a tile has a multiple of this many lines; ggml_rows, source_values
   bool reads_group_index = false;        // columns belong to the groups of the stored index; where values are read
@@ -144,6 +148,8 @@ struct WeightLayout {
     return codes == CodeStorage::columns_bytes || codes == CodeStorage::columns_nibble_words ||
            codes == CodeStorage::columns_int32 || codes == CodeStorage::columns_words;
   }
+  /// rows_blocks: the blocks of a row.
+  uint64_t stored_blocks() const noexcept { return columns / block + (columns % block != 0); }
   /// Number of rows (or columns).
   uint64_t lines() const noexcept { return column_tiles() ? columns : rows; }
   /// Elements of one line.

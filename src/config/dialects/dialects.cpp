@@ -58,7 +58,8 @@ std::optional<Dialect> detect_dialect(const json::Value& block, const std::strin
 std::optional<Dtype> integer_dtype(int64_t bits, bool is_signed, const std::string& where, DiagnosticList& out) {
   for (const DtypeInfo& row : kDtypes)
     if (row.is_integer && row.bits == bits && row.is_signed == is_signed) return row.dtype;
-  out.error_in("not-implemented", where, nullptr, "use 2 to 16 bits", "this version has no integers of {} bits", bits);
+  out.error_in("not-implemented", where, nullptr, is_signed ? "use 2 to 16 bits, or 32" : "use 2 to 16 bits",
+               "this version has no integers of {} bits", bits);
   return std::nullopt;
 }
 

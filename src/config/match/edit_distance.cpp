@@ -11,13 +11,8 @@ namespace {
 
 constexpr size_t kLongest = 128;
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 bool begins_with(std::string_view text, std::string_view prefix) {
-  if (text.size() < prefix.size()) return false;
-  for (size_t i = 0; i < prefix.size(); ++i)
-    if (lower(text[i]) != lower(prefix[i])) return false;
-  return true;
+  return is_same_word(text.substr(0, prefix.size()), prefix);
 }
 
 }  // namespace

@@ -176,7 +176,23 @@ class Checker {
   DiagnosticList& out_;
 };
 
+void use_known_name(json::Value& item) {
+  for (auto& [key, name] : item.members())
+    if (key == "name" && name.is_string())
+      for (const std::string_view known : names_of_all())
+        if (is_same_word(name.as_string(), known)) name = known;
+}
+
 }  // namespace
+
+json::Value with_known_algorithm_names(json::Value config) {
+  for (auto& [key, list] : config.members()) {
+    if (key != "algo_config" && key != "pre_quant_opt_config") continue;
+    use_known_name(list);
+    for (json::Value& item : list.items()) use_known_name(item);
+  }
+  return config;
+}
 
 void check_algorithms(const ObjectReader& in, const char* key, const LayerConfig& weights, bool cache_before_rope) {
   const json::Value* value = in.find(key);

@@ -70,8 +70,12 @@ int index_of_word(std::string_view text, std::span<const std::string_view> words
     if (words[i] == text) return static_cast<int>(i);
   const std::string_view name = python_name(text);
   for (size_t i = 0; i < words.size(); ++i)
-    if (edit_distance(name, words[i], 0) == 0) return static_cast<int>(i);
+    if (is_same_word(name, words[i])) return static_cast<int>(i);
   return -1;
+}
+
+int layer_type_index(std::string_view text, std::span<const std::string_view> types) noexcept {
+  return is_same_word(python_name(text), kDense) ? 0 : index_of_word(text, types);
 }
 
 void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,

@@ -112,6 +112,8 @@ std::string_view word_at(std::string_view words, size_t index) noexcept;
 std::string_view python_name(std::string_view text) noexcept;
 /// Index of `text` in `words`: itself, else its python_name with upper and lower case counted as equal. -1: none.
 int index_of_word(std::string_view text, std::span<const std::string_view> words) noexcept;
+/// The same for a class of layers, whose lists begin with Linear: Keras' name of it is one, too.
+int layer_type_index(std::string_view text, std::span<const std::string_view> types) noexcept;
 
 /// The diagnostic for a word that is not in `words`.
 void unknown_word(std::string_view word, const std::string& where, std::span<const std::string_view> words,

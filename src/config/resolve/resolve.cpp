@@ -54,6 +54,19 @@ std::string_view class_of(std::string_view layer_type) {
   return layer_type == kExperts || layer_type == kConv1D ? "Linear" : layer_type;
 }
 
+// Names of classes and operators begin with a capital letter: Conv1d, MatMul.
+bool may_be_class(std::string_view entry) {
+  return !entry.empty() && entry[0] >= 'A' && entry[0] <= 'Z' && entry.find_first_of(".*?[") == entry.npos;
+}
+
+// Whether `name` means this class of layers. Conv and ConvTranspose have any number of dimensions.
+bool is_class(std::string_view name, std::string_view layer_type) {
+  if (layer_type.empty()) return false;
+  if (name == layer_type || name == class_of(layer_type)) return true;
+  const bool has_dimensions = layer_type.starts_with("Conv") && layer_type.ends_with("d");
+  return has_dimensions && layer_type.substr(0, layer_type.size() - 2) == name;
+}
+
 Resolved kept(Rule rule, std::string where, std::string text) {
   return {{}, {rule, std::move(where), std::move(text)}};
 }
@@ -92,11 +105,12 @@ json::Value to_json(const Reason& reason) {
   return members;
 }
 
-Resolver::Resolver(const Config& config, const families::DefaultExclusions* exclusions)
+Resolver::Resolver(const Config& config, const transformers::DefaultExclusions* exclusions)
     : config_(config), exclusions_(config.default_exclusions ? exclusions : nullptr) {
   for (uint32_t i = 0; i < config.exclude.size(); ++i) {
     const std::string& entry = config.exclude[i];
     exclude_names_.emplace_back(entry, i);
+    if (may_be_class(entry)) exclude_classes_.emplace_back(entry, i);
     if (!is_pattern(entry)) continue;
     exclude_globs_.push_back({i, NamePattern(entry)});
     if (config.excludes_below() && !entry.ends_with(".*") && !is_regex(entry))
@@ -156,6 +170,16 @@ int64_t Resolver::find_exclude(std::string_view layer, Usage* usage) const {
   for (const Glob& glob : exclude_globs_)
     if (glob.pattern.matches(layer)) hit(glob.entry);
   last_excluded_.emplace(layer, first);
+  return first;
+}
+
+int64_t Resolver::find_excluded_class(std::string_view layer_type, std::string_view operator_type, Usage* usage) const {
+  int64_t first = -1;
+  for (const auto& [name, entry] : exclude_classes_) {
+    if (!is_class(name, layer_type) && (operator_type.empty() || name != operator_type)) continue;
+    if (usage != nullptr) usage->exclude[entry] = true;
+    if (first < 0) first = entry;
+  }
   return first;
 }
 
@@ -229,7 +253,8 @@ List<Resolver::Candidate> Resolver::candidates(std::string_view layer, std::stri
   const bool has_global = config::info_of(config_.dialect).maps_entries || !(config_.global == LayerConfig());
   const bool is_passed_over = config::info_of(config_.dialect).has_transposed_axes &&
                               (layer_type == "Conv3d" || layer_type == "ConvTranspose3d");
-  if (has_global && !needs_naming(layer_type) && !is_passed_over) add(Rule::global, config_.global, "");
+  const bool is_left = needs_naming(layer_type) && config_.whole_cast() == nullptr;
+  if (has_global && !is_left && !is_passed_over) add(Rule::global, config_.global, "");
   return found;
 }
 
@@ -296,24 +321,25 @@ Resolved Resolver::resolve(std::string_view tensor_name, std::string_view own_ty
   if (!quantizable) return kept(Rule::not_quantizable, {}, not_quantizable_text(type, shape));
   if (!quantizable_storage)
     return kept(Rule::not_quantizable, {}, "only weights in floats can be quantized (F64, F32, F16, BF16, F8, F4)");
-  Resolved resolved = decide(layer, type);
+  Resolved resolved = decide(layer, type, {});
   count_input(layer, !resolved.weight.empty());
   return resolved;
 }
 
-Resolved Resolver::resolve_weight(std::string_view layer, std::string_view own_type) {
+Resolved Resolver::resolve_weight(std::string_view layer, std::string_view own_type, std::string_view operator_type) {
   const std::string_view type = type_of(layer, own_type);
   const bool quantizable = is_quantizable_type(type);
-  count(layer, type, quantizable);
+  count(layer, type, quantizable, operator_type);
   if (!quantizable) return kept(Rule::not_quantizable, {}, text_of("layers of class {} are never quantized", type));
-  Resolved resolved = decide(layer, type);
+  Resolved resolved = decide(layer, type, operator_type);
   count_input(layer, !resolved.weight.empty());
   return resolved;
 }
 
 Resolved Resolver::resolve_bias(std::string_view layer, std::string_view own_type) const {
   const std::string_view type = type_of(layer, own_type);
-  if (!is_quantizable_type(type) || find_exclude(layer, nullptr) >= 0) return {};
+  if (!is_quantizable_type(type) || find_exclude(layer, nullptr) >= 0 || find_excluded_class(type, {}, nullptr) >= 0)
+    return {};
   const List<Candidate> found = candidates(layer, type);
   if (default_exclusion(layer, type, found) != nullptr) return {};
   for (const Candidate& deciding : found) {
@@ -328,9 +354,9 @@ Resolved Resolver::resolve_bias(std::string_view layer, std::string_view own_typ
   return {};
 }
 
-const families::DefaultExclusion* Resolver::default_exclusion(std::string_view layer, std::string_view layer_type,
-                                                              const List<Candidate>& found) const {
-  const families::DefaultExclusion* row = exclusions_ == nullptr ? nullptr : exclusions_->find(layer, layer_type);
+const transformers::DefaultExclusion* Resolver::default_exclusion(std::string_view layer, std::string_view layer_type,
+                                                                  const List<Candidate>& found) const {
+  const transformers::DefaultExclusion* row = exclusions_ == nullptr ? nullptr : exclusions_->find(layer, layer_type);
   if (row == nullptr) return nullptr;
   bool is_first = true;
   for (const Candidate& candidate : found) {
@@ -338,24 +364,31 @@ const families::DefaultExclusion* Resolver::default_exclusion(std::string_view l
     // Whole models are cast to 16 bits.
     if (std::exchange(is_first, false) && info_of(candidate.config->weight.front().dtype).is_plain_cast())
       return nullptr;
-    const bool names = candidate.rule == Rule::layer_name ||
-                       (candidate.rule == Rule::layer_glob && families::names_row(*row, candidate.name)) ||
-                       (candidate.rule == Rule::layer_type && row->match == families::DefaultExclusion::Match::type);
+    const bool names =
+        candidate.rule == Rule::layer_name ||
+        (candidate.rule == Rule::layer_glob && transformers::names_row(*row, candidate.name)) ||
+        (candidate.rule == Rule::layer_type && row->match == transformers::DefaultExclusion::Match::type);
     if (names) return nullptr;
   }
   return row;
 }
 
-Resolved Resolver::decide(std::string_view layer, std::string_view type) const {
+Resolved Resolver::decide(std::string_view layer, std::string_view type, std::string_view operator_type) const {
   if (const int64_t entry = find_exclude(layer, nullptr); entry >= 0) {
     const std::string& name = config_.exclude[static_cast<size_t>(entry)];
     return kept(Rule::excluded, exclude_pointer(static_cast<size_t>(entry)),
                 text_of("excluded by {q}{}", name,
                         !is_pattern(name) && name != layer ? ", which covers everything below it" : ""));
   }
+  if (const int64_t entry = find_excluded_class(type, operator_type, nullptr); entry >= 0) {
+    const std::string& name = config_.exclude[static_cast<size_t>(entry)];
+    return kept(Rule::excluded, exclude_pointer(static_cast<size_t>(entry)),
+                text_of("excluded by {q}, which is {}", name,
+                        is_class(name, type) ? "its class" : "the operator that reads it"));
+  }
 
   const List<Candidate> found = candidates(layer, type);
-  if (const families::DefaultExclusion* row = default_exclusion(layer, type, found))
+  if (const transformers::DefaultExclusion* row = default_exclusion(layer, type, found))
     return kept(Rule::default_exclusion, text_of("{}/default_exclusions", config_.where),
                 text_of("default exclusion {q}: {}", row->id, row->text));
   std::string passed_over;
@@ -365,9 +398,9 @@ Resolved Resolver::decide(std::string_view layer, std::string_view type) const {
       return kept(deciding.rule, pointer(deciding),
                   text_of("{} replaces a {}, and this layer looks like {}", name, deciding.config->of_class, type));
     if (!deciding.config->weight.empty()) {
-      Resolved resolved =
-          kept(deciding.rule, text_of("{}/{}", pointer(deciding), config_.weight_key),
-               text_of("{}{}{}", passed_over, name, passed_over.empty() ? why(deciding.rule) : " decides"));
+      Resolved resolved = kept(deciding.rule, text_of("{}/{}", pointer(deciding), config_.weight_key),
+                               passed_over.empty() ? text_of("{}{}", name, why(deciding.rule))
+                                                   : text_of("{} no weight spec, so {} decides", passed_over, name));
       resolved.weight = deciding.config->weight;
       if (config::info_of(config_.dialect).has_transposed_axes && type.starts_with("ConvTranspose"))
         for (QuantizationSpec& spec : resolved.weight)
@@ -378,7 +411,9 @@ Resolved Resolver::decide(std::string_view layer, std::string_view type) const {
       return kept(deciding.rule, pointer(deciding),
                   text_of("{} decides, and it has no weight spec{}", name,
                           config::info_of(config_.dialect).maps_entries ? " (resolution is \"replace\")" : ""));
-    if (deciding.rule != Rule::global) passed_over += text_of("{} has no weight spec, so ", name);
+    if (deciding.rule == Rule::global) continue;
+    passed_over = passed_over.empty() ? text_of("{} has", name)
+                                      : text_of("{} and {} have", passed_over.substr(0, passed_over.rfind(' ')), name);
   }
   return kept(Rule::no_config, {},
               needs_naming(type) && config::info_of(config_.dialect).maps_entries

@@ -1,5 +1,5 @@
 // Which spec a tensor gets, and why. In order of precedence:
-//   exclude > exact layer name > first matching layer glob > default exclusions, where the config has them
+//   exclude (names, patterns and classes) > exact layer name > first matching layer glob > default exclusions, where the config has them
 //   > layer type > global (not for Embedding, LSTM, GRU and RNN)
 // `resolution: field` takes each field from the first of these that has it; `replace` takes the first one whole, as
 // Quark does: then an entry of kv_cache_quant_config comes before all others, and `exclude` covers what it matches, not
@@ -18,7 +18,7 @@
 #include "core/diagnostic.h"
 #include "core/list.h"
 #include "core/result.h"
-#include "families/default_exclusions.h"
+#include "runtimes/transformers/default_exclusions.h"
 
 namespace wasmquant {
 
@@ -64,7 +64,7 @@ struct Resolved {
 class Resolver {
  public:
   /// `exclusions`: layers that a config with default_exclusions skips unless it names them, or null. Must outlive this.
-  explicit Resolver(const Config& config, const families::DefaultExclusions* exclusions = nullptr);
+  explicit Resolver(const Config& config, const transformers::DefaultExclusions* exclusions = nullptr);
 
   /// `quantizable_storage`: the dtype is F32, F16 or BF16.
   Resolved resolve(std::string_view tensor_name, std::span<const uint64_t> shape, bool quantizable_storage);
@@ -74,8 +74,9 @@ class Resolver {
                    bool quantizable_storage);
 
   /// The same for the weight of a known layer, regardless of its name, in F32, F16 or BF16. `own_type`: the layer's
-  /// class, unless the config overrides it.
-  Resolved resolve_weight(std::string_view layer, std::string_view own_type);
+  /// class, unless the config overrides it. `operator_type`: of the node that reads it in a graph, by which `exclude` may
+  /// name it, too.
+  Resolved resolve_weight(std::string_view layer, std::string_view own_type, std::string_view operator_type = {});
 
   /// The spec of the bias of a layer of class `own_type`, as `weight`; empty without one.
   Resolved resolve_bias(std::string_view layer, std::string_view own_type) const;
@@ -124,15 +125,18 @@ class Resolver {
   static std::span<const std::pair<std::string_view, uint32_t>> named(const Index& index, std::string_view name);
   /// Index of the first exclude entry that covers the layer, or -1. Marks all that do if `usage` is given.
   int64_t find_exclude(std::string_view layer, Usage* usage) const;
+  /// The first exclude entry that is a class of layers or an operator, and of this one; -1: none. Marks all if `usage` is
+  /// given.
+  int64_t find_excluded_class(std::string_view layer_type, std::string_view operator_type, Usage* usage) const;
   /// Decides about a weight that can be quantized.
-  Resolved decide(std::string_view layer, std::string_view layer_type) const;
+  Resolved decide(std::string_view layer, std::string_view layer_type, std::string_view operator_type) const;
   /// The row that excludes the layer, unless one of the candidates names it; else null.
-  const families::DefaultExclusion* default_exclusion(std::string_view layer, std::string_view layer_type,
-                                                      const List<Candidate>& found) const;
+  const transformers::DefaultExclusion* default_exclusion(std::string_view layer, std::string_view layer_type,
+                                                          const List<Candidate>& found) const;
   /// Exact name, first glob, type, global: those that apply, in order.
   const std::pair<std::string, LayerConfig>* cache_entry(std::string_view layer) const;
   List<Candidate> candidates(std::string_view layer, std::string_view layer_type) const;
-  void count(std::string_view layer, std::string_view layer_type, bool candidate);
+  void count(std::string_view layer, std::string_view layer_type, bool candidate, std::string_view operator_type = {});
   void count_input(std::string_view layer, bool is_quantized);
   /// Remarks on the entries of input_quantizers that were not applied, and on norms without a class.
   void add_unused_inputs(DiagnosticList& list) const;
@@ -149,8 +153,9 @@ class Resolver {
   std::string hint_for(std::string_view pattern) const;
 
   const Config& config_;
-  const families::DefaultExclusions* exclusions_;
+  const transformers::DefaultExclusions* exclusions_;
   Index exclude_names_, layer_names_, input_names_;
+  Index exclude_classes_;                                // by entry
   List<Glob> exclude_globs_, layer_globs_, type_globs_;  // type_globs_: also exact names
   List<NamePattern> cache_globs_;                        // of config_.kv_cache, also exact names
   Usage usage_;

@@ -31,8 +31,10 @@ Status check_patterns(const Config& config, uint64_t tensors) {
       patterns, tensors, kMost, kMost / kRegexGlobs);
 }
 
-void Resolver::count(std::string_view layer, std::string_view layer_type, bool candidate) {
+void Resolver::count(std::string_view layer, std::string_view layer_type, bool candidate,
+                     std::string_view operator_type) {
   find_exclude(layer, &usage_);
+  if (candidate) find_excluded_class(layer_type, operator_type, &usage_);
   count_input(layer, false);
   if (layer_type == "Norm" && usage_.norm.empty()) usage_.norm = layer;
   const auto hit = [&](uint32_t entry) {

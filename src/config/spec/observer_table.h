@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "config/spec/spec_enums.h"
+#include "core/message.h"
 #include "numeric/dtype.h"
 
 namespace wasmquant {
@@ -63,14 +64,14 @@ inline constexpr std::array kObservers = {
 
 constexpr const ObserverInfo& info_of(ObserverId id) { return kObservers[static_cast<size_t>(id)]; }
 
-/// By class name, with or without `Observer`: a suffix, but for PerTensorHistogramObserverPro.
+/// By class name in upper or lower case, with or without `Observer`: a suffix, but for PerTensorHistogramObserverPro.
 constexpr std::optional<ObserverId> observer_named(std::string_view name) {
   constexpr std::string_view kSuffix = "Observer";
   for (const ObserverInfo& row : kObservers) {
     const size_t at = row.name.find(kSuffix);
-    const bool is_short = name.substr(0, at) == row.name.substr(0, at) && name.size() >= at &&
-                          name.substr(at) == row.name.substr(at + kSuffix.size());
-    if (name == row.name || is_short) return row.id;
+    const bool is_short = name.size() >= at && is_same_word(name.substr(0, at), row.name.substr(0, at)) &&
+                          is_same_word(name.substr(at), row.name.substr(at + kSuffix.size()));
+    if (is_same_word(name, row.name) || is_short) return row.id;
   }
   return std::nullopt;
 }

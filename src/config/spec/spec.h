@@ -132,7 +132,13 @@ struct Config {
   // Patterns of layers whose output scales are the largest of those of one module (keys and values of an attention).
   List<std::string> kv_cache_group;
   bool shares_expert_inputs = false;  // static scales of the inputs of a projection are the largest of all its experts'
-  bool default_exclusions = false;    // layers of families/default_exclusions.def stay as they are unless named
+  bool default_exclusions = false;    // layers of default_exclusions.def stay as they are unless named
+  /// The dtype of which a preset makes every float of the model, not only the weights of layers; null: of none.
+  const DtypeInfo* whole_cast() const noexcept {
+    if (!default_exclusions || global.weight.size() != 1) return nullptr;
+    const DtypeInfo& dtype = info_of(global.weight.front().dtype);
+    return dtype.is_plain_cast() ? &dtype : nullptr;
+  }
   std::optional<ExportInfo> export_info;  // present in configs of finished Quark files
   std::string where;                      // JSON pointer of this config in its text: "" or "/quantization_config"
   std::string preset;                     // name of the preset it came from, or ""

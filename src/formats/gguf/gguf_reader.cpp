@@ -94,11 +94,16 @@ class HeaderScan {
 
   bool tensor() {
     in_.name_byte();
+    const uint64_t begin = in_.at();
     std::string_view name;
-    if (!in_.take_text(name, kMaxNameBytes)) return false;
+    if (!in_.take_text(name, kMaxKeyBytes)) return false;
     if (name.empty() || !json::is_utf8(name) || name.find('\0') != name.npos)
       return in_.fail(ErrorCode::file_invalid, "a tensor name must be valid UTF-8 without NUL, and not empty");
-    in_.name(name);
+    in_.name(shown_name(name));
+    if (name.size() > kMaxNameBytes)
+      return in_.fail(ErrorCode::file_too_large,
+                      "this tensor name has {} bytes; GGUF readers accept at most {} (byte {}). Rename the tensor",
+                      name.size(), kMaxNameBytes, begin);
     uint32_t rank = 0;
     if (!in_.take_number(rank)) return false;
     if (rank > kMaxDimensions)

@@ -73,7 +73,7 @@ Status check_name(std::string_view name) {
   if (leaves) return invalid(name, "the name is a path out of the archive, which numpy.savez does not write");
   if (name.size() > 4 && name.ends_with(".npy")) return {};
   return error_at(ErrorCode::format_unknown, shown_name(name),
-                  "is not a .npy entry, so this zip file is not an .npz archive; of a PyTorch checkpoint, take its "
+                  "is not a .npy entry, so this zip file is not an .npz archive; for a PyTorch checkpoint, use its "
                   ".safetensors file or save it again with safetensors.torch.save_file");
 }
 

@@ -5,11 +5,21 @@
 namespace wasmquant {
 namespace {
 
-// The array is named after its file; a matrix without a dot gets ".weight", because only such tensors are quantized.
+// A matrix gets ".weight" behind its name, because only such tensors are quantized; a name that says what it is stays.
+void add_suffix(StoredTensor& tensor) {
+  constexpr std::string_view kKnown[] = {"weight", "bias", "input", "output"};
+  const size_t dot = tensor.name.rfind('.');
+  const std::string_view last =
+      dot == std::string::npos ? std::string_view() : std::string_view(tensor.name).substr(dot + 1);
+  for (const std::string_view known : kKnown)
+    if (last == known) return;
+  if (tensor.shape.size() > 1) tensor.name += ".weight";
+}
+
+// The array is named after its file.
 class NpyReader final : public HeaderReader {
  public:
-  explicit NpyReader(const FileStart& file)
-      : HeaderReader(file.bytes), name_(file.name), is_inflated_(file.is_inflated) {
+  explicit NpyReader(const FileStart& file) : HeaderReader(file.bytes), name_(file.name) {
     if (name_.ends_with(".npy")) name_.resize(name_.size() - 4);
   }
 
@@ -17,15 +27,14 @@ class NpyReader final : public HeaderReader {
   Result<uint64_t> wanted(std::span<const uint8_t> prefix) const override { return npy::need(prefix, file_bytes()); }
   Result<FileIndex> read(std::span<const uint8_t> prefix) const override {
     TRY(tensor, npy::read_tensor(prefix, file_bytes()));
-    const bool is_weight = !is_inflated_ && tensor.shape.size() > 1 && name_.find('.') == std::string::npos;
-    tensor.name = is_weight ? name_ + ".weight" : name_;
+    tensor.name = name_;
+    add_suffix(tensor);
     FileIndex file;
     file.tensors.push_back(std::move(tensor));
     return file;
   }
 
   std::string name_;
-  const bool is_inflated_;
 };
 
 class NpzReader final : public IndexReader {
@@ -36,6 +45,7 @@ class NpzReader final : public IndexReader {
   Result<FileIndex> finish() override {
     FileIndex file;
     file.tensors = std::move(archive_.tensors());
+    for (StoredTensor& tensor : file.tensors) add_suffix(tensor);
     file.deflated = archive_.deflated();
     return file;
   }

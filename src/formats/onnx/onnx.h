@@ -109,6 +109,11 @@ struct Attribute {
   float real = 0;
 };
 
+/// What a node's input reads as it is: a tensor, or an output of another node. Both kNone: an input of a graph, or nothing.
+struct Origin {
+  uint32_t tensor = kNone, node = kNone;
+};
+
 /// A node; its texts point into the skeleton.
 struct Node {
   uint32_t graph = 0;
@@ -116,9 +121,21 @@ struct Node {
   std::string_view name, op_type, domain;
   List<std::string_view> inputs, outputs;
   List<Attribute> attributes;
-  List<uint32_t> graphs;  // subgraphs
+  List<uint32_t> graphs;    // subgraphs
+  List<Origin> origins;     // of its inputs
+  uint32_t reads = 0;       // inputs of nodes and outputs of graphs that are its outputs
+  uint32_t reader = kNone;  // the last node that reads one; kNone: an output of a graph does
 
   const Attribute* find(std::string_view attribute) const noexcept;
+  /// The attribute's integer, or what it is without the attribute.
+  int64_t integer_or(std::string_view attribute, int64_t standard) const noexcept {
+    const Attribute* const found = find(attribute);
+    return found == nullptr ? standard : found->integer;
+  }
+  void add_reader(uint32_t node) noexcept {
+    ++reads;
+    reader = node;
+  }
 };
 
 /// A tensor of an initializer, or the value of a Constant node.
@@ -131,16 +148,18 @@ struct Tensor {
   std::string_view location;  // external file, relative to the model's folder; else empty
   uint64_t begin = 0;         // of its values, in the model's file or the external one
   uint64_t end = 0;
-  uint32_t node = kNone;  // the Constant node
-  Range whole;            // the initializer's field, or the TensorProto's in the node's attribute, with its tag
-  Range message;          // the TensorProto
-  List<Range> data;       // fields that locate or contain values, with their tags
-  Range input;            // the graph input it is the default of, with its tag; empty: none
+  uint32_t decoded = kNone;  // of a dequantized model: the stored weight whose values these are (onnx_dequantize.h)
+  uint32_t node = kNone;     // the Constant node
+  Range whole;               // the initializer's field, or the TensorProto's in the node's attribute, with its tag
+  Range message;             // the TensorProto
+  List<Range> data;          // fields that locate or contain values, with their tags
+  Range input;               // the graph input it is the default of, with its tag; empty: none
   bool is_output = false;
   List<Consumer> consumers;  // in its graph and subgraphs, also through views
   List<uint32_t> views;      // indexes into the model's, parents before children
 
   bool is_external() const noexcept { return !location.empty(); }
+  bool is_decoded() const noexcept { return decoded != kNone; }
 };
 
 /// A graph's input (ValueInfoProto).
@@ -184,6 +203,8 @@ struct Model {
   uint32_t functions = 0;
   uint32_t quantized_nodes = 0;  // QuantizeLinear, DequantizeLinear, MatMulNBits, MatMulInteger, …, including functions
 
+  /// Number and offset of the file that has a tensor's values: 0 is the model's own, external ones follow.
+  std::pair<uint32_t, uint64_t> place_of(const Tensor& tensor) const noexcept;
   /// Version of the standard operator set.
   uint64_t opset() const noexcept;
   bool has_name(std::string_view name) const noexcept;

@@ -59,10 +59,10 @@ class Reader {
       }
     }
     import.domain = own_domain(import.domain);
-    for (const OpsetImport& other : model_.opsets)
-      if (&other != &import && other.domain == import.domain)
+    for (const OpsetImport& other : model_.opsets)  // merged models may repeat a version
+      if (other.domain == import.domain && other.version != import.version)
         return error_at(ErrorCode::file_invalid, text_of("byte {}", field.whole.begin),
-                        "two opset versions of domain {q}", import.domain);
+                        "two opset versions of domain {q}: {} and {}", import.domain, other.version, import.version);
     if (model_.opsets.size() > 1000)
       return error_at(ErrorCode::file_invalid, text_of("byte {}", field.whole.begin), "more than 1000 operator sets");
     return {};
@@ -107,6 +107,12 @@ const Attribute* Node::find(std::string_view attribute) const noexcept {
   return nullptr;
 }
 
+std::pair<uint32_t, uint64_t> Model::place_of(const Tensor& tensor) const noexcept {
+  if (!tensor.is_external()) return {0, skeleton->source_of(tensor.begin)};
+  const size_t at = first_after(locations.size(), [&](size_t i) { return locations[i] < tensor.location; });
+  return {static_cast<uint32_t>(at) + 1, tensor.begin};
+}
+
 uint64_t Model::opset() const noexcept {
   for (const OpsetImport& import : opsets)
     if (import.domain.empty()) return import.version;
@@ -114,15 +120,8 @@ uint64_t Model::opset() const noexcept {
 }
 
 bool Model::has_name(std::string_view name) const noexcept {
-  size_t low = 0, high = names.size();
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (names[middle] < name)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < names.size() && names[low] == name;
+  const size_t at = first_after(names.size(), [&](size_t i) { return names[i] < name; });
+  return at < names.size() && names[at] == name;
 }
 
 Result<Model> read_model(std::unique_ptr<const Skeleton> skeleton) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "core/order.h"
 
 namespace wasmquant::onnx {
 namespace {
@@ -142,17 +143,41 @@ Status Skeleton::enter(const protobuf::Head& head) {
   return {};
 }
 
+void Skeleton::append(std::string_view text) {
+  kept_ += text;
+  file_bytes_ += text.size();
+}
+
+void Skeleton::append(const Skeleton& source, const Range& range) {
+  pieces_.push_back({file_bytes_, range.begin});
+  const auto keep = [&](uint64_t begin, uint64_t end) {
+    kept_ += std::string_view(source.kept_).substr(source.place_of(begin), static_cast<size_t>(end - begin));
+  };
+  uint64_t at = range.begin;
+  for (Range gap = source.next_gap(at); gap.bytes() > 0 && gap.begin < range.end; gap = source.next_gap(at)) {
+    keep(at, gap.begin);
+    const uint64_t begin = file_bytes_ + (gap.begin - range.begin);
+    gaps_.push_back({begin, begin + gap.bytes(), kept_.size()});
+    at = gap.end;
+  }
+  keep(at, range.end);
+  file_bytes_ += range.bytes();
+}
+
+Range Skeleton::next_gap(uint64_t at) const noexcept {
+  const size_t next = first_after(gaps_.size(), [&](size_t i) { return gaps_[i].begin < at; });
+  return next == gaps_.size() ? Range{at, at} : Range{gaps_[next].begin, gaps_[next].end};
+}
+
+uint64_t Skeleton::source_of(uint64_t at) const noexcept {
+  const size_t next = first_after(pieces_.size(), [&](size_t i) { return pieces_[i].begin <= at; });
+  return next == 0 ? at : pieces_[next - 1].source + (at - pieces_[next - 1].begin);
+}
+
 // Position of the file's byte `at` in kept_.
 size_t Skeleton::place_of(uint64_t at) const noexcept {
-  size_t low = 0, high = gaps_.size();  // the last gap that ends at or before `at`
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (gaps_[middle].end <= at)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return static_cast<size_t>(low == 0 ? at : gaps_[low - 1].kept + (at - gaps_[low - 1].end));
+  const size_t next = first_after(gaps_.size(), [&](size_t i) { return gaps_[i].end <= at; });
+  return static_cast<size_t>(next == 0 ? at : gaps_[next - 1].kept + (at - gaps_[next - 1].end));
 }
 
 bool Skeleton::is_cut_out(const Range& payload) const noexcept {

@@ -41,6 +41,12 @@ struct Field {
 class Skeleton {
  public:
   explicit Skeleton(uint64_t file_bytes);
+  /// One that is put together from parts of a file and new bytes; complete after each append().
+  Skeleton() : file_bytes_(0), window_(0) {}
+  /// New bytes.
+  void append(std::string_view text);
+  /// Bytes of the file of `source`, which begin and end outside of what was cut out of it.
+  void append(const Skeleton& source, const Range& range);
 
   /// The next bytes to feed. Requests grow while useful, and start small after a skipped payload.
   Need need() const noexcept;
@@ -55,6 +61,12 @@ class Skeleton {
   /// The bytes of a payload; empty if cut out.
   std::string_view text(const Range& payload) const noexcept;
   bool is_cut_out(const Range& payload) const noexcept;
+  /// The next bytes that were cut out, from `at` on; empty: none.
+  Range next_gap(uint64_t at) const noexcept;
+  /// Where byte `at`, taken from a file, is in that file; `at` itself if this is a file's own skeleton.
+  uint64_t source_of(uint64_t at) const noexcept;
+  /// Whether parts of a file were put together.
+  bool is_composed() const noexcept { return !pieces_.empty(); }
   /// Whether all these bytes were kept, so that text() returns them.
   bool is_kept(const Range& range) const noexcept {
     return place_of(range.end) - place_of(range.begin) == range.bytes();
@@ -83,6 +95,10 @@ class Skeleton {
   List<Frame> frames_;
   std::string kept_;
   List<Gap> gaps_;
+  struct Piece {
+    uint64_t begin, source;  // here and in the file
+  };
+  List<Piece> pieces_;
 };
 
 /// Iterates over a message:   for (Fields f(skeleton, payload); f.next();) use(f.field);

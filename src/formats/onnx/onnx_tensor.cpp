@@ -39,9 +39,10 @@ class TensorPlacement {
   TensorPlacement(const TensorFields& fields, Tensor& tensor) : fields_(fields), tensor_(tensor) {}
 
   Status run() {
-    if (tensor_.data_type >= std::size(kTypes) || tensor_.data_type == 0)
-      return error_at(ErrorCode::file_invalid, where(), "tensors of type {} are not supported", tensor_.data_type);
+    if (tensor_.data_type == 0) return error_at(ErrorCode::file_invalid, where(), "its element type is UNDEFINED");
     TRY_VOID(measure());
+    // Newer types are kept as they are: only the file tells how many bytes their values take.
+    if (tensor_.data_type >= std::size(kTypes)) return place_unknown();
     return fields_.is_external ? place_external() : place_inside();
   }
 
@@ -63,7 +64,26 @@ class TensorPlacement {
           return error_at(ErrorCode::file_too_large, where(), "the tensor has 2^55 elements or more");
         elements_ *= dimension;
       }
-    bytes_ = (elements_ * kTypes[tensor_.data_type].bits + 7) / 8;
+    bytes_ = (elements_ * bits_of(tensor_.data_type) + 7) / 8;
+    return {};
+  }
+
+  Status place_unknown() {
+    if (fields_.is_external) {
+      bytes_ = fields_.external.length;
+      if (bytes_ == ~uint64_t{0})
+        return invalid("its external data has no length, and the size of its element type {} is unknown",
+                       tensor_.data_type);
+      return place_external();
+    }
+    if (fields_.external.is_given) return invalid("it names external data, but its data_location is not EXTERNAL");
+    if (fields_.value_field == 0)
+      return elements_ > 0 ? invalid("{} elements are declared, but none are stored", elements_) : Status();
+    bytes_ = fields_.values.bytes();
+    if (fields_.value_field == 9) return place_raw();
+    tensor_.encoding = Encoding::scattered;
+    tensor_.begin = fields_.values.begin;
+    tensor_.end = fields_.values.end;
     return {};
   }
 

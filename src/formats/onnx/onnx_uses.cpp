@@ -82,17 +82,12 @@ class Scopes {
 
   // What `name` refers to in `graph`; null: nothing known.
   const Definition* find(std::string_view name, uint32_t graph) const {
-    size_t low = 0, high = order_.size();  // the first definition after (name, graph)
-    while (low < high) {
-      const size_t middle = (low + high) / 2;
-      const Definition& here = definitions_[order_[middle]];
-      if (here.name < name || (here.name == name && here.graph <= graph))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    if (low == 0) return nullptr;
-    const Definition& found = definitions_[order_[low - 1]];
+    const size_t next = first_after(order_.size(), [&](size_t i) {
+      const Definition& here = definitions_[order_[i]];
+      return here.name < name || (here.name == name && here.graph <= graph);
+    });
+    if (next == 0) return nullptr;
+    const Definition& found = definitions_[order_[next - 1]];
     return found.name == name && graph <= model_.graphs[found.graph].last ? &found : nullptr;
   }
 
@@ -112,24 +107,36 @@ class Uses {
     // Nodes come after those whose outputs they read.
     for (uint32_t n = 0; n < model_.nodes.size(); ++n) {
       const Node& node = model_.nodes[n];
-      if (is_quantized_operator(node.domain, node.op_type)) ++model_.quantized_nodes;
       for (uint32_t i = 0; i < node.inputs.size(); ++i) add(n, i);
+      if (is_quantized_operator(node.domain, node.op_type) || reads_codes(node)) ++model_.quantized_nodes;
     }
     for (uint32_t g = 0; g < model_.graphs.size(); ++g)
       for (const std::string_view output : model_.graphs[g].outputs) {
-        const Source source = source_of(output, g);
+        const Definition* const found = output.empty() ? nullptr : scopes_.find(output, g);
+        if (found != nullptr && found->node != kNone) model_.nodes[found->node].add_reader(kNone);
+        const Source source = source_of(found);
         if (source.view != kNone) model_.views[source.view].is_output = true;
         if (source.view == kNone && source.tensor != kNone) model_.tensors[source.tensor].is_output = true;
       }
   }
 
  private:
+  // Cast of a matrix of bytes, or Gather of its rows: weights are written so for runtimes that lack other operators.
+  bool reads_codes(const Node& node) const {
+    if (!node.domain.empty() || node.inputs.empty() || (node.op_type != "Cast" && node.op_type != "Gather"))
+      return false;
+    const uint32_t source = node.origins[0].tensor;
+    if (source == kNone) return false;
+    const Tensor& tensor = model_.tensors[source];
+    return tensor.shape.size() > 1 && (tensor.data_type == static_cast<uint32_t>(DataType::int8) ||
+                                       tensor.data_type == static_cast<uint32_t>(DataType::uint8));
+  }
+
   // A tensor, or a view of it.
   struct Source {
     uint32_t tensor = kNone, view = kNone;
   };
-  Source source_of(std::string_view name, uint32_t graph) const {
-    const Definition* const found = name.empty() ? nullptr : scopes_.find(name, graph);
+  Source source_of(const Definition* found) const {
     if (found == nullptr) return {};
     if (found->tensor != kNone) return {found->tensor, kNone};
     const uint32_t view = found->node == kNone ? kNone : view_of_node_[found->node];
@@ -137,8 +144,12 @@ class Uses {
   }
 
   void add(uint32_t n, uint32_t input) {
-    const Node& node = model_.nodes[n];
-    const Source source = source_of(node.inputs[input], node.graph);
+    Node& node = model_.nodes[n];
+    const Definition* const found = node.inputs[input].empty() ? nullptr : scopes_.find(node.inputs[input], node.graph);
+    Origin& origin = node.origins.emplace_back();
+    if (found != nullptr) origin = {found->tensor, found->tensor == kNone ? found->node : kNone};
+    if (origin.node != kNone) model_.nodes[origin.node].add_reader(n);
+    const Source source = source_of(found);
     if (source.tensor == kNone) return;
     Use use = use_of(*model_.skeleton, node, input);
     if (use == Use::other && input == 0 && add_view(n, source)) use = Use::view;
@@ -188,8 +199,10 @@ bool is_quantized_operator(std::string_view domain, std::string_view op_type) no
   if (has("uant") || has("Integer")) return true;
   if (op_type.starts_with("QLinear")) return true;
   if (domain.empty()) return false;
-  return op_type == "MatMulNBits" || op_type == "MatMulBnb4" || op_type == "QGemm" || op_type == "QAttention" ||
-         op_type == "QMoE" || op_type.starts_with("QOrdered") || op_type.starts_with("QEmbed");
+  // MatMulNBits, MatMulFpQ4 and others: every longer name is a product with codes.
+  if (op_type.starts_with("MatMul") && op_type.size() > std::string_view("MatMul").size()) return true;
+  return op_type == "QGemm" || op_type == "QAttention" || op_type == "QMoE" || op_type.starts_with("QOrdered") ||
+         op_type.starts_with("QEmbed");
 }
 
 Status find_uses(Model& model, const List<Definition>& definitions) {

@@ -1,3 +1,4 @@
+#include "core/message.h"
 #include "formats/format.h"
 #include "formats/part_name.h"
 #include "formats/safetensors/safetensors.h"
@@ -9,7 +10,7 @@ class SafetensorsReader final : public HeaderReader {
  public:
   explicit SafetensorsReader(const FileStart& file) : HeaderReader(file.bytes) {
     const auto name = read_part_name(file.name);
-    if (name) part_ = {name->number, name->count, std::string(name->stem)};
+    if (name) part_ = {name->number, name->count, text_of("{}{}", name->stem, name->extension)};
   }
 
  private:

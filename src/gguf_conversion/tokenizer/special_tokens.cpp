@@ -109,24 +109,4 @@ void write_special_tokens(const json::Value& tokenizer, const json::Value& setti
   write_normalizer(tokenizer["normalizer"], metadata);
 }
 
-void write_chat_template(const json::Value& settings, std::string_view chat_template, gguf::Metadata& metadata) {
-  constexpr std::string_view kKey = "tokenizer.chat_template";
-  const json::Value& own = settings["chat_template"];
-  if (own.is_string()) chat_template = own.as_string();
-  if (!chat_template.empty()) metadata.set_text(kKey, chat_template);
-  if (!own.is_array()) return;
-  gguf::ArrayBuilder names(gguf::ValueType::text);
-  for (const json::Value& variant : own.items()) {
-    const std::string &name = variant["name"].as_string(), &text = variant["template"].as_string();
-    if (name.empty() || name.size() > 64) continue;
-    if (name == "default") {
-      metadata.set_text(kKey, text);
-    } else {
-      metadata.set_text(text_of("{}.{}", kKey, name), text);
-      names.add_text(name);
-    }
-  }
-  if (names.count() > 0) metadata.set(std::move(names).finish("tokenizer.chat_templates"));
-}
-
 }  // namespace wasmquant::conversion

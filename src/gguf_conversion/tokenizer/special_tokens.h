@@ -1,4 +1,4 @@
-// Which tokens begin, end and pad a text, whether llama.cpp adds them automatically, and the chat template.
+// Which tokens begin, end and pad a text, and whether llama.cpp adds them automatically.
 #pragma once
 #include <string_view>
 
@@ -11,8 +11,5 @@ namespace wasmquant::conversion {
 /// `tokenizer` is tokenizer.json, `settings` tokenizer_config.json; either may be null.
 void write_special_tokens(const json::Value& tokenizer, const json::Value& settings, const json::Value& config,
                           const Vocabulary& vocabulary, gguf::Metadata& metadata);
-
-/// tokenizer.chat_template and its named variants.
-void write_chat_template(const json::Value& settings, std::string_view chat_template, gguf::Metadata& metadata);
 
 }  // namespace wasmquant::conversion

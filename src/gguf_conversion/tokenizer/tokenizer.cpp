@@ -72,8 +72,7 @@ class TokenizerWriter {
                            text_of("the embedding has {} rows; tokens beyond them, up to number {}, are left out",
                                    vocabulary_.size(), vocabulary_.lost_end() - 1));
     write_special_tokens(json_.tree, settings_, config_, vocabulary_, metadata_);
-    write_chat_template(settings_, files_.chat_template, metadata_);
-    return {};
+    return write_chat_templates(settings_, files_.templates, metadata_, diagnostics_);
   }
 
  private:
@@ -138,6 +137,7 @@ class TokenizerWriter {
       write_kind("bert", "default", false);
       return true;
     }
+    if (type == "BPE" && files_.has_byte_merges) return write_byte_merges();
     if (type == "BPE") vocabulary_.score_by_merges(json_);
     vocabulary_.mark_bytes(unknown_token(json_));
     add_added_tokens();
@@ -151,6 +151,22 @@ class TokenizerWriter {
       check_bytes();
     }
     write_kind(type == "Unigram" ? "t5" : "llama", "default", true);
+    return true;
+  }
+
+  // Gemma 4's.
+  bool write_byte_merges() {
+    vocabulary_.mark_bytes(std::string());
+    add_added_tokens();
+    // What a model says to the program that runs it has to be seen.
+    for (const std::string_view shown :
+         {"<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", "<|\"|>"})
+      vocabulary_.show(shown);
+    vocabulary_.score_alike();
+    set_flag("add_space_prefix", false);
+    set_flag("add_bos_token", true);
+    write_kind("gemma4", "default", true);
+    metadata_.set(std::move(json_.merges).finish("tokenizer.ggml.merges"));
     return true;
   }
 

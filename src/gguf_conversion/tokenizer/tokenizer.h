@@ -13,15 +13,17 @@
 #include "core/json.h"
 #include "core/result.h"
 #include "formats/gguf/gguf_metadata.h"
+#include "gguf_conversion/tokenizer/chat_template.h"
 
 namespace wasmquant::conversion {
 
 /// Texts of the tokenizer's files.
 struct TokenizerFiles {
-  std::string_view tokenizer;              // tokenizer.json; empty: missing, likewise below
-  std::string_view tokenizer_config;       // tokenizer_config.json
-  std::string_view chat_template;          // chat_template.jinja
+  std::string_view tokenizer;         // tokenizer.json; empty: missing, likewise below
+  std::string_view tokenizer_config;  // tokenizer_config.json
+  ChatTemplateFiles templates;
   std::span<const uint8_t> sentencepiece;  // tokenizer.model
+  bool has_byte_merges = false;            // of the family: BPE with tokens for bytes keeps its merges ("gemma4")
 };
 
 /// `rows` = tokens of the embedding; the vocabulary is padded or cut to that. Notes and warnings list what could not be

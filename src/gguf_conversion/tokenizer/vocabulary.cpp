@@ -129,6 +129,15 @@ void Vocabulary::mark_bytes(std::string_view unknown_token) {
   }
 }
 
+void Vocabulary::show(std::string_view text) {
+  for (Token& token : tokens_)
+    if (token.text == text) token.type = TokenType::user_defined;
+}
+
+void Vocabulary::score_alike() {
+  for (Token& token : tokens_) token.score = kAddedScore;
+}
+
 void Vocabulary::mark_word_starts() {
   for (Token& token : tokens_) {
     if (token.type == TokenType::control) continue;

@@ -33,6 +33,10 @@ class Vocabulary {
   void score_by_merges(TokenizerJson& tokenizer);
   /// Marks "<0x0A>" and the like as bytes, and `unknown_token`, if given, as the unknown token.
   void mark_bytes(std::string_view unknown_token);
+  /// A token with this text is one that programs show.
+  void show(std::string_view text);
+  /// The same score for every token.
+  void score_alike();
   /// BERT's "##ing" continues a word, "ing" begins one; GGUF writes "ing" and "▁ing".
   void mark_word_starts();
 

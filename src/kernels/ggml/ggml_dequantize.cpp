@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/ggml/ggml_blocks.h"
+#include "kernels/ggml/ggml_grid.h"
 #include "kernels/ggml/ggml_layout.h"
 #include "kernels/ggml_stages.h"
 #include "kernels/kernels.h"
@@ -16,6 +17,7 @@ namespace {
 struct Unpacked {
   uint8_t codes[kSuperBlock];
   float scale[16], minimum[16];
+  float unit = 0, minimum_unit = 0;  // of scales and minima
   size_t run;
 
   void start(size_t elements, size_t run_elements) {
@@ -32,9 +34,6 @@ struct Unpacked {
 };
 
 float load_half(const uint8_t* in) { return from_half(load_u16(in)); }
-
-/// fp4 values times two.
-constexpr int8_t kFp4Doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 /// 2^(byte - 128): half an e8m0 scale, for doubled values.
 float half_e8m0(uint8_t byte) {
@@ -76,6 +75,8 @@ void unpack_affine(GgmlType type, const uint8_t* in, Unpacked& u) {
   u.start(kSuperBlock, is_q2 ? 16 : 32);
   const uint8_t* header = is_q2 ? in + 80 : in;
   const float d = load_half(header), d_min = load_half(header + 2);
+  u.unit = d;
+  u.minimum_unit = d_min;
   if (is_q2) {
     for (size_t i = 0; i < 16; ++i) {
       scales[i] = in[i] & 15;
@@ -104,13 +105,13 @@ void unpack_symmetric(GgmlType type, const uint8_t* in, Unpacked& u) {
     unpack_planes<kThirdBits>(in, u.codes);
     unpack_planes<kCrumbs>(in + 32, u.codes);
     unpack_scales_k3(in + 96, scales);
-    const float d = load_half(in + 108);
+    const float d = u.unit = load_half(in + 108);
     for (size_t i = 0; i < 16; ++i) u.scale[i] = d * static_cast<float>(scales[i] - 32);
     u.move_codes(kSuperBlock, -4);
   } else {
     unpack_planes<kQuarterNibbles>(in, u.codes);
     unpack_planes<kSixthBits>(in + 128, u.codes);
-    const float d = load_half(in + 208);
+    const float d = u.unit = load_half(in + 208);
     for (size_t i = 0; i < 16; ++i) u.scale[i] = d * static_cast<int8_t>(in[192 + i]);
     u.move_codes(kSuperBlock, -32);
   }
@@ -118,7 +119,7 @@ void unpack_symmetric(GgmlType type, const uint8_t* in, Unpacked& u) {
 
 void unpack_iq4_xs(const uint8_t* in, Unpacked& u) {
   u.start(kSuperBlock, 32);
-  const float d = load_half(in);
+  const float d = u.unit = load_half(in);
   const uint32_t high = load_u16(in + 2);
   for (uint32_t i = 0; i < 8; ++i) {
     const uint32_t scale = (in[4 + i / 2] >> (4 * (i % 2)) & 15u) | (high >> (2 * i) & 3) << 4;
@@ -204,6 +205,23 @@ void load_halves(const uint8_t* in, uint64_t count, Widen widen, float* y) {
 }
 
 }  // namespace
+
+BlockGrid grid_of(GgmlType type, const uint8_t* block) noexcept {
+  Unpacked u;
+  BlockGrid grid;
+  unpack(type, block, u);
+  grid.run = u.run;
+  std::memcpy(grid.scale, u.scale, info_of(type).block / u.run * sizeof(float));
+  std::memcpy(grid.minimum, u.minimum, sizeof u.minimum);
+  grid.unit = u.unit;
+  grid.minimum_unit = u.minimum_unit;
+  return grid;
+}
+
+size_t run_of(GgmlType type) noexcept {
+  constexpr uint8_t zeros[292] = {};
+  return grid_of(type, zeros).run;
+}
 
 void dequantize_blocks(GgmlType type, const uint8_t* blocks, uint64_t elements, float* y) noexcept {
   if (elements == 0) return;

@@ -55,6 +55,17 @@ void unpack_scales_k3(const uint8_t* in, uint8_t* scales) noexcept {
   }
 }
 
+void pack_scales_iq4(const uint8_t* scales, uint8_t* out) noexcept {
+  uint32_t high = 0, low = 0;
+  for (uint32_t i = 0; i < 8; ++i) {
+    low |= (scales[i] & 15u) << (4 * i);
+    high |= static_cast<uint32_t>(scales[i] >> 4) << (2 * i);
+  }
+  store_u16(static_cast<uint16_t>(high), out);
+  store_u16(static_cast<uint16_t>(low), out + 2);
+  store_u16(static_cast<uint16_t>(low >> 16), out + 4);
+}
+
 void pack_trits(const uint8_t* codes, uint8_t* out) noexcept {
   for (const TritRun& run : kTritRuns) {
     for (uint32_t j = 0; j < run.count; ++j) {

@@ -65,6 +65,9 @@ void unpack_scales_k4(const uint8_t* in, uint8_t* scales, uint8_t* minima) noexc
 void pack_scales_k3(const uint8_t* scales, uint8_t* out) noexcept;
 void unpack_scales_k3(const uint8_t* in, uint8_t* scales) noexcept;
 
+/// iq4_xs: eight 6-bit scales in 6 bytes: upper two bits, lowest first, in two bytes, then low nibbles.
+void pack_scales_iq4(const uint8_t* scales, uint8_t* out) noexcept;
+
 /// tq1_0: codes 0, 1, 2. Five trits a byte as a fraction of 243, rounded up to a fraction of 256: byte j of the first
 /// 32 holds codes j + 32 k, of the next 16 codes 160 + j + 16 k; each of the last 4 bytes holds four, 240 + j + 4 k.
 void pack_trits(const uint8_t* codes, uint8_t* out) noexcept;

@@ -1,6 +1,7 @@
 // Blocks of 32 elements whose scale is searched for, eight at a time. Layouts: ggml_simple_blocks.cpp; iq4_nl as q4_0.
 #include <cmath>
 
+#include "kernels/ggml/ggml_grid.h"
 #include "kernels/ggml/ggml_layout.h"
 #include "kernels/ggml/ggml_recipes.h"
 #include "numeric/half.h"
@@ -73,20 +74,10 @@ void store_searched_blocks(const Stages& stages, GgmlType type, const float* x, 
     else
       search_linear(stages, in, has_minimum ? (has_fifth_bits ? 31.0f : 15.0f) : (has_fifth_bits ? 16.0f : 8.0f),
                     has_minimum, found);
-    for (size_t i = 0; i < count; ++i) {
-      const uint8_t* codes = found.codes + i * kSearchedBlock;
+    for (size_t i = 0; i < count; ++i, out += info_of(type).block_bytes) {
       store_u16(half_of(found.scale[i]), out);
-      out += 2;
-      if (has_minimum) {
-        store_u16(half_of(found.minimum[i]), out);
-        out += 2;
-      }
-      if (has_fifth_bits) {
-        pack_fifth_bits(codes, out);
-        out += 4;
-      }
-      pack_planes<kHalves>(codes, out);
-      out += kSearchedBlock / 2;
+      if (has_minimum) store_u16(half_of(found.minimum[i]), out + 2);
+      put_codes(type, found.codes + i * kSearchedBlock, out);
     }
     blocks -= count;
     if (importance) importance += kUnit;

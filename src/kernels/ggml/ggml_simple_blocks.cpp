@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 
+#include "kernels/ggml/ggml_grid.h"
 #include "kernels/ggml/ggml_layout.h"
 #include "kernels/ggml/ggml_recipes.h"
 #include "numeric/half.h"
@@ -84,7 +85,7 @@ void store_mxfp4(const Stages& stages, const float* x, size_t blocks, uint8_t* o
   stages.codes_fp4(x, blocks * kBlock, factor, codes);
   for (size_t i = 0; i < blocks; ++i, out += 17) {
     out[0] = exponent[i];
-    pack_planes<kHalves>(codes + i * kBlock, out + 1);
+    put_codes(GgmlType::mxfp4, codes + i * kBlock, out);
   }
 }
 

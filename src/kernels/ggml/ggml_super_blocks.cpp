@@ -9,6 +9,7 @@
 //   tq1_0  52 bytes trits, d;   tq2_0  64 bytes codes, d                 x ~ d * (code - 1)
 #include <cmath>
 
+#include "kernels/ggml/ggml_grid.h"
 #include "kernels/ggml/ggml_layout.h"
 #include "kernels/ggml/ggml_recipes.h"
 #include "kernels/ggml/ggml_scales.h"
@@ -122,23 +123,15 @@ void store_affine(const Stages& stages, GgmlType type, const float* x, const flo
   }
   final_codes(stages, x, parts, add, divisor, {0, search.levels, 0}, search.guarded ? Coding::nearest : Coding::wrapped,
               codes);
+  put_codes(type, codes, out);
   if (type == GgmlType::q2_k) {
     std::memcpy(out, packed, 16);
-    pack_planes<kCrumbs>(codes, out + 16);
     out += 80;
-    store_u16(d, out);
-    store_u16(d_min, out + 2);
-    return;
+  } else {
+    std::memcpy(out + 4, packed, 12);
   }
   store_u16(d, out);
   store_u16(d_min, out + 2);
-  std::memcpy(out + 4, packed, 12);
-  out += 16;
-  if (type == GgmlType::q5_k) {
-    pack_planes<kFifthBits>(codes, out);
-    out += 32;
-  }
-  pack_planes<kNibbles>(codes, out);
 }
 
 /// q3_k's scales under importance: a search for the scale of scales. Returns d.
@@ -207,8 +200,7 @@ void store_q3_k(const Stages& stages, const float* x, const float* importance, u
     for (size_t i = 0; i < kMaxParts; ++i)
       if (divisor[i] == 0) std::memcpy(codes + i * 16, own_codes + i * 16, 16);
   }
-  pack_planes<kThirdBits>(codes, out);
-  pack_planes<kCrumbs>(codes, out + 32);
+  put_codes(GgmlType::q3_k, codes, out);
   store_u16(stored_d, out + 108);
 }
 
@@ -236,8 +228,7 @@ void store_q6_k(const Stages& stages, const float* x, const float* importance, u
     divisor[i] = from_half(d) * scale;
   }
   final_codes(stages, x, parts, add, divisor, {-32, 31, 32}, Coding::nearest, codes);
-  pack_planes<kQuarterNibbles>(codes, out);
-  pack_planes<kSixthBits>(codes, out + 128);
+  put_codes(GgmlType::q6_k, codes, out);
   store_u16(d, out + 208);
 }
 
@@ -246,23 +237,19 @@ void store_iq4_xs(const Stages& stages, const float* x, const float* importance,
   for_each_eight(x, importance, 32, importance ? Weighting::given_energy : Weighting::square, 2,
                  [&](const SearchInput& in, size_t) { stages.iq4(in, scale); });
   const float d = -largest_of(scale, kSearchWidth) / 32, inverse_d = d != 0 ? 1 / d : 0;
-  uint32_t high = 0, low = 0;
-  for (uint32_t i = 0; i < kSearchWidth; ++i) {
+  uint8_t scales[kSearchWidth];
+  for (size_t i = 0; i < kSearchWidth; ++i) {
     const int32_t nearest = nearest_int(inverse_d * scale[i]);
     const int32_t level = nearest < -32 ? -32 : nearest > 31 ? 31 : nearest;
     const float part = d * static_cast<float>(level);
     inverse[i] = part != 0 ? 1 / part : 0;
-    const auto stored = static_cast<uint32_t>(level + 32);
-    low |= (stored & 15) << (4 * i);
-    high |= stored >> 4 << (2 * i);
+    scales[i] = byte_of(level + 32);
   }
   uint8_t codes[kSuperBlock];
   stages.codes_iq4(x, kSuperBlock, 32, inverse, codes);
   store_u16(half_of(d), out);
-  store_u16(static_cast<uint16_t>(high), out + 2);
-  store_u16(static_cast<uint16_t>(low), out + 4);
-  store_u16(static_cast<uint16_t>(low >> 16), out + 6);
-  for (size_t i = 0; i < kSearchWidth; ++i) pack_planes<kHalves>(codes + 32 * i, out + 8 + 16 * i);
+  pack_scales_iq4(scales, out + 2);
+  put_codes(GgmlType::iq4_xs, codes, out);
 }
 
 void store_ternary(const Stages& stages, GgmlType type, const float* x, uint8_t* out) {
@@ -277,10 +264,7 @@ void store_ternary(const Stages& stages, GgmlType type, const float* x, uint8_t*
   const float add = 0;
   uint8_t codes[kSuperBlock];
   stages.codes(Coding::away, x, kSuperBlock, kSuperBlock, &add, &inverse, {0, 0, 1}, codes);
-  if (type == GgmlType::tq1_0)
-    pack_trits(codes, out);
-  else
-    pack_planes<kCrumbs>(codes, out);
+  put_codes(type, codes, out);
   store_u16(half_of(d), out + (type == GgmlType::tq1_0 ? 52 : 64));
 }
 

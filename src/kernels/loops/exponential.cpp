@@ -130,6 +130,9 @@ void activate_gate(Activation activation, std::span<float> gate, const float* up
       return kernels::run<ActivateGate<Activation::gelu_tanh>>(gate, up);
     case Activation::gelu:
       return kernels::run<ActivateGate<Activation::gelu>>(gate, up);
+    case Activation::relu:
+    case Activation::squared_relu:  // without exponentials
+      return kernels::reference::activate_gate(activation, gate, up);
   }
 }
 

@@ -30,6 +30,10 @@ float gate_factor(Activation activation, float g) noexcept {
       return logistic(kGeluSlope * (g + kGeluCubic * (g * g * g)));
     case Activation::gelu:
       return 0.5f + 0.5f * erf(g * kInverseSqrt2);
+    case Activation::relu:
+      return g < 0 ? 0.0f : 1.0f;
+    case Activation::squared_relu:
+      return g < 0 ? 0.0f : g;
   }
   return 0;
 }

@@ -115,7 +115,7 @@ Status ActivationCalibration::begin(std::string_view layer, ActivationRole role,
   if (entry.observes(pass_)) {
     const uint64_t kept = (entry.observer->keeps_all_data() ? entry.elements : 0) + count_;
     if (entry.observer->keeps_data() && kept > kMaxKeptElements)
-      return error_at(ErrorCode::memory_budget, entry.where(),
+      return error_at(ErrorCode::argument_invalid, entry.where(),
                       "{} keeps all values in memory, at most {}; give less data",
                       info_of(entry.observer->spec().observer).name, kMaxKeptElements);
     if (Status begun = entry.observer->begin(entry.batches, shape); !begun)

@@ -51,7 +51,7 @@ class ActivationCalibration {
   /// The layer requested in that role whose name is `ending` or ends with "." + `ending`; "" if there is none.
   std::string_view layer_ending_with(std::string_view ending, ActivationRole role) const noexcept;
   /// Begins a batch; batches of layers without requests are only counted. Errors, `where` <layer>.<role>:
-  /// shape-mismatch (no elements, wrong feature count), memory-budget if an observer would keep too much.
+  /// shape-mismatch (no elements, wrong feature count), argument-invalid if an observer would keep too much.
   Status begin(std::string_view layer, ActivationRole role, const std::vector<uint64_t>& shape);
   /// The batch's next elements, in C order. Errors: value-not-finite; shape-mismatch if there are too many.
   Status update(std::span<const float> x);

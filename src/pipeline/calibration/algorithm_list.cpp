@@ -6,7 +6,7 @@
 #include "config/dialects/dialects.h"
 #include "config/reading/object_reader.h"
 #include "core/message.h"
-#include "model/linear_layers.h"
+#include "model/config/model_names.h"
 
 namespace wasmquant {
 List<RequestedAlgorithm> requested_algorithms(const Config& config) {
@@ -34,11 +34,11 @@ std::optional<CalibrationMethod> method_named(std::string_view name) noexcept {
   return std::nullopt;
 }
 
-std::string names_before_rounding() {
+std::string names_with_blocks() {
   List<std::string_view> names;
   std::optional<CalibrationMethod> last;
   for (const AlgorithmInfo& row : kAlgorithms) {
-    if (!row.is_calibrated || !precedes_rounding(row.method) || last == row.method) continue;
+    if (!row.is_calibrated || !goes_with_blocks(row.method) || last == row.method) continue;
     names.push_back(config::word_at(row.names, 0));
     last = row.method;
   }
@@ -67,9 +67,7 @@ GptqOptions gptq_options_of(const json::Value& algorithm, CalibrationMethod meth
 
 const RequestedAlgorithm* find_group_chooser(const List<RequestedAlgorithm>& algorithms,
                                              std::string_view layer) noexcept {
-  bool is_of_block = false;
-  for (const model::LinearLayer& linear : model::linear_layers())
-    is_of_block |= layer.ends_with(linear.name) && layer.find("layers.") != std::string_view::npos;
+  const bool is_of_block = model::is_block_layer(layer);
   for (const RequestedAlgorithm& algorithm : algorithms) {
     const auto method = method_named(algorithm.value["name"].as_string());
     if (!is_of_block || !method || info_of(*method).kind != AlgorithmKind::rounds) continue;

@@ -24,13 +24,18 @@ List<RequestedAlgorithm> requested_algorithms(const Config& config);
 
 /// The method that a row of algorithms.def calls `name`; none for a name that is unknown or needs no calibration.
 std::optional<CalibrationMethod> method_named(std::string_view name) noexcept;
-/// Whether the method changes weights before they are rounded, so that it goes with any rounding, that of GGUF's types
-/// too: it rotates, equalizes or scales.
+/// Whether the method changes weights before they are rounded, so that it goes with any rounding: it rotates, equalizes
+/// or scales.
 constexpr bool precedes_rounding(CalibrationMethod method) noexcept {
   return info_of(method).kind <= AlgorithmKind::scales;
 }
-/// The methods that precede rounding, by the first name of each: "rotation, cle, smoothquant and awq", for messages.
-std::string names_before_rounding();
+/// Whether weights can be stored in GGUF's block types after the method: gpfq needs scales that are known before, and
+/// these types are not made for the biases that correction adds to.
+constexpr bool goes_with_blocks(CalibrationMethod method) noexcept {
+  return info_of(method).kind <= AlgorithmKind::rounds && method != CalibrationMethod::gpfq;
+}
+/// The methods that go with blocks, by the first name of each: "rotation, cle, smoothquant, awq and gptq", for messages.
+std::string names_with_blocks();
 
 /// The options of an algorithm that rounds columns, with the defaults that this library gives what is left out.
 GptqOptions gptq_options_of(const json::Value& algorithm, CalibrationMethod method);

@@ -61,6 +61,16 @@ bool BlockCalibration::corrects_biases() const noexcept {
   return !steps_.empty() && steps_.back().method == CalibrationMethod::bias_correction;
 }
 
+bool BlockCalibration::keeps_float_inputs() const noexcept {
+  bool any = false;
+  for (const CalibrationStep& step : steps_) {
+    if (info_of(step.method).sees == AlgorithmSees::nothing) continue;
+    if (!step.is_preprocessing) return false;
+    any = true;
+  }
+  return any;
+}
+
 bool BlockCalibration::is_rounded(const CalibrationStep& step, Slot slot) const noexcept {
   return is_quantized(slot) && (step.layers >> static_cast<uint32_t>(slot) & 1) != 0;
 }
@@ -86,9 +96,9 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
   for (const LinearInput input : kInputsInOrder) {
     if (rounds) {
       bool any = false;
-      for (const LinearLayer& layer : consumers_of(input)) any |= is_rounded(step, layer.weight);
+      for (const LinearLayer& layer : consumers_of(architecture_, input)) any |= is_rounded(step, layer.weight);
       if (any) add(Work::round, input);
-    } else if ((step.inputs & bit(input)) != 0) {
+    } else if ((step.inputs & bit(input)) != 0 && !producer_of(input, architecture_).empty()) {
       add(Work::scale, input);
     }
   }
@@ -185,7 +195,7 @@ Status BlockCalibration::accept(uint32_t, LinearInput input, std::span<const flo
         std::min({x.size(), kSampleTokensOfPortion * columns, kSampleTokens * columns - sample.size()});
     sample.insert(sample.end(), x.begin(), x.begin() + static_cast<ptrdiff_t>(count));
   }
-  if (!added) return at(name(consumers_of(input).front().weight), std::move(added.error()));
+  if (!added) return at(name(consumers_of(architecture_, input).front().weight), std::move(added.error()));
   return {};
 }
 
@@ -332,8 +342,11 @@ Result<StoredValues> BlockCalibration::store(Slot slot) {
   }
   if (!target.stored) {
     TRY(stored, store_modified(*target.task, ranged(slot), nullptr, weight, joined_range(slot)));
-    has_changed_ |= stored.values != weight;
-    weight = std::move(stored.values);
+    if (!keeps_float_inputs()) {
+      has_changed_ |= stored.values != weight;
+      weight = std::move(stored.values);
+    }
+    stored.values = {};
     target.stored.emplace(std::move(stored));
   }
   StoredValues out = std::move(*target.stored);

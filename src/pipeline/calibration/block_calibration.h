@@ -1,6 +1,6 @@
 // Calibration of one transformer block whose weights are loaded and whose input is computed. Algorithms change the
 // weights; each tensor is then quantized, stored and replaced by what readers will decode, so the next block sees the
-// quantized one.
+// quantized one. Where all algorithms that look at inputs are preprocessing, it sees the unquantized one.
 //   begin, then for each part:  prepare;  capture on the portions that captures(part) needs;  optimize until it is done
 //   then store for each tensor
 // Members of a team see the same inputs. Each makes a part of the sums over them, factors, rows and candidates; between
@@ -127,6 +127,8 @@ class BlockCalibration final : public model::InputSink {
   bool is_seen_again(const CalibrationStep& step) const noexcept;
   bool is_rounded(const CalibrationStep& step, model::Slot slot) const noexcept;
   bool corrects_biases() const noexcept;
+  /// Whether inputs are those of the unquantized model: only preprocessing looks at them.
+  bool keeps_float_inputs() const noexcept;
   SeenInput& seen(model::LinearInput input) noexcept { return seen_[static_cast<size_t>(input)]; }
   std::vector<float>& applied_scales(model::LinearInput input) noexcept {
     return applied_scales_[static_cast<size_t>(input)];
@@ -149,6 +151,10 @@ class BlockCalibration final : public model::InputSink {
   // Work of a part. Whether it is done; else results() are to be exchanged.
   Result<bool> advance(const Part& part);
   // channel_scaling.cpp
+  struct ProducerRows {
+    std::span<float> weight, bias;
+  };
+  ProducerRows producer_rows(model::LinearInput input) noexcept;
   Status equalize_pairs(const Part& part);
   bool can_scale(const Part& part) const noexcept;
   bool sees(AlgorithmSees what) const noexcept;
@@ -184,6 +190,8 @@ class BlockCalibration final : public model::InputSink {
   /// Rounds the member's rows of copies of the layers.
   Status round_columns(const Part& part);
   Status round_layer(const CalibrationStep& step, RoundedLayer& layer);
+  /// For layers that are stored in GGUF's block types.
+  Status round_blocks(const CalibrationStep& step, RoundedLayer& layer);
   /// Refines the member's rows (refinement.h).
   void refine(const CalibrationStep& step, TeamShare::Range own, RoundedLayer& layer);
   /// The group of each column where the file says it; else empty.

@@ -12,7 +12,8 @@ using model::Slot;
 namespace {
 
 Error at(uint32_t block, LinearInput input, Error error) {
-  if (error.where.empty()) error.where = text_of("layers.{}.{}", block, model::consumers_of(input).front().name);
+  constexpr const char* kInputs[] = {"attention", "attention output", "feed-forward", "feed-forward output"};
+  if (error.where.empty()) error.where = text_of("layers.{}.{}", block, kInputs[static_cast<size_t>(input)]);
   return error;
 }
 

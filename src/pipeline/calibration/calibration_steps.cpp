@@ -40,10 +40,21 @@ std::string names_in_order() {
 double number_or(const json::Value& value, double standard) { return value.is_number() ? value.as_number() : standard; }
 bool bool_or(const json::Value& value, bool standard) { return value.is_bool() ? value.as_bool() : standard; }
 
-bool reads(LinearInput input, std::string_view layer) noexcept {
-  for (const model::LinearLayer& consumer : model::consumers_of(input))
-    if (layer == consumer.name) return true;
+bool reads(const model::Architecture& a, LinearInput input, std::string_view layer) noexcept {
+  for (const model::LinearLayer& consumer : model::consumers_of(a, input))
+    if (layer == model::layer_name(a, consumer.weight)) return true;
   return false;
+}
+
+/// "input_layernorm, self_attn.v_proj, ...", for messages.
+std::string producers_of(const model::Architecture& architecture) {
+  std::string names;
+  for (const LinearInput input : kInputs) {
+    const std::string& name = producer_of(input, architecture);
+    if (!name.empty() && !names.empty()) names += ", ";
+    names += name;
+  }
+  return names;
 }
 
 /// scaling_layers: [{"prev_op": "input_layernorm", "layers": ["self_attn.q_proj", ...]}, ...]. Empty: all.
@@ -57,18 +68,18 @@ Status read_scaling_layers(const json::Value& list, const model::Architecture& a
     const std::string& producer = entry["prev_op"].as_string();
     std::optional<LinearInput> found;
     for (const LinearInput input : kInputs)
-      if (producer == producer_of(input, architecture)) found = input;
+      if (!producer.empty() && producer == producer_of(input, architecture)) found = input;
     if (!found)
-      return error_at(ErrorCode::config_invalid, text_of("{}/prev_op", where),
-                      "{q} does not produce the input of a linear layer in a block of {}; input_layernorm, "
-                      "self_attn.v_proj, {} and mlp.up_proj do",
-                      producer, architecture.family, producer_of(LinearInput::feed_forward, architecture));
+      return error_at(
+          ErrorCode::config_invalid, text_of("{}/prev_op", where),
+          "{q} does not produce the input of a linear layer in a block of {} so that it can be scaled; {} do", producer,
+          architecture.family, producers_of(architecture));
     for (const json::Value& layer : layers.items())
-      if (!reads(*found, layer.as_string()))
+      if (!reads(architecture, *found, layer.as_string()))
         return error_at(ErrorCode::config_invalid, text_of("{}/layers", where),
                         "{q} does not read the output of {}, or is not in a block of {}", layer.as_string(), producer,
                         architecture.family);
-    if (layers.items().size() != model::consumers_of(*found).size())
+    if (layers.items().size() != model::consumers_of(architecture, *found).size())
       return error_at(ErrorCode::config_invalid, text_of("{}/layers", where),
                       "must name every layer that reads the output of {}, because the others would change, too",
                       producer);
@@ -78,14 +89,15 @@ Status read_scaling_layers(const json::Value& list, const model::Architecture& a
 }
 
 /// inside_layer_modules: name suffixes. Empty: all.
-Status read_modules(const json::Value& list, CalibrationStep& step) {
+Status read_modules(const json::Value& list, const model::Architecture& architecture, CalibrationStep& step) {
   if (list.items().empty()) return {};
   step.layers = 0;
   for (const json::Value& item : list.items()) {
     const std::string& end = item.as_string();
     uint32_t found = 0;
     for (const model::LinearLayer& layer : model::linear_layers())
-      if (std::string_view(layer.name).ends_with(end)) found |= 1u << static_cast<uint32_t>(layer.weight);
+      if (model::layer_name(architecture, layer.weight).ends_with(end))
+        found |= 1u << static_cast<uint32_t>(layer.weight);
     if (found == 0 || end.empty())
       return error_at(ErrorCode::config_invalid, text_of("{}/inside_layer_modules", step.where),
                       "no linear layer in a block has a name ending in {q}", end);
@@ -162,18 +174,35 @@ Status read_strength(const json::Value& value, CalibrationStep& step) {
   return {};
 }
 
+bool has_biases(const model::Architecture& architecture) noexcept {
+  for (const model::BlockWeight& weight : model::block_weights(architecture))
+    for (const model::LinearLayer& layer : model::linear_layers())
+      if (weight.slot == layer.bias) return true;
+  return false;
+}
+
 }  // namespace
 
-const char* producer_of(LinearInput input, const model::Architecture& architecture) noexcept {
+const std::string& producer_of(LinearInput input, const model::Architecture& a) noexcept {
+  using model::ModelPart;
+  static const std::string none;
+  const model::ModelNames& names = a.names;
+  const auto norm = [&](ModelPart part) -> const std::string& {
+    return names.has_weight(part) ? names.of(part) : none;
+  };
   switch (input) {
     case LinearInput::attention:
-      return "input_layernorm";
+      // A norm whose output the feed-forward reads as well cannot be scaled for one of them.
+      return a.is_parallel && !names.has(ModelPart::feed_forward_norm) ? none : norm(ModelPart::input_norm);
     case LinearInput::attention_output:
-      return "self_attn.v_proj";
+      return a.qkv_clip > 0 || names.has(ModelPart::heads_qkv)
+                 ? none
+                 : names.of(names.has(ModelPart::v) ? ModelPart::v : ModelPart::qkv);
     case LinearInput::feed_forward:
-      return architecture.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm";
+      return norm(ModelPart::feed_forward_norm);
     default:
-      return "mlp.up_proj";
+      // Behind an activation without a gate, channels do not scale.
+      return names.has(ModelPart::gate) ? names.of(ModelPart::up) : names.of(ModelPart::gate_up);
   }
 }
 
@@ -205,12 +234,12 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     step.method = *method;
     step.name = value["name"].as_string();
     step.where = std::move(item.where);
+    step.is_preprocessing = step.where.find("/pre_quant_opt_config") != step.where.npos;
     if (!steps.empty() && place_of(step.method) <= place_of(steps.back().method))
       return error_at(ErrorCode::config_invalid, step.where, "{q} is out of order; the order is {}, each at most once",
                       value["name"].as_string(), names_in_order());
     if (step.method == CalibrationMethod::rotation) TRY_VOID(read_rotation(value, architecture, step));
-    if (step.method == CalibrationMethod::bias_correction && !architecture.qkv_bias && !architecture.output_bias &&
-        !architecture.mlp_bias)
+    if (step.method == CalibrationMethod::bias_correction && !has_biases(architecture))
       return error_at(ErrorCode::config_invalid, step.where,
                       "no linear layer in the blocks of this model has a bias, and runtimes read none for its family; "
                       "remove biascorrection");
@@ -225,7 +254,7 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     step.duo_scaling = bool_or(value["duo_scaling"], false);
     step.quantizes_inputs = any_input_is_quantized(config);
     TRY_VOID(read_scaling_layers(value["scaling_layers"], architecture, step));
-    TRY_VOID(read_modules(value["inside_layer_modules"], step));
+    TRY_VOID(read_modules(value["inside_layer_modules"], architecture, step));
     steps.push_back(std::move(step));
   }
   return steps;

@@ -12,7 +12,7 @@
 #include "config/spec/spec.h"
 #include "core/list.h"
 #include "core/result.h"
-#include "model/architecture.h"
+#include "model/config/architecture.h"
 #include "model/linear_input.h"
 #include "pipeline/calibration/model_rotation.h"
 
@@ -29,8 +29,9 @@ constexpr bool needs_reference(CalibrationMethod method) noexcept {
 /// One algorithm with its options; those of other algorithms have defaults and are not read.
 struct CalibrationStep {
   CalibrationMethod method = CalibrationMethod::smooth_quant;
-  std::string name;   // as its config spells it
-  std::string where;  // JSON pointer of its config
+  std::string name;               // as its config spells it
+  std::string where;              // JSON pointer of its config
+  bool is_preprocessing = false;  // of pre_quant_opt_config, whose steps come before all quantization
   ModelRotation rotation;
   EqualizationOptions equalization;
   SmoothQuantOptions smooth_quant;
@@ -68,7 +69,7 @@ List<CalibratedAlgorithm> calibrated_algorithms(const Config& config);
 /// layer), those of ModelRotation.
 Result<List<CalibrationStep>> calibration_steps(const Config& config, const model::Architecture& architecture);
 
-/// Name below "layers.N." of the layer that produces an input, so that its outputs can be scaled.
-const char* producer_of(model::LinearInput input, const model::Architecture& architecture) noexcept;
+/// Name, below its layer, of the module that produces an input, if its outputs can be scaled; else "".
+const std::string& producer_of(model::LinearInput input, const model::Architecture& architecture) noexcept;
 
 }  // namespace wasmquant

@@ -5,6 +5,7 @@
 
 #include "algorithms/scaling/scale_search.h"
 #include "core/message.h"
+#include "kernels/kernels.h"
 #include "model/linear_layers.h"
 #include "pipeline/calibration/scaling_work.h"
 
@@ -71,26 +72,39 @@ bool BlockCalibration::can_scale(const Part& part) const noexcept {
   return architecture_.heads == architecture_.kv_heads;
 }
 
+// Rows that make an input, and their biases: of v, or of up.
+BlockCalibration::ProducerRows BlockCalibration::producer_rows(LinearInput input) noexcept {
+  model::BlockValues& block = *block_;
+  const bool is_value = input == LinearInput::attention_output;
+  const size_t rows = is_value ? architecture_.key_columns() : architecture_.intermediate;
+  const Slot own = is_value ? Slot::v : Slot::up, fused = is_value ? Slot::q : Slot::gate;
+  const Slot slot = block[own].empty() ? fused : own;  // of a fused matrix the last rows
+  std::vector<float>&weight = block[slot], &bias = block[model::linear_layers()[static_cast<size_t>(slot)].bias];
+  return {std::span(weight).last(rows * architecture_.hidden), std::span(bias).last(bias.empty() ? 0 : rows)};
+}
+
 Status BlockCalibration::apply_scales(LinearInput input, std::vector<float>& scales) {
   model::BlockValues& block = *block_;
-  const auto divide_layer = [&](Slot weight, Slot bias, std::span<const float> by) {
-    divide_rows(block[weight], block[weight].size() / by.size(), by);
-    if (!block[bias].empty()) divide_rows(block[bias], 1, by);
+  const auto divide_layer = [&](std::span<const float> by) {
+    const ProducerRows producer = producer_rows(input);
+    divide_rows(producer.weight, producer.weight.size() / by.size(), by);
+    if (!producer.bias.empty()) divide_rows(producer.bias, 1, by);
   };
   if (input == LinearInput::attention_output) {
     std::vector<float> of_heads(architecture_.key_columns());
     TRY_VOID(share_scales(scales, of_heads));
-    divide_layer(Slot::v, Slot::v_bias, of_heads);
+    divide_layer(of_heads);
   } else if (input == LinearInput::feed_forward_output) {
-    divide_layer(Slot::up, Slot::up_bias, scales);
+    divide_layer(scales);
   } else {
-    std::vector<float>& norm = block[input == LinearInput::attention ? Slot::input_norm : Slot::feed_forward_norm];
+    const Slot norm = input == LinearInput::attention ? Slot::input_norm : Slot::feed_forward_norm;
     if (architecture_.norm_plus_one)
-      divide_offset_norm(norm, scales);
+      divide_offset_norm(block[norm], scales);
     else
-      divide_rows(norm, 1, scales);
+      divide_rows(block[norm], 1, scales);
+    if (std::vector<float>& bias = block[model::norm_bias(norm)]; !bias.empty()) divide_rows(bias, 1, scales);
   }
-  for (const LinearLayer& layer : consumers_of(input)) scale_columns(block[layer.weight], scales);
+  for (const LinearLayer& layer : consumers_of(architecture_, input)) scale_columns(block[layer.weight], scales);
   divide(seen(input), scales);
   std::vector<float>& applied = applied_scales(input);
   if (applied.empty()) applied.assign(scales.size(), 1.0f);
@@ -106,32 +120,40 @@ Status BlockCalibration::share_scales(std::span<float> scales, std::span<float> 
 Status BlockCalibration::equalize_pairs(const Part& part) {
   model::BlockValues& block = *block_;
   const size_t dim = architecture_.head_dim, repeats = architecture_.heads / architecture_.kv_heads;
-  const auto part_of = [](std::vector<float>& values, size_t begin, size_t count) {
-    return values.empty() ? std::span<float>() : std::span(values).subspan(begin, count);
+  const auto part_of = [](std::span<float> values, size_t begin, size_t count) {
+    return values.empty() ? std::span<float>() : values.subspan(begin, count);
   };
   List<EqualizedRegion> regions;
-  EqualizedRegion& gated = regions.emplace_back();
-  gated.channels = architecture_.intermediate;
-  gated.sources.push_back({block[Slot::up], block[Slot::up_bias]});
-  gated.sinks.push_back({block[Slot::down]});
+  if (!producer_of(LinearInput::feed_forward_output, architecture_).empty()) {
+    const ProducerRows up = producer_rows(LinearInput::feed_forward_output);
+    EqualizedRegion& gated = regions.emplace_back();
+    gated.channels = architecture_.intermediate;
+    gated.sources.push_back({up.weight, up.bias});
+    gated.sinks.push_back({block[Slot::down]});
+  }
   // `repeats` adjacent o heads in each row read one v head.
-  for (size_t head = 0; head < architecture_.kv_heads; ++head) {
+  const bool has_values = !producer_of(LinearInput::attention_output, architecture_).empty();
+  for (size_t head = 0; has_values && head < architecture_.kv_heads; ++head) {
+    const ProducerRows v = producer_rows(LinearInput::attention_output);
     EqualizedRegion& values = regions.emplace_back();
     values.channels = dim;
     const size_t inputs = dim * architecture_.hidden, read = repeats * dim;
-    values.sources.push_back(
-        {part_of(block[Slot::v], head * inputs, inputs), part_of(block[Slot::v_bias], head * dim, dim)});
+    values.sources.push_back({part_of(v.weight, head * inputs, inputs), part_of(v.bias, head * dim, dim)});
     for (size_t row = 0; row < architecture_.hidden; ++row)
       values.sinks.push_back({part_of(block[Slot::o], row * architecture_.query_columns() + head * read, read)});
   }
-  if (Status done = equalize({regions.data(), regions.size()}, part.step->equalization); !done)
-    return at(name(Slot::v), std::move(done.error()));
+  if (Status done = equalize({regions.data(), regions.size()}, part.step->equalization); !done) {
+    for (const model::BlockWeight& weight : model::block_weights(architecture_))
+      if (const int64_t found = kernels::find_non_finite(block[weight.slot]); found >= 0)
+        return error_at(ErrorCode::value_not_finite, name(weight.slot), "element {} is NaN or infinite", found);
+    return at(name(Slot::o), std::move(done.error()));
+  }
   return {};
 }
 
 Result<bool> BlockCalibration::scale(const Part& part) {
   const CalibrationStep& step = *part.step;
-  const Slot first = consumers_of(part.input).front().weight;
+  const Slot first = consumers_of(architecture_, part.input).front().weight;
   const auto failed = [&](Error& error) { return at(name(first), std::move(error)); };
   if (scaling_) {
     if (scaling_->search.next()) {
@@ -149,7 +171,7 @@ Result<bool> BlockCalibration::scale(const Part& part) {
   const SeenInput& input = seen(part.input);
   std::vector<float> of_weights(input.largest.size()), scales(input.largest.size());
   List<AwqLayer> layers;
-  for (const LinearLayer& layer : consumers_of(part.input)) {
+  for (const LinearLayer& layer : consumers_of(architecture_, part.input)) {
     const Slot slot = layer.weight;
     if (Status status = accumulate_column_absmax((*block_)[slot], of_weights); !status)
       return at(name(slot), std::move(status.error()));
@@ -208,7 +230,7 @@ Result<bool> BlockCalibration::clip(const Part& part) {
   const SeenInput& input = seen(part.input);
   if (!clipping_) {
     clipping_.reset(new Clipping);
-    for (const LinearLayer& layer : consumers_of(part.input)) {
+    for (const LinearLayer& layer : consumers_of(architecture_, part.input)) {
       const Slot slot = layer.weight;
       if (!is_clipped(slot)) continue;
       std::vector<float>& clipped = tensor(slot).clipped = (*block_)[slot];
@@ -227,7 +249,7 @@ Result<bool> BlockCalibration::clip(const Part& part) {
     return true;
   }
   clipping_->clipped.clear();
-  for (const LinearLayer& layer : consumers_of(part.input)) {
+  for (const LinearLayer& layer : consumers_of(architecture_, part.input)) {
     const Slot slot = layer.weight;
     if (!is_quantized(slot)) continue;
     const bool may_be_undone = part.step->nearest_if_worse && !tensor(slot).clipped.empty();

@@ -4,8 +4,10 @@
 #include <limits>
 #include <utility>
 
+#include "algorithms/rounding/block_refinement.h"
 #include "algorithms/rounding/column_groups.h"
 #include "algorithms/rounding/gptaq.h"
+#include "algorithms/rounding/gptq_blocks.h"
 #include "algorithms/rounding/qronos.h"
 #include "algorithms/rounding/refinement.h"
 #include "algorithms/scaling/bias_correction.h"
@@ -64,6 +66,8 @@ bool has_independent_rows(const QuantizationSpec& spec) noexcept {
          spec.scale_format != ScaleFormat::e4m3 && !spec.grid.sign_by_data;
 }
 
+GgmlType block_type(const WeightLayout& layout) { return *ggml_type_of(layout.components.front().dtype); }
+
 // Without the inputs held out: H of all is a mean over tokens.
 std::vector<float> without(const SeenInput& input) {
   const double all = static_cast<double>(input.tokens), apart = static_cast<double>(input.held_out_tokens);
@@ -91,12 +95,10 @@ void BlockCalibration::Rounding::add_results(TeamShare share, size_t columns, Li
       for (RoundedLayer& layer : layers) {
         if (!layer.is_shared) continue;
         const size_t rows = layer.judged.rows, groups = layer.scales.qparams.size() / rows;
-        const size_t code_bytes = layer.codes.size() * sizeof(uint32_t) / layer.weight.size();
         const auto part = share.of(rows, kSharedRows);
         Judgement::add_region(std::span(layer.weight).subspan(part.begin * columns, part.count() * columns), out);
         Judgement::add_region(std::span(layer.scales.qparams).subspan(part.begin * groups, part.count() * groups), out);
-        out.push_back({reinterpret_cast<uint8_t*>(layer.codes.data()) + part.begin * columns * code_bytes,
-                       part.count() * columns * code_bytes});
+        out.push_back({layer.code_bytes() + part.begin * layer.row_bytes, part.count() * layer.row_bytes});
       }
       return;
     case Stage::settling:
@@ -168,16 +170,19 @@ void BlockCalibration::add_passes(const Part& part) {
   work.passes.clear();
   work.pass = 0;
   for (size_t variant = 0; variant < work.variants.size(); ++variant)
-    for (const LinearLayer& layer : model::consumers_of(part.input)) {
+    for (const LinearLayer& layer : model::consumers_of(architecture_, part.input)) {
       if (!is_rounded(*part.step, layer.weight)) continue;
       if (!work.is_trial && work.chosen[static_cast<size_t>(layer.weight)] != variant) continue;
       const WeightLayout& layout = tensor(layer.weight).task->layout;
-      const bool has_groups = work.variants[variant].act_group_aware && layout.spec.qscheme == QScheme::per_group;
-      const uint64_t size = has_groups ? static_cast<uint64_t>(layout.granularity.block) : 0;
+      const GptqOptions& options = work.variants[variant];
+      const bool has_groups = options.act_group_aware && layout.spec.qscheme == QScheme::per_group;
+      ColumnOrder order{options.desc_act || options.act_group_aware,
+                        has_groups ? static_cast<uint64_t>(layout.granularity.block) : 0};
+      if (layout.codes == CodeStorage::ggml_rows) order = block_order(block_type(layout), order.desc_act);
       Rounding::Pass* same = nullptr;
       for (Rounding::Pass& pass : work.passes)
-        if (pass.variant == variant && pass.group_size == size) same = &pass;
-      if (same == nullptr) same = &(work.passes.emplace_back() = {variant, size, 0});
+        if (pass.variant == variant && pass.order == order) same = &pass;
+      if (same == nullptr) same = &work.passes.emplace_back(Rounding::Pass{variant, order, 0});
       same->layers |= bit(layer.weight);
     }
 }
@@ -207,10 +212,10 @@ Status BlockCalibration::find_factors(const Part& part) {
       work.damped = hessian;
       damp_diagonal(work.damped, columns, damping);
     }
-    const uint64_t group_size = work.passes[work.pass].group_size;
-    const bool is_ordered = options.desc_act || options.act_group_aware;
-    auto found = factor_hessian(std::move(hessian), columns, damping, {is_ordered, group_size}, share_.member == 0);
-    if (!found) return at(name(model::consumers_of(part.input).front().weight), std::move(found.error()));
+    const ColumnOrder order = work.passes[work.pass].order;
+    auto found = factor_hessian(std::move(hessian), columns, damping, order, share_.member == 0);
+    if (!found)
+      return at(name(model::consumers_of(architecture_, part.input).front().weight), std::move(found.error()));
     work.feedback = std::move(*found);
   }
   work.feedback.squares = work.squares;
@@ -221,7 +226,7 @@ Status BlockCalibration::round_columns(const Part& part) {
   Rounding& work = *rounding_;
   if (part.step->method == CalibrationMethod::gptaq) add_drift(work.feedback, work.drift, part.step->alpha);
   work.layers.clear();
-  for (const LinearLayer& layer : model::consumers_of(part.input)) {
+  for (const LinearLayer& layer : model::consumers_of(architecture_, part.input)) {
     if ((work.passes[work.pass].layers & bit(layer.weight)) == 0) continue;
     RoundedLayer& rounded = work.layers.emplace_back();
     rounded.slot = layer.weight;
@@ -238,6 +243,7 @@ Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& 
   const GptqOptions& options = work.options();
   const ErrorFeedback& feedback = work.feedback;
   Tensor& target = tensor(layer.slot);
+  if (target.task->layout->codes == CodeStorage::ggml_rows) return round_blocks(step, layer);
   QuantizationSpec spec = target.task->layout->spec;
   spec.scale_refit = refits_calibrated(spec);
   if (info_of(spec.dtype).is_block() || !target.task->layout->stages.empty())
@@ -266,8 +272,8 @@ Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& 
     TRY_VOID(correct_for_drift(feedback, work.drift, layer.weight));
     if (step.refine != 0) layer.corrected = layer.weight;
   }
-  layer.codes.resize(layer.weight.size() * bytes_of_code / sizeof(uint32_t) + 1);
-  uint8_t* const codes = reinterpret_cast<uint8_t*>(layer.codes.data());
+  layer.set_codes(columns * bytes_of_code);
+  uint8_t* const codes = layer.code_bytes();
   if (is_gpfq) {
     TRY_VOID(gpfq(*work.pair, spec, scales.qparams, {options.desc_act}, rows, layer.weight,
                   {codes, layer.weight.size() * bytes_of_code}));
@@ -285,6 +291,26 @@ Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& 
   const size_t first_scale = layer.is_shared ? own.begin * groups.count() : 0;
   std::copy(found.begin(), found.end(), layer.scales.qparams.begin() + static_cast<ptrdiff_t>(first_scale));
   if (step.refine != 0 && !work.is_trial) refine(step, own, layer);
+  return {};
+}
+
+Status BlockCalibration::round_blocks(const CalibrationStep& step, RoundedLayer& layer) {
+  const GgmlType type = block_type(tensor(layer.slot).task->layout);
+  layer.weight = (*block_)[layer.slot];
+  const size_t rows = layer.judged.rows, columns = layer.weight.size() / std::max<size_t>(rows, 1);
+  layer.is_shared = share_.members > 1;
+  const auto own = share_.of(rows, kSharedRows);
+  layer.set_codes(static_cast<size_t>(info_of(type).bytes_of(columns)));
+  if (step.method == CalibrationMethod::qronos)
+    TRY_VOID(correct_for_drift(rounding_->feedback, rounding_->drift, layer.weight));
+  const size_t first = own.begin * columns, count = own.count() * columns;
+  const std::vector<float> target(layer.weight.begin() + static_cast<ptrdiff_t>(first),
+                                  layer.weight.begin() + static_cast<ptrdiff_t>(first + count));
+  const std::span<float> values = std::span(layer.weight).subspan(first, count);
+  const std::span<uint8_t> blocks(layer.code_bytes() + own.begin * layer.row_bytes, own.count() * layer.row_bytes);
+  TRY_VOID(gptq_blocks(rounding_->feedback, type, values, blocks));
+  for (uint32_t turn = 0; turn < step.refine && !rounding_->is_trial; ++turn)
+    refine_blocks(rounding_->damped, type, target, values, blocks);
   return {};
 }
 
@@ -308,7 +334,7 @@ void BlockCalibration::refine(const CalibrationStep& step, TeamShare::Range own,
       layout.spec,
       std::span<const float>(layer.corrected.empty() ? (*block_)[layer.slot] : layer.corrected).subspan(first, count),
       std::span(layer.weight).subspan(first, count),
-      {reinterpret_cast<uint8_t*>(layer.codes.data()) + first * bytes, count * bytes},
+      {layer.code_bytes() + first * bytes, count * bytes},
       scales};
   const bool refits = refits_calibrated(layout.spec) && can_refit(layout.spec);
   const auto refit = [&] {
@@ -344,10 +370,11 @@ Status BlockCalibration::judge_rounded(const Part& part) {
       continue;
     }
     const WeightLayout& layout = target.task->layout;
-    const std::vector<uint32_t> groups = group_index_of(step, layer.slot);
-    const std::span<const uint8_t> codes(reinterpret_cast<const uint8_t*>(layer.codes.data()),
-                                         layer.weight.size() * code_bytes_of(layout.spec));
-    auto stored = groups.empty()
+    const bool is_blocks = layout.codes == CodeStorage::ggml_rows;
+    const std::vector<uint32_t> groups = is_blocks ? std::vector<uint32_t>() : group_index_of(step, layer.slot);
+    const std::span<const uint8_t> codes(layer.code_bytes(), layer.judged.rows * layer.row_bytes);
+    auto stored = is_blocks ? store_blocks(*target.task, codes, original)
+                  : groups.empty()
                       ? store_modified(*target.task, layer.weight, &layer.scales, original)
                       : store_grouped(*target.task, codes, layer.scales.qparams, groups, layer.weight, original);
     if (!stored) return at(name(layer.slot), std::move(stored.error()));

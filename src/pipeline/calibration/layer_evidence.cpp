@@ -115,7 +115,7 @@ Result<bool> BlockCalibration::scales_help(const Part& part, std::span<const flo
   const SeenInput& input = seen(part.input);
   const ExpectedError expected(input.hessian, input.mean.size(), input.tokens, applied_scales(part.input));
   double scaled_error = 0, nearest_error = 0;
-  for (const LinearLayer& layer : model::consumers_of(part.input)) {
+  for (const LinearLayer& layer : model::consumers_of(architecture_, part.input)) {
     if (!is_quantized(layer.weight)) continue;
     const std::vector<float>& weight = (*block_)[layer.weight];
     const TeamShare::Range rows{0, rows_of(layer.weight)};

@@ -12,22 +12,33 @@ Status LayerInputs::show(std::string_view ending, ActivationRole role, std::span
   return calibration_.update(x);
 }
 
+std::string LayerInputs::module_of(uint32_t layer, const std::string& name) const {
+  return text_of("{}{}.{}", architecture_->names.of(model::ModelPart::layers), layer, name);
+}
+
 Status LayerInputs::accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) {
-  if (input == model::LinearInput::head) return show("lm_head", ActivationRole::input, x, columns);
-  for (const model::LinearLayer& consumer : model::consumers_of(input))
-    TRY_VOID(show(text_of("layers.{}.{}", layer, consumer.name), ActivationRole::input, x, columns));
+  const model::ModelNames& names = architecture_->names;
+  if (input == model::LinearInput::head)
+    return show(names.of(model::ModelPart::head), ActivationRole::input, x, columns);
+  for (const model::LinearLayer& consumer : model::consumers_of(*architecture_, input))
+    TRY_VOID(
+        show(module_of(layer, model::layer_name(*architecture_, consumer.weight)), ActivationRole::input, x, columns));
   return {};
 }
 
 Status LayerInputs::accept_cached(uint32_t layer, model::CachedValue value, std::span<const float> x, size_t columns) {
-  const std::string attention = text_of("layers.{}.self_attn", layer);
+  const model::ModelNames& names = architecture_->names;
+  const std::string key = module_of(layer, names.of(model::ModelPart::k)),
+                    values = module_of(layer, names.of(model::ModelPart::v));
+  const std::string output = module_of(layer, names.of(model::ModelPart::o)),
+                    attention = output.substr(0, output.rfind('.'));
   switch (value) {
     case model::CachedValue::projected_key:
-      return show(attention + ".k_proj", ActivationRole::output, x, columns);
+      return names.has(model::ModelPart::k) ? show(key, ActivationRole::output, x, columns) : Status();
     case model::CachedValue::key:
       return show(attention, ActivationRole::key, x, columns);
     default:
-      TRY_VOID(show(attention + ".v_proj", ActivationRole::output, x, columns));
+      if (names.has(model::ModelPart::v)) TRY_VOID(show(values, ActivationRole::output, x, columns));
       return show(attention, ActivationRole::value, x, columns);
   }
 }

@@ -1,6 +1,7 @@
 // Feeds what the built-in forward pass shows to ActivationCalibration: the inputs of linear layers, the outputs of k_proj
 // and v_proj, and the keys and values of attention.
 #pragma once
+#include "model/config/architecture.h"
 #include "model/linear_input.h"
 #include "pipeline/calibration/activation_calibration.h"
 
@@ -12,13 +13,19 @@ class LayerInputs final : public model::InputSink {
   explicit LayerInputs(ActivationCalibration calibration) noexcept : calibration_(std::move(calibration)) {}
 
   ActivationCalibration& calibration() noexcept { return calibration_; }
+  /// Of the passes that follow; must outlive them.
+  void set_architecture(const model::Architecture& architecture) noexcept { architecture_ = &architecture; }
   Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
   Status accept_cached(uint32_t layer, model::CachedValue value, std::span<const float> x, size_t columns) override;
 
  private:
   Status show(std::string_view ending, ActivationRole role, std::span<const float> x, size_t columns);
 
+  /// A module's name from the list of layers on.
+  std::string module_of(uint32_t layer, const std::string& name) const;
+
   ActivationCalibration calibration_;
+  const model::Architecture* architecture_ = nullptr;
 };
 
 }  // namespace wasmquant

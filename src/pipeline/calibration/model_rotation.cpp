@@ -1,3 +1,4 @@
+// Rotations are multiplied into rows and columns, float64 row by row.
 #include "pipeline/calibration/model_rotation.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@ namespace wasmquant {
 namespace {
 
 using model::LinearInput;
+using model::ModelPart;
 using model::Slot;
 
 // Columns rotated together, so that each cache line is read once.
@@ -21,17 +23,27 @@ Result<ModelRotation> ModelRotation::create(const model::Architecture& a, const 
                                             const std::string& where) {
   ModelRotation out;
   out.hidden_ = a.hidden;
+  out.architecture_ = a;
   out.norm_plus_one_ = a.norm_plus_one;
   const auto seed = [&](bool random, uint64_t which) {
     return random ? std::optional(2 * options.seed + which) : std::nullopt;
   };
   if (options.r1) {
     const std::string at = where + "/r1";
-    if (a.post_norms)
+    const model::ModelNames& names = a.names;
+    if (names.has(ModelPart::attention_post_norm))
       return error_at(ErrorCode::not_implemented, at,
                       "{} norms what attention and feed-forward add to the residual stream, so the stream cannot be "
                       "rotated; set r1 to false",
                       a.family);
+    if (a.layer_norms || a.is_parallel || !names.has_weight(ModelPart::input_norm) ||
+        !names.has_weight(ModelPart::feed_forward_norm) || names.has(ModelPart::positions) ||
+        names.has(ModelPart::embedding_norm))
+      return error_at(
+          ErrorCode::not_implemented, at,
+          "{} does not norm the residual stream by its mean square before attention and feed-forward, so the "
+          "stream cannot be rotated; set r1 to false",
+          a.family);
     const uint64_t block = options.rotation_size == 0 ? a.hidden : options.rotation_size;
     if (a.hidden % block != 0)
       return error_at(ErrorCode::config_invalid, where + "/rotation_size", "{} does not divide the hidden size {}",
@@ -43,6 +55,10 @@ Result<ModelRotation> ModelRotation::create(const model::Architecture& a, const 
     out.stream_ = std::move(*stream);
   }
   if (options.r2) {
+    if (model::fused_queries(a) != model::Fused::none)
+      return error_at(ErrorCode::not_implemented, where + "/r2",
+                      "{} has queries, keys and values in one matrix, whose rows are not rotated; set r2 to false",
+                      a.family);
     auto head = Hadamard::create(a.head_dim, a.head_dim, seed(options.random_r2, 1));
     if (!head) return error_at(head.error().code, where + "/r2", "{}; set r2 to false", head.error().message);
     out.head_ = std::move(*head);
@@ -96,11 +112,12 @@ void ModelRotation::rotate_block(model::BlockValues& block) {
   if (!rotates_stream()) return;
   for (const LinearInput input : {LinearInput::attention, LinearInput::feed_forward}) {
     std::vector<float>& norm = block[input == LinearInput::attention ? Slot::input_norm : Slot::feed_forward_norm];
-    for (const model::LinearLayer& layer : model::consumers_of(input)) rotate_rows(block[layer.weight], norm, stream_);
+    for (const model::LinearLayer& layer : model::consumers_of(architecture_, input))
+      rotate_rows(block[layer.weight], norm, stream_);
     clear_norm(norm);
   }
   for (const LinearInput input : {LinearInput::attention_output, LinearInput::feed_forward_output}) {
-    const model::LinearLayer& layer = model::consumers_of(input).front();
+    const model::LinearLayer& layer = model::consumers_of(architecture_, input).front();
     rotate_columns(block[layer.weight], block[layer.weight].size() / hidden_, stream_);
     rotate_columns(block[layer.bias], 1, stream_);
   }

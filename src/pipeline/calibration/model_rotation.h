@@ -12,8 +12,8 @@
 
 #include "core/result.h"
 #include "kernels/hadamard.h"
-#include "model/architecture.h"
 #include "model/block_weights.h"
+#include "model/config/architecture.h"
 
 namespace wasmquant {
 
@@ -51,6 +51,7 @@ class ModelRotation {
   /// Columns w of each part of by.size() rows: w <- w R.
   void rotate_columns(std::span<float> weight, size_t columns, Hadamard& by);
 
+  model::Architecture architecture_;
   Hadamard stream_, head_, down_;  // R1, R2, R4; size 0 if unused
   bool norm_plus_one_ = false;
   uint32_t hidden_ = 0;

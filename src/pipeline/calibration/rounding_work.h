@@ -18,18 +18,25 @@ struct BlockCalibration::RoundedLayer {
   Judgement judged;
   std::vector<float> weight;     // rounded
   std::vector<float> corrected;  // what a step that also corrects for drift rounded, where it is refined
-  std::vector<uint32_t> codes;   // their bytes
+  std::vector<uint32_t> codes;   // their bytes, or those of blocks
+  size_t row_bytes = 0;          // in codes
   WeightScales scales;
   std::optional<StoredValues> stored;
   bool is_shared = false;  // members round rows of it
+
+  void set_codes(size_t bytes_of_row) {
+    row_bytes = bytes_of_row;
+    codes.resize(judged.rows * row_bytes / sizeof(uint32_t) + 1);
+  }
+  uint8_t* code_bytes() noexcept { return reinterpret_cast<uint8_t*>(codes.data()); }
 };
 
 struct BlockCalibration::Rounding {
   /// Layers rounded by the same factor.
   struct Pass {
     size_t variant;
-    uint64_t group_size;  // of their order of columns (ColumnOrder)
-    uint32_t layers;      // one bit per linear slot
+    ColumnOrder order;
+    uint32_t layers;  // one bit per linear slot
   };
   enum class Stage : uint8_t { factors, inverses, columns, judging, settling };
 

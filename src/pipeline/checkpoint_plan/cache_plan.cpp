@@ -2,10 +2,11 @@
 #include "pipeline/checkpoint_plan/cache_plan.h"
 
 #include "core/message.h"
-#include "families/default_exclusions.h"
 #include "families/module_path.h"
 #include "pipeline/model_index/model_index.h"
 #include "pipeline/plan/output_planner.h"
+#include "runtimes/transformers/default_exclusions.h"
+#include "runtimes/vllm/texts.h"
 
 namespace wasmquant {
 namespace {
@@ -25,7 +26,7 @@ Stages common_outputs(const Config& config) {
 std::string formats_with_cache(bool also_of_outputs) {
   std::string names;
   for (const CheckpointFormat* const format : checkpoint_formats()) {
-    const CacheStorage storage = format->cache_storage();
+    const CacheStorage storage = format->traits().cache;
     if (storage == CacheStorage::none || (storage == CacheStorage::outputs && !also_of_outputs)) continue;
     if (!names.empty()) names += " and ";
     names += format->name();
@@ -41,10 +42,10 @@ CachePlan::CachePlan(const ModelIndex& model, const Config& config, const Checkp
       format_(format),
       options_(options),
       source_(source_cache(model)),
-      where_(source_.scales == 0 && format.text().needs_config_block ? cache_request_of(config) : std::string()),
+      where_(source_.scales == 0 && format.traits().needs_config_block ? cache_request_of(config) : std::string()),
       requested_(config.cache.empty() ? common_outputs(config) : config.cache) {}
 
-bool CachePlan::is_of_outputs() const noexcept { return format_.cache_storage() == CacheStorage::outputs; }
+bool CachePlan::is_of_outputs() const noexcept { return format_.traits().cache == CacheStorage::outputs; }
 
 bool CachePlan::shares_scales() const noexcept {
   return is_requested() && is_of_outputs() && !config_.kv_cache_group.empty() && requested_.size() == 1 &&
@@ -54,12 +55,13 @@ bool CachePlan::shares_scales() const noexcept {
 Status CachePlan::check() const {
   if (!is_requested()) return {};
   const auto refuse = [&](std::string_view why) {
-    return error_at(ErrorCode::format_unsupported, where_,
-                    "asks for a quantized key-value cache, {}. Remove the key (runtimes can also scale the cache by 1: "
-                    "vLLM's --kv-cache-dtype fp8), or start from a checkpoint with k_scale and v_scale",
-                    why);
+    return error_at(
+        ErrorCode::format_unsupported, where_,
+        "asks for a quantized key-value cache, {}. Remove the key ({}), or start from a checkpoint with k_scale "
+        "and v_scale",
+        why, vllm::kCacheByOne);
   };
-  if (format_.cache_storage() == CacheStorage::none)
+  if (format_.traits().cache == CacheStorage::none)
     return refuse(text_of("and {} has no place for its scales; {} do", format_.name(), formats_with_cache(true)));
   if (is_of_outputs()) {
     if (config_.kv_cache.empty())
@@ -94,7 +96,7 @@ void CachePlan::add(PlannedTensor& planned, LayerPlan& outcome, bool is_cached, 
   const std::string_view name = families::last_component(weight.layer);
   const bool is_key = name == "k_proj";
   if ((!is_key && name != "v_proj") || weight.shape.size() != 2 ||
-      families::tower_end(weight.layer) != std::string_view::npos)
+      transformers::tower_end(weight.layer) != std::string_view::npos)
     return;
   ActivationRequest request;
   request.layer = weight.layer.substr(0, weight.layer.size() - name.size() - 1);
@@ -121,24 +123,18 @@ Status CachePlan::check_found() const {
         left_, format_.name(), formats_with_cache(false));
   if (found_ != 0) return {};
   return error_at(ErrorCode::format_unsupported, where_,
-                  "asks for a quantized key-value cache, and no layer of this model that computes keys or values is "
-                  "known: they are called k_proj and v_proj. Remove the key");
+                  "asks for a quantized key-value cache, but this model has no layers named k_proj or v_proj. Remove "
+                  "the key");
 }
 
 bool CachePlan::keeps_scheme() const noexcept {
-  return source_.method == format_.name() && format_.cache_storage() != CacheStorage::none;
+  return source_.method == format_.name() && format_.traits().cache != CacheStorage::none;
 }
 
 std::optional<Diagnostic> CachePlan::remark() const {
   if (is_requested())
-    return Diagnostic(
-        Severity::note, "cache-scales", where_,
-        is_of_outputs()
-            ? "the scales of the key-value cache are those of the outputs of these layers; vLLM reads them "
-              "with --kv-cache-dtype fp8"
-            : "vLLM quantizes the key-value cache with the scales in this file; transformers keeps the cache "
-              "as it is",
-        "");
+    return Diagnostic(Severity::note, "cache-scales", where_,
+                      is_of_outputs() ? vllm::kCacheOfOutputs : vllm::kCacheOfAttention, "");
   if (source_.scales == 0 && source_.scheme.is_null()) return std::nullopt;
   const std::string kept =
       source_.scales == 0 ? std::string("config.json describes a quantized key-value cache without scales")
@@ -150,8 +146,7 @@ std::optional<Diagnostic> CachePlan::remark() const {
   return Diagnostic(
       Severity::warning, "cache-scales", std::move(where),
       text_of("{}; quantization_config of {} does not say how the cache is quantized", kept, format_.name()),
-      "give the runtime its dtype, such as --kv-cache-dtype fp8 of vLLM; files of the source's own format keep the "
-      "scheme");
+      vllm::kCacheDtypeHint);
 }
 
 void CachePlan::describe(json::Value& block) const {

@@ -1,5 +1,6 @@
 // The layout of one weight: what the format holds, smaller groups where rows ask for them, and layers that are left instead.
 #include "pipeline/checkpoint_plan/checkpoint_planner.h"
+#include "runtimes/vllm/texts.h"
 
 namespace wasmquant {
 
@@ -12,21 +13,19 @@ Status CheckpointPlanner::lay_out(const ModelTensor& tensor, PlannedTensor& plan
     const bool has_blocks = info_of(spec.dtype).is_block();
     const bool fits = layout ? has_blocks || spec.group_size <= 0 || axis % static_cast<uint64_t>(spec.group_size) == 0
                              : layout.error().code != ErrorCode::group_size_invalid;
-    const bool shares_size = fits && format_.needs_one_group_size(spec);
+    const bool shares_size = fits && loader().needs_one_group_size(spec);
     if (shares_size && common_group_ != 0 && spec.group_size > common_group_)
       layout = format_.layout(planned.weight, {with_common_group(spec, planned)});
     else if (!fits)
       layout = lay_out_fitting(spec, axis, planned);
   }
   if (layout && has_short_joined_block(planned.weight, *layout)) {
-    Error problem = error_at(ErrorCode::format_unsupported, planned.task.name,
-                             "vLLM joins this layer with others, and its {} rows do not fill blocks of {}",
+    Error problem = error_at(ErrorCode::format_unsupported, planned.task.name, vllm::kJoinsBlocks,
                              planned.weight.shape[0], layout->spec.block_rows);
     if (config_.default_exclusions && planned.reason->rule == Rule::global)
       layout = std::move(problem);
     else if (!std::exchange(has_warned_of_blocks_, true))
-      warn("fused-layers", planned.task.name, text_of("vLLM will not load this file: {}", problem.message),
-           "use blocks that divide the rows, or exclude the layers that vLLM joins; transformers loads it");
+      warn("fused-layers", planned.task.name, text_of(vllm::kWillNotLoad, problem.message), vllm::kJoinsBlocksHint);
   }
   if (layout) {
     layout->source_transposed = tensor.is_input_major;
@@ -44,9 +43,9 @@ Status CheckpointPlanner::lay_out(const ModelTensor& tensor, PlannedTensor& plan
 
 QuantizationSpec CheckpointPlanner::with_fitting_group(const QuantizationSpec& spec, uint64_t axis,
                                                        PlannedTensor& planned) {
-  const bool is_limited = common_group_ != 0 && format_.needs_one_group_size(spec);
+  const bool is_limited = common_group_ != 0 && loader().needs_one_group_size(spec);
   const QuantizationSpec fitting = fall_back(spec, axis, planned, is_limited ? common_group_ : spec.group_size);
-  if (fitting.group_size > 0 && format_.needs_one_group_size(fitting) &&
+  if (fitting.group_size > 0 && loader().needs_one_group_size(fitting) &&
       (common_group_ == 0 || fitting.group_size < common_group_) &&
       (smaller_group_ == 0 || fitting.group_size < smaller_group_))
     smaller_group_ = fitting.group_size;
@@ -56,7 +55,7 @@ QuantizationSpec CheckpointPlanner::with_fitting_group(const QuantizationSpec& s
 Result<WeightLayout> CheckpointPlanner::lay_out_fitting(const QuantizationSpec& spec, uint64_t axis,
                                                         PlannedTensor& planned) {
   auto layout = format_.layout(planned.weight, {with_fitting_group(spec, axis, planned)});
-  if (layout || format_.needs_one_group_size(spec)) return layout;
+  if (layout || loader().needs_one_group_size(spec)) return layout;
   QuantizationSpec row = spec;
   row.group_size = static_cast<int64_t>(axis);
   auto in_rows = format_.layout(planned.weight, {row});
@@ -72,8 +71,8 @@ QuantizationSpec CheckpointPlanner::with_common_group(QuantizationSpec spec, Pla
 }
 
 bool CheckpointPlanner::has_short_joined_block(const WeightDescription& weight, const WeightLayout& layout) const {
-  return format_.joins_blocks() && layout.spec.qscheme == QScheme::per_block &&
-         weight.shape[0] % layout.spec.block_rows != 0 && !families::joined_layer(weight.layer).empty();
+  return loader().joins_blocks && layout.spec.qscheme == QScheme::per_block &&
+         weight.shape[0] % layout.spec.block_rows != 0 && !vllm::joined_layer(weight.layer).empty();
 }
 
 uint64_t CheckpointPlanner::group_axis(const WeightDescription& weight, const QuantizationSpec& spec) const {
@@ -88,7 +87,7 @@ Status CheckpointPlanner::describe_storage(const ModelTensor& tensor, PlannedTen
   const bool is_cast = info_of(stages.front().dtype).is_plain_cast();
   WeightDescription& weight = planned.weight;
   if (weight.layer_type == kConv1D) {
-    if (!is_cast && !format_.holds_input_major())
+    if (!is_cast && !format_.traits().holds_input_major)
       return error_at(ErrorCode::format_unsupported, planned.task.name,
                       "is stored as [inputs, outputs] (Conv1D), which {} cannot hold. Exclude the layer, or write "
                       "fake-quantized",
@@ -121,10 +120,9 @@ Status CheckpointPlanner::describe_groups(PlannedTensor& planned, const Stages& 
   const RequestedAlgorithm* const chooser = find_group_chooser(requested_, weight.layer);
   if (chooser == nullptr) return {};
   weight.is_reordered = true;
-  if (format_.holds_group_index()) {
-    if (format_.joins_layers() && !std::exchange(is_reordered_, true))
-      warn("loader-limit", text_of("{}/static_groups", chooser->where),
-           "with desc_act, false groups columns out of order, and vLLM no longer loads such files",
+  if (format_.traits().holds_group_index) {
+    if (runtimes::joins_layers(format_) && !std::exchange(is_reordered_, true))
+      warn("loader-limit", text_of("{}/static_groups", chooser->where), vllm::kGroupsOutOfOrder,
            "set it to true for files that load anywhere; gptqmodel loads both");
     return {};
   }

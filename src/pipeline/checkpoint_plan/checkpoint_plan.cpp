@@ -1,5 +1,6 @@
 // Rounds of planning a checkpoint: one ends in another if layers need a smaller common group, if a loader joins layers of several
 // schemes, or if experts are better left; the last one has remarks about loaders.
+#include "families/module_path.h"
 #include "pipeline/checkpoint_plan/checkpoint_planner.h"
 #include "pipeline/plan/output_format.h"
 
@@ -18,21 +19,14 @@ bool is_expert_requested(const List<LayerPlan>& layers) {
   });
 }
 
-// Of a source that already has a tensor for each expert, where the family's class has one for all.
-std::optional<LoaderLimit> single_experts_limit(const ModelIndex& model, const families::ModelFamily& family,
-                                                const CheckpointFormat& format) {
-  std::string reason = families::single_experts_limit(family);
-  if (reason.empty() || format.needs_single_experts(family)) return std::nullopt;
+// The first layer of a source that already has a tensor for each expert; empty if it has none.
+std::string_view first_single_expert(const ModelIndex& model) {
   for (const ModelTensor& tensor : model.tensors())
-    if (families::is_single_expert(tensor.layer))
-      return LoaderLimit{
-          tensor.layer, text_of("{}: it would compute with random weights in their place", reason),
-          "start from a checkpoint that holds all experts in one tensor, as save_pretrained writes it, or "
-          "load the file with vLLM where it knows the family"};
-  return std::nullopt;
+    if (families::is_single_expert(tensor.layer)) return tensor.layer;
+  return {};
 }
 
-Diagnostic diagnostic_of(const LoaderLimit& limit, Severity severity) {
+Diagnostic diagnostic_of(const runtimes::LoaderLimit& limit, Severity severity) {
   return Diagnostic(severity, "loader-limit", limit.layer.empty() ? std::string("model") : limit.layer, limit.reason,
                     (limit.is_of_experts ? "leave all experts (--exclude-experts); or " : "") + limit.hint);
 }
@@ -45,11 +39,11 @@ struct Round {
 };
 
 // Why the experts that were tried are better left, with a hint; nullopt if they are not.
-std::optional<std::pair<std::string, std::string>> reason_to_leave_experts(const Round& round,
-                                                                           const std::optional<LoaderLimit>& limit,
-                                                                           bool is_split, bool is_preset,
-                                                                           bool is_included) {
-  if (is_split && !round.format.needs_single_experts(round.family) && !has_quantized_experts(round.layers))
+std::optional<std::pair<std::string, std::string>> reason_to_leave_experts(
+    const Round& round, const std::optional<runtimes::LoaderLimit>& limit, bool is_split, bool is_preset,
+    bool is_included) {
+  if (is_split && !runtimes::loader_of(round.format).needs_single_experts(round.family) &&
+      !has_quantized_experts(round.layers))
     return std::pair<std::string, std::string>("none of the experts would be quantized", "");
   if (limit && limit->is_of_experts && is_preset && !is_included && !is_expert_requested(round.layers))
     return std::pair(limit->reason, limit->hint);
@@ -58,18 +52,17 @@ std::optional<std::pair<std::string, std::string>> reason_to_leave_experts(const
 
 // What the loader of the format needs, if nothing keeps it from the file.
 void add_loader_remarks(const Round& round, List<Diagnostic>& diagnostics) {
-  if (const auto singles = single_experts_limit(round.model, round.family, round.format))
-    diagnostics.push_back(diagnostic_of(*singles, Severity::warning));
-  if (const std::string_view needed = round.format.needed_loader(round.layers, round.family); !needed.empty())
-    diagnostics.push_back(
-        {Severity::note, "loader-version", "model",
-         text_of("needs {}: older releases do not load experts or packed layers like these, or layers that they split",
-                 needed),
-         needed});
-  if (const std::string_view option = round.format.loader_option(round.layers); !option.empty())
-    diagnostics.push_back({Severity::note, "loader-option", "model",
-                           text_of("transformers needs {}: its plain loading refuses packed zero points", option),
-                           option});
+  if (const std::string_view expert = first_single_expert(round.model); !expert.empty())
+    if (const auto limit = runtimes::single_experts_limit(round.format, round.family, expert))
+      diagnostics.push_back(diagnostic_of(*limit, Severity::warning));
+  runtimes::add_needs(round.format, round.layers, round.family, diagnostics);
+}
+
+// Runtimes read Mistral's and Meta's own layout by its params.json; a config.json next to it would name no class.
+Status check_folder(const ModelIndex& model, const CheckpointFormat& format) {
+  const bool is_own_layout = model.sibling_file("config.json").empty() && !model.sibling_file("params.json").empty();
+  if (!is_own_layout || !format.traits().needs_config_block) return {};
+  return error_at(ErrorCode::format_unsupported, "params.json", runtimes::kNeedsConfig, format.name());
 }
 
 }  // namespace
@@ -77,6 +70,7 @@ void add_loader_remarks(const Round& round, List<Diagnostic>& diagnostics) {
 Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config, const OutputFormat& output,
                                   const PlanOptions& options, List<Diagnostic>& diagnostics) {
   const CheckpointFormat& format = *output.checkpoint;
+  TRY_VOID(check_folder(model, format));
   const Result<json::Value>& model_config = model.config();
   if (!model_config) return model_config.error();
   const auto family = families::ModelFamily::read(*model_config);
@@ -95,13 +89,14 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
       diagnostics.resize(remarks);
       continue;
     }
-    if (format.joins_layers() && joined.update(planner.outcomes())) {
+    if (runtimes::joins_layers(format) && joined.update(planner.outcomes())) {
       diagnostics.resize(remarks);
       continue;
     }
     const Round round{model, family, format, planner.outcomes()};
-    const auto limit =
-        plan && plan->quantized_count != 0 ? format.loader_limit(planner.outcomes(), family) : std::nullopt;
+    const auto limit = plan && plan->quantized_count != 0
+                           ? runtimes::loader_of(format).limit(planner.outcomes(), family)
+                           : std::nullopt;
     const bool is_preset = config.default_exclusions, is_included = options.experts == ExpertChoice::include;
     if (const auto reason = reason_to_leave_experts(round, limit, split != nullptr, is_preset, is_included);
         reason && experts.left.empty()) {

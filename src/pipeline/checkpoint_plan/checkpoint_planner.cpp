@@ -1,6 +1,8 @@
 // The spec and layout of each tensor, remarks about the model as a whole, and files.
 #include "pipeline/checkpoint_plan/checkpoint_planner.h"
 
+#include "families/module_path.h"
+
 namespace wasmquant {
 
 void CheckpointPlanner::add_tensors() {
@@ -38,10 +40,15 @@ Status CheckpointPlanner::choose(PlannedTensor& planned, const ModelTensor& tens
       resolver_.resolve(stored.name, tensor.layer_type, stored.shape, is_quantizable(stored.dtype, stored.shape));
   resolve_bias(tensor, resolved);
   planned.reason = std::move(resolved.reason);
+  if (std::string codes = why_not_values(model_, tensor); !codes.empty() && !tensor.quantized) {
+    if (undecoded_.count == 0) undecoded_text_ = codes;
+    undecoded_.add(stored.name);
+    planned.reason = Reason{Rule::not_quantizable, "", std::move(codes)};
+  }
   // Loaders that read a config block have quantized classes only for linear layers: naming the layer would not help.
   const std::string& type = planned.weight.layer_type;
   const bool is_linear = type == "Linear" || type == kExperts || type == kConv1D;
-  if (planned.reason->rule == Rule::no_config && !is_linear && format_.text().needs_config_block)
+  if (planned.reason->rule == Rule::no_config && !is_linear && format_.traits().needs_config_block)
     planned.reason = Reason{
         Rule::no_config, "",
         text_of("{} stay as they are: {} files hold none that are quantized",
@@ -61,11 +68,12 @@ Status CheckpointPlanner::choose(PlannedTensor& planned, const ModelTensor& tens
   if (!task.layout->components.empty()) leave_with_others(planned);
   if (!task.layout->components.empty())
     widen_output(task);
-  else if (tensor.quantized || tensor.pitch != 0 || tensor.is_input_major || needs_bfloat16(tensor))
+  else if (tensor.quantized || tensor.pitch != 0 || tensor.is_input_major || needs_bfloat16(tensor) ||
+           is_cast_along(tensor, *planned.reason))
     TRY_VOID(keep_values(tensor, planned));
   else
     copies_source(planned);
-  if (task.quantized || (!task.is_copy && small_float_of(stored.dtype))) requantized_.add(stored.name);
+  if (holds_codes(task) || (!task.is_copy && small_float_of(stored.dtype))) requantized_.add(stored.name);
   const bool is_layer = layer_name_of(stored.name).role == TensorRole::weight || tensor.layer_type == kExperts;
   if (is_layer && is_quantizable_type(planned.weight.layer_type)) add_outcome(planned);
   return {};
@@ -77,7 +85,7 @@ void CheckpointPlanner::resolve_bias(const ModelTensor& tensor, Resolved& resolv
   const ModelTensor* const weight = model_.find(text_of("{}.weight", layer));
   Resolved found = weight == nullptr ? Resolved() : resolver_.resolve_bias(layer, weight->layer_type);
   if (found.weight.empty()) return;
-  if (format_.holds_biases())
+  if (format_.traits().holds_biases)
     resolved = std::move(found);
   else
     remarks_.biases.add(tensor.stored.name);
@@ -85,7 +93,7 @@ void CheckpointPlanner::resolve_bias(const ModelTensor& tensor, Resolved& resolv
 
 void CheckpointPlanner::leave_router(PlannedTensor& planned, Stages& stages) {
   const bool is_named = planned.reason->rule == Rule::layer_name || planned.reason->rule == Rule::layer_glob;
-  if (stages.empty() || !format_.leaves_routers() || !routes_experts(planned.weight.layer)) return;
+  if (stages.empty() || !runtimes::leaves_routers(format_) || !routes_experts(planned.weight.layer)) return;
   if (is_named) return remarks_.quantized_routers.add(planned.task.name);
   stages = Stages();
   planned.reason = Reason{Rule::not_quantizable, "",
@@ -115,9 +123,10 @@ bool CheckpointPlanner::needs_bytes(const WeightDescription& weight, const Stage
   if (stages.empty()) return false;
   const DtypeInfo& dtype = info_of(stages.front().dtype);
   if (!dtype.is_integer || dtype.bits != 8) return false;
-  const families::Conversion* const conversion = conversions_.find(weight.layer);
-  return families::needs_plain_weight(family_, weight.layer) || families::needed_plain_weight(family_, weight.layer) ||
-         (conversion != nullptr && conversion->kind == families::Conversion::Kind::split) ||
+  const transformers::Conversion* const conversion = conversions_.find(weight.layer);
+  return transformers::needs_plain_weight(family_, weight.layer) ||
+         transformers::needed_plain_weight(family_, weight.layer) ||
+         (conversion != nullptr && conversion->kind == transformers::Conversion::Kind::split) ||
          quantizes_inputs(resolver_.layer_config(weight.layer, weight.layer_type).input_tensors, format_, options_);
 }
 
@@ -133,17 +142,32 @@ void CheckpointPlanner::leave_with_others(PlannedTensor& planned) {
 bool CheckpointPlanner::needs_bfloat16(const ModelTensor& tensor) const {
   if (tensor.stored.dtype != StorageDtype::F32 && tensor.stored.dtype != StorageDtype::F16) return false;
   const Stages& weight = config_.global.weight;
-  return !weight.empty() && format_.loads_as_bfloat16(weight) &&
-         (families::is_converted(family_, tensor.layer) || conversions_.find(tensor.layer) != nullptr);
+  return !weight.empty() && loader().loads_as_bfloat16(weight) &&
+         (transformers::is_converted(family_, tensor.layer) || conversions_.find(tensor.layer) != nullptr);
+}
+
+bool CheckpointPlanner::is_cast_along(const ModelTensor& tensor, const Reason& reason) const {
+  const bool is_rest =
+      reason.rule == Rule::no_config || reason.rule == Rule::not_quantizable || reason.rule == Rule::not_a_weight;
+  const std::string_view name = tensor.stored.name;
+  if (!is_rest || config_.whole_cast() == nullptr) return false;
+  if (transformers::stays_float32(name) || families::is_cache_scale(name)) return false;
+  const StorageDtype stored = tensor.stored.dtype;
+  const bool is_half = config_.global.weight.front().dtype == Dtype::float16;
+  return stored == StorageDtype::F64 || stored == StorageDtype::F32 ||
+         stored == (is_half ? StorageDtype::BF16 : StorageDtype::F16);
 }
 
 Status CheckpointPlanner::keep_values(const ModelTensor& tensor, PlannedTensor& planned) {
+  const DtypeInfo* const cast = config_.whole_cast();
   Stages plain(1);
-  plain.front().dtype = Dtype::bfloat16;
+  plain.front().dtype = cast == nullptr ? Dtype::bfloat16 : config_.global.weight.front().dtype;
   TRY(layout, format_.layout(planned.weight, plain));
   layout.source_transposed = tensor.is_input_major;
   planned.is_left = true;
-  if (tensor.quantized)
+  if (cast != nullptr)
+    planned.add_reason("; cast with the whole model");
+  else if (tensor.quantized && holds_codes(*tensor.quantized))
     planned.add_reason("; its decoded values are written as BF16");
   else if (needs_bfloat16(tensor))
     planned.add_reason("; written as BF16, in which the loader computes");
@@ -169,7 +193,7 @@ void CheckpointPlanner::widen_output(TensorTask& task) {
 
 void CheckpointPlanner::add_outcome(PlannedTensor& planned) {
   const WeightDescription& weight = planned.weight;
-  LayerPlan outcome{weight.layer, weight.layer_type, {}, {}, {}, families::loader_name(family_, weight.layer)};
+  LayerPlan outcome{weight.layer, weight.layer_type, {}, {}, {}, transformers::loader_name(family_, weight.layer)};
   if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
   outcome.is_unpacked = weight.is_unpacked;
   outcome.is_reordered = weight.is_reordered;
@@ -191,12 +215,10 @@ void CheckpointPlanner::add_outcome(PlannedTensor& planned) {
 }
 
 void CheckpointPlanner::check_loader(const PlannedTensor& planned, const LayerPlan& layer) {
-  if (unloadable_ || !format_.packs_weight_tensor(layer) || !families::needs_plain_weight(family_, layer.layer)) return;
+  if (unloadable_) return;
+  const std::string message = runtimes::plain_weight_limit(format_, layer, family_);
+  if (message.empty()) return;
   unloadable_ = true;
-  const std::string message = text_of(
-      "transformers cannot load packed weights of this family ({}): its class reads a tensor named \"weight\" "
-      "while it loads, and this dtype is stored under other names",
-      family_.model_type);
   if (config_.default_exclusions)
     fail(planned,
          error_at(ErrorCode::format_unsupported, layer.layer, "{}; {}", message, std::string(kPlainWeightHint)));
@@ -228,6 +250,10 @@ void CheckpointPlanner::report() {
   if (!config_.kv_cache.empty() && !config_.kv_cache_group.empty() && !cache_.shares_scales())
     note("no-effect", text_of("{}/kv_cache_group", config_.where), kCacheGroupRemark);
   report_requantized();
+  if (undecoded_.count != 0)
+    warn("quantized-already", undecoded_.first,
+         text_of("is the first of {} tensors that stay as they are; {}", undecoded_.count, undecoded_text_),
+         "start from the checkpoint that this one was made from");
   if (remarks_.promoted.count != 0)
     note("dtype-promoted", remarks_.promoted.first,
          text_of("is the first of {} tensors in floats of 8 or 4 bits: their new values are written as BF16, rounded "
@@ -247,8 +273,8 @@ void CheckpointPlanner::share_tensor_scales() {
   for (PlannedTensor& planned : plan_.tensors)
     if (!planned.task.is_copy && !planned.is_left && planned.weight.experts == 0)
       weights.push_back({planned.weight.layer, &planned.task});
-  auto shared =
-      share_scales(weights, config_.shared_scale_groups, config_.where, format_.joins_layers(), options_.tile_bytes);
+  auto shared = share_scales(weights, config_.shared_scale_groups, config_.where, runtimes::joins_layers(format_),
+                             options_.tile_bytes);
   if (!shared)
     fail(std::move(shared.error()));
   else if (*shared)
@@ -257,10 +283,15 @@ void CheckpointPlanner::share_tensor_scales() {
 
 void CheckpointPlanner::report_online_rotation() {
   const RequestedAlgorithm* const rotation = find_online_rotation(requested_);
-  if (rotation == nullptr) return;
-  const std::string where = text_of("{}/r4", rotation->where);
-  if (!format_.can_declare_online_rotation())
+  const bool is_rotated = is_rotated_source(model_);
+  if (rotation == nullptr && !is_rotated) return;
+  const std::string where = is_rotated ? std::string("/input_rotation") : text_of("{}/r4", rotation->where);
+  if (rotation != nullptr && is_rotated)
+    return fail(error_at(ErrorCode::format_unsupported, where,
+                         "config.json says that the model is rotated already; leave the rotation out"));
+  if (!format_.traits().declares_rotation)
     return fail(error_at(ErrorCode::format_unsupported, where, kRotationRefused, format_.name()));
+  if (is_rotated) return warn("online-rotation", where, kRotationRemark, "start from the model before it was rotated");
   json::Value layers;
   layers.set("mlp.down_proj", "hadamard");
   plan_.config_changes.set("input_rotation", std::move(layers));
@@ -276,6 +307,7 @@ Status CheckpointPlanner::place_files() {
     });
   if (cache_.shares_scales()) share_cache_scales(plan_.tensors, config_.kv_cache_group);
   TRY_VOID(lay_out_files(plan_, model_, options_.version));
+  if (const DtypeInfo* const cast = config_.whole_cast(); cast != nullptr) plan_.cast_dtype = cast->name;
   bool is_any = false;
   for (const LayerPlan& layer : outcomes_) is_any |= !layer.weight->empty();
   if (!is_any) return {};

@@ -3,15 +3,10 @@
 #include <string>
 #include <string_view>
 
-#include "checkpoint/fused_layer_schemes.h"
 #include "config/match/layer_type.h"
 #include "config/resolve/resolve.h"
 #include "core/list.h"
-#include "families/conversions.h"
-#include "families/default_exclusions.h"
 #include "families/expert_weights.h"
-#include "families/joined_layers.h"
-#include "families/loader_names.h"
 #include "families/module_path.h"
 #include "pipeline/checkpoint_plan/cache_plan.h"
 #include "pipeline/checkpoint_plan/checkpoint_remarks.h"
@@ -19,10 +14,17 @@
 #include "pipeline/checkpoint_plan/file_layout.h"
 #include "pipeline/checkpoint_plan/static_activation_plan.h"
 #include "pipeline/model_index/expert_tensors.h"
+#include "pipeline/model_index/storage_facts.h"
 #include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
 #include "pipeline/plan/tied_head.h"
 #include "pipeline/task/shared_scales.h"
+#include "runtimes/loaders/fused_layer_schemes.h"
+#include "runtimes/loaders/loader.h"
+#include "runtimes/transformers/conversions.h"
+#include "runtimes/transformers/default_exclusions.h"
+#include "runtimes/transformers/loader_names.h"
+#include "runtimes/vllm/joined_layers.h"
 
 namespace wasmquant {
 
@@ -41,8 +43,8 @@ class CheckpointPlanner final : public OutputPlanner {
         format_(format),
         joined_(joined),
         common_group_(common_group),
-        exclusions_(family,
-                    {!options.include_towers, !format.holds_input_major(), !format.holds_split_layers(), experts.left}),
+        exclusions_(family, {!options.include_towers, !format.traits().holds_input_major,
+                             !format.traits().holds_split_layers, experts.left}),
         resolver_(config, &exclusions_),
         cache_(model, config, format, options) {}
 
@@ -52,7 +54,7 @@ class CheckpointPlanner final : public OutputPlanner {
 
  private:
   Status prepare() override { return cache_.check(); }
-  bool plans_cache() const override { return format_.text().needs_config_block; }
+  bool plans_cache() const override { return format_.traits().needs_config_block; }
 
   void add_tensors() override;
   void add_tensor(uint32_t index, const ModelTensor& tensor, const std::string& own_name = {});
@@ -76,12 +78,15 @@ class CheckpointPlanner final : public OutputPlanner {
   QuantizationSpec with_common_group(QuantizationSpec spec, PlannedTensor& planned);
   // Source: vLLM's quantization/utils/fp8_utils.py, validate_fp8_block_shape.
   bool has_short_joined_block(const WeightDescription& weight, const WeightLayout& layout) const;
+  const runtimes::Loader& loader() const { return runtimes::loader_of(format_); }
   // The length that groups have to divide.
   uint64_t group_axis(const WeightDescription& weight, const QuantizationSpec& spec) const;
   // A layer that fits is left if one that vLLM joins with it does not.
   void leave_with_others(PlannedTensor& planned);
   // transformers casts tensors next to bfloat16 weights to bfloat16, except those it converts.
   bool needs_bfloat16(const ModelTensor& tensor) const;
+  // Whether a preset casts the whole model, and nothing decides otherwise for this tensor.
+  bool is_cast_along(const ModelTensor& tensor, const Reason& reason) const;
   // Decodes values whose bytes cannot be copied: codes of another format, parts of transposed tensors.
   Status keep_values(const ModelTensor& tensor, PlannedTensor& planned);
   // Small floats rounded to another grid no longer fit their dtype, so they are written as BF16; doubles are computed in
@@ -102,17 +107,19 @@ class CheckpointPlanner final : public OutputPlanner {
 
   const families::ModelFamily& family_;
   const ExpertPlan& experts_;
-  const families::Conversions conversions_;
+  const transformers::Conversions conversions_;
   const CheckpointFormat& format_;
   const FusedLayerSchemes& joined_;
   const int64_t common_group_;
-  const families::DefaultExclusions exclusions_;
+  const transformers::DefaultExclusions exclusions_;
   Resolver resolver_;
   CachePlan cache_;
   List<LayerPlan> outcomes_;
   bool unloadable_ = false, is_reordered_ = false, has_warned_of_blocks_ = false;
   int64_t smaller_group_ = 0;
   CheckpointRemarks remarks_;
+  CountWithExample undecoded_;  // codes that stay as they are
+  std::string undecoded_text_;  // of the first
 };
 
 }  // namespace wasmquant

@@ -2,13 +2,15 @@
 #include "pipeline/checkpoint_plan/checkpoint_remarks.h"
 
 #include "core/message.h"
+#include "runtimes/loaders/loader.h"
+#include "runtimes/vllm/texts.h"
 
 namespace wasmquant {
 
 const char kPlainWeightHint[] = "use int8 or fp8_per_channel, which load, or write quark, gptq or fake-quantized";
 const char kRotationRefused[] =
     "the runtime has to rotate the input of down_proj, and {} cannot say so; write quark or "
-    "fake-quantized, or set it to false";
+    "fake-quantized, or do without the rotation";
 const char kRotationRemark[] =
     "down_proj expects inputs multiplied by a Hadamard matrix. Only runtimes that support Quark's R4 with this "
     "matrix, and evaluate and generate here, give correct output";
@@ -54,9 +56,7 @@ void add_weight_remarks(const CheckpointRemarks& found, const RemarkContext& con
   const auto note = add(Severity::note), warn = add(Severity::warning);
   if (found.omitted_with_others.count != 0)
     note("fused-layers", found.omitted_with_others.first,
-         text_of("is the first of {} tensors left as they are because vLLM joins their layers with others that the "
-                 "format cannot hold",
-                 found.omitted_with_others.count));
+         text_of(vllm::kLeftWithOthers, found.omitted_with_others.count));
   if (found.regrouped.count != 0)
     note("group-fallback", found.regrouped.first,
          text_of("is the first of {} tensors that also get groups of {}: every loader of {} reads one group size for "
@@ -75,9 +75,7 @@ void add_weight_remarks(const CheckpointRemarks& found, const RemarkContext& con
                  found.routers.count));
   if (found.quantized_routers.count != 0)
     warn("loader-limit", found.quantized_routers.first,
-         text_of("is the first of {} quantized routers of experts: transformers, vLLM and AMD Quark read them as plain "
-                 "parameters, and compute with codes in place of values",
-                 found.quantized_routers.count),
+         text_of(runtimes::kQuantizedRouters, found.quantized_routers.count),
          "remove the rule that names them, or write fake-quantized");
 }
 

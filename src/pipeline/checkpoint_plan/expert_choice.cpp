@@ -3,6 +3,7 @@
 #include "core/list.h"
 #include "families/expert_weights.h"
 #include "families/model_family.h"
+#include "runtimes/loaders/loader.h"
 
 namespace wasmquant {
 namespace {
@@ -37,22 +38,19 @@ const ModelTensor* experts_in_rows(const ModelIndex& model) {
 Result<ExpertPlan> choose_experts(const ModelIndex& model, const families::ModelFamily& family, const Config& config,
                                   const CheckpointFormat& format, const PlanOptions& options) {
   ExpertPlan experts;
-  if (!only_casts(config)) experts.storage = format.expert_storage();
+  if (!only_casts(config)) experts.storage = format.traits().experts;
   if (options.experts == ExpertChoice::exclude) {
     experts.left = "experts are to keep their dtype (--exclude-experts)";
-    if (experts.storage == ExpertStorage::per_expert && !format.needs_single_experts(family))
+    if (experts.storage == ExpertStorage::per_expert && !runtimes::loader_of(format).needs_single_experts(family))
       experts.storage = ExpertStorage::left;
     return experts;
   }
   if (const ModelTensor* const rows = experts_in_rows(model);
       rows != nullptr && options.experts == ExpertChoice::include)
-    return error_at(
-        ErrorCode::format_unsupported, rows->stored.name,
-        "the experts of this family ({}) are the rows of one matrix, from which neither transformers nor vLLM "
-        "reads single quantized ones. Remove --include-experts",
-        family.model_type.empty() ? std::string("unknown") : family.model_type);
+    return error_at(ErrorCode::format_unsupported, rows->stored.name, runtimes::kExpertsInRows,
+                    family.model_type.empty() ? std::string("unknown") : family.model_type);
   const ModelTensor* const stacked = experts.storage == ExpertStorage::per_expert ? stacked_experts(model) : nullptr;
-  std::string limit = stacked == nullptr ? std::string() : format.stacked_experts_limit(family);
+  std::string limit = stacked == nullptr ? std::string() : runtimes::loader_of(format).stacked_experts_limit(family);
   if (limit.empty()) return experts;
   if (options.experts == ExpertChoice::include)
     return error_at(

@@ -70,7 +70,7 @@ class StaticActivationPlanner {
 
   // Nullopt without calibration or if the format cannot store it.
   std::optional<ActivationStorage> static_storage(const Stages& stages, uint64_t channels) {
-    if (!options_.calibrates || !format_.holds_activation_scales()) {
+    if (!options_.calibrates || !format_.traits().holds_activation_scales) {
       out_.static_left_out = true;
       return std::nullopt;
     }
@@ -155,7 +155,7 @@ void share_cache_scales(List<PlannedTensor>& tensors, const List<std::string>& p
 
 bool quantizes_inputs(const Stages& inputs, const CheckpointFormat& format, const PlanOptions& options) {
   if (inputs.empty()) return false;
-  return are_static(inputs) ? options.calibrates && format.holds_activation_scales()
+  return are_static(inputs) ? options.calibrates && format.traits().holds_activation_scales
                             : format.stores_input_scales(inputs);
 }
 

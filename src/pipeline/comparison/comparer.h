@@ -33,8 +33,8 @@ class Comparer {
 Result<bool> compare_by_name(const ModelIndex& left, const json::Value& left_config, const ModelIndex& right,
                              const json::Value& right_config, Comparer& out);
 
-/// For two ONNX models, the right one with quantized weights: matches weights by the part names that this library and
-/// ONNX Runtime's tools use (checkpoint/onnx_layout.h), and by shape.
-void compare_onnx(const ModelIndex& left, const ModelIndex& right, Comparer& out);
+/// For two ONNX models: matches weights by name, also those that are decoded from codes, and by shape. Errors: those of
+/// dequantized().
+Status compare_onnx(const ModelIndex& left, const ModelIndex& right, Comparer& out);
 
 }  // namespace wasmquant

@@ -20,9 +20,10 @@ uint64_t stored_bytes(const TensorTask& task) {
 }
 
 // Whether columns can be read directly.
-bool is_plain(const WeightLayout& layout) {
+bool is_plain(const TensorTask& task) {
+  const WeightLayout& layout = task.layout;
   const StorageDtypeInfo& stored = info_of(layout.components.front().dtype);
-  return layout.codes == CodeStorage::source_values && !stored.is_ggml() && stored.bits >= 8;
+  return layout.codes == CodeStorage::source_values && !stored.is_ggml() && stored.bits >= 8 && !task.assembly->any();
 }
 
 // Gives both sides tiles of the same elements.
@@ -36,11 +37,11 @@ Status set_common_tiles(ComparedPair& pair, const TileBytes& tile_bytes) {
   if (is_transposed ? l.rows != r.columns || l.columns != r.rows : !is_same)
     return error_at(ErrorCode::shape_mismatch, "", "is [{}, {}] in one model and [{}, {}] in the other", l.rows,
                     l.columns, r.rows, r.columns);
-  if (is_transposed && !is_plain(by_left ? l : r))
+  if (is_transposed && !is_plain(by_left ? left : right))
     return error_at(ErrorCode::format_unsupported, "",
                     "a quantized weight that is stored transposed cannot be compared");
-  left.by_columns = by_left || (r.column_tiles() && !l.column_tiles() && is_plain(l));
-  right.by_columns = right.change.is_transposed || (l.column_tiles() && !r.column_tiles() && is_plain(r));
+  left.by_columns = by_left || (r.column_tiles() && !l.column_tiles() && is_plain(left));
+  right.by_columns = right.change.is_transposed || (l.column_tiles() && !r.column_tiles() && is_plain(right));
   set_tiles(right, tile_bytes);
   uint64_t lines = right.tile_lines;
   const bool by_columns_left = left.by_columns || l.column_tiles();
@@ -49,7 +50,7 @@ Status set_common_tiles(ComparedPair& pair, const TileBytes& tile_bytes) {
   if (by_columns_left != (by_columns_right != is_transposed) || (head != 0 && by_columns_left)) {
     if (l.rows * l.columns > kMaxWholeElements)
       return error_at(
-          ErrorCode::memory_budget, "",
+          ErrorCode::not_implemented, "",
           "has more than {} elements and is stored transposed in one of the models, so it must fit in memory",
           kMaxWholeElements);
     lines = std::max(l.rows, l.columns);
@@ -58,7 +59,7 @@ Status set_common_tiles(ComparedPair& pair, const TileBytes& tile_bytes) {
     if (l.columns != r.columns && !r.source_transposed) multiple = std::lcm(multiple, whole_source_lines(r, l));
     lines = (lines + multiple - 1) / multiple * multiple;
     if (std::min(lines, r.lines()) > kMaxWholeElements / std::max<uint64_t>(r.line_elements(), 1))
-      return error_at(ErrorCode::memory_budget, "", "would have to be decoded in parts of more than {} elements",
+      return error_at(ErrorCode::not_implemented, "", "would have to be decoded in parts of more than {} elements",
                       kMaxWholeElements);
   }
   const uint64_t all = by_columns_right ? r.columns : r.rows;
@@ -103,7 +104,7 @@ Result<Comparison> compare_models(const ModelIndex& reference, const json::Value
     return error_at(ErrorCode::format_unsupported, "model",
                     "an ONNX model can only be compared with another ONNX model");
   if (reference.format().has_graph) {
-    compare_onnx(reference, quantized, comparer);
+    TRY_VOID(compare_onnx(reference, quantized, comparer));
   } else {
     TRY(has_codes, compare_by_name(reference, reference_config, quantized, quantized_config, comparer));
     is_quantized = has_codes;

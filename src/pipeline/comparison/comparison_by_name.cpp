@@ -7,6 +7,7 @@
 #include "pipeline/comparison/comparer.h"
 #include "pipeline/model_index/converted_model.h"
 #include "pipeline/model_index/expert_tensors.h"
+#include "pipeline/stored/dequantized_view.h"
 #include "pipeline/stored/quantized_weight_reader.h"
 
 namespace wasmquant {
@@ -30,10 +31,33 @@ void set_part(const DecodedTensor& tensor, TensorTask& task) {
   });
 }
 
-Result<StoredWeightReader> reader_of(const ModelIndex& model, const json::Value& config) {
-  if (model.format().carries_config) return StoredWeightReader::create(json::Value());
-  return StoredWeightReader::create(config, &model);
-}
+// A model, and how its weights are read. A folder whose tool arranges them in another way is seen as its class has them.
+class Side {
+ public:
+  static Result<Side> open(const ModelIndex& model, const json::Value& config) {
+    const bool is_gguf = model.format().carries_config;
+    TRY(reader, StoredWeightReader::create(is_gguf ? json::Value() : config, is_gguf ? nullptr : &model));
+    const bool has_codes = reader.has_codes(model);
+    if (!reader.rearranges()) return Side(nullptr, &model, std::move(reader), has_codes);
+    TRY(restored, original_model(model));
+    TRY(plain, StoredWeightReader::create(json::Value()));
+    const ModelIndex* const seen = restored.get();
+    return Side(std::move(restored), seen, std::move(plain), has_codes);
+  }
+
+  const ModelIndex& model() const noexcept { return *model_; }
+  const StoredWeightReader& reader() const noexcept { return reader_; }
+  bool has_codes() const noexcept { return has_codes_; }
+
+ private:
+  Side(std::unique_ptr<ModelIndex> restored, const ModelIndex* model, StoredWeightReader reader, bool has_codes)
+      : restored_(std::move(restored)), model_(model), reader_(std::move(reader)), has_codes_(has_codes) {}
+
+  std::unique_ptr<ModelIndex> restored_;
+  const ModelIndex* model_;
+  StoredWeightReader reader_;
+  bool has_codes_;
+};
 
 // The model split into one matrix per expert if the other side stores experts that way, else null.
 Result<std::unique_ptr<ModelIndex>> open_counterpart(const ModelIndex& model, const json::Value& config,
@@ -75,7 +99,7 @@ class NameComparer {
         is_paired[by_name[place]] = 1;
       }
       if (is_weight(tensor) || (other != nullptr && other->plain == nullptr))
-        out.add(tensor.name, find(tensor, other, counterpart.change));
+        out.add(tensor.name, counterpart.is_arranged ? rearranged() : find(tensor, other, counterpart.change));
       else if (other == nullptr || other->weight.shape != tensor.weight.shape || !is_quantizable(other->weight.source))
         out.add(tensor.name, missing("is not in the quantized model with this shape"));  // biases are never packed
     }
@@ -90,13 +114,19 @@ class NameComparer {
   struct Counterpart {
     std::string name;
     ValueTransform change;
+    bool is_arranged = false;  // other rows, or several tensors
   };
   struct ConvertedTensor {
     uint32_t source;  // index of the folder's tensor
     std::string folder, gguf;
     ValueTransform change;
+    bool is_arranged;
   };
 
+  static Error rearranged() {
+    return missing(
+        "is in GGUF with its rows in another order or in several tensors: compare two GGUF files, the other of f32");
+  }
   static Error missing(const char* message) { return Error{ErrorCode::tensor_missing, "", message}; }
 
   Status convert() {
@@ -109,14 +139,17 @@ class NameComparer {
     TRY(converted, conversion::convert(files, sources, remarks));
     for (const conversion::ConvertedTensor& tensor : converted.tensors)
       if (tensor.source != conversion::ConvertedTensor::kGenerated)
-        converted_.push_back({tensor.source, originals[tensor.source].name, tensor.name, change_of(tensor)});
+        converted_.push_back(
+            {tensor.source, originals[tensor.source].name, tensor.name, change_of(tensor), tensor.is_arranged()});
     return {};
   }
 
   Counterpart counterpart_of(size_t index, const std::string& name) const {
     for (const ConvertedTensor& converted : converted_) {
-      if (left_.format().has_ggml_names && converted.gguf == name) return {converted.folder, converted.change};
-      if (!left_.format().has_ggml_names && converted.source == index) return {converted.gguf, converted.change};
+      if (left_.format().has_ggml_names && converted.gguf == name)
+        return {converted.folder, converted.change, converted.is_arranged};
+      if (!left_.format().has_ggml_names && converted.source == index)
+        return {converted.gguf, converted.change, converted.is_arranged};
     }
     return {};
   }
@@ -156,13 +189,14 @@ class NameComparer {
 
 Result<bool> compare_by_name(const ModelIndex& left, const json::Value& left_config, const ModelIndex& right,
                              const json::Value& right_config, Comparer& out) {
-  TRY(left_reader, reader_of(left, left_config));
-  TRY(right_reader, reader_of(right, right_config));
-  TRY(left_split, open_counterpart(left, left_config, right, right_reader));
-  TRY(right_split, open_counterpart(right, right_config, left, left_reader));
-  TRY_VOID(NameComparer(left_split ? *left_split : left, left_reader, right_split ? *right_split : right, right_reader)
-               .run(out));
-  return !left_config.is_null() && left_reader.has_codes(left);
+  TRY(l, Side::open(left, left_config));
+  TRY(r, Side::open(right, right_config));
+  TRY(left_split, open_counterpart(l.model(), left_config, r.model(), r.reader()));
+  TRY(right_split, open_counterpart(r.model(), right_config, l.model(), l.reader()));
+  TRY_VOID(
+      NameComparer(left_split ? *left_split : l.model(), l.reader(), right_split ? *right_split : r.model(), r.reader())
+          .run(out));
+  return !left_config.is_null() && l.has_codes();
 }
 
 }  // namespace wasmquant

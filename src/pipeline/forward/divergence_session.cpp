@@ -42,8 +42,10 @@ void DivergenceSession::run(uint32_t portion) {
   const size_t first = std::max(reference_->first_row(), model_->first_row());
   const size_t last = std::min(end_of(*reference_), end_of(*model_));
   if (first >= last) return;
-  const std::span<float> expected = reference_->pass().logits(portion, rows_of(*reference_, first, last));
-  const std::span<float> found = model_->pass().logits(portion, rows_of(*model_, first, last));
+  const std::span<float> expected =
+      reference_->pass().logits(portion, rows_of(*reference_, first, last), static_cast<uint32_t>(first));
+  const std::span<float> found =
+      model_->pass().logits(portion, rows_of(*model_, first, last), static_cast<uint32_t>(first));
   divergence_.add(expected, found, last - first, model_->pass().tokens_of(portion).first, static_cast<uint32_t>(first));
 }
 

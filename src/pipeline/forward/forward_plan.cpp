@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "gguf_conversion/family.h"
+#include "gguf_conversion/architectures/family.h"
 #include "gguf_conversion/gguf_config.h"
 #include "model/block_weights.h"
 #include "model/forward_pass.h"
@@ -14,15 +14,11 @@
 namespace wasmquant {
 namespace {
 
-std::string_view without_weight(std::string_view name) { return name.substr(0, name.rfind('.')); }
+using model::ModelPart;
 
-/// Name prefixes of the decoder and its head: plain models, then the text part of multimodal ones.
-struct Prefix {
-  const char *body, *head;
-};
-constexpr Prefix kPrefixes[] = {
-    {"model.", ""}, {"language_model.model.", "language_model."}, {"model.language_model.", ""}, {"", ""}};
-constexpr const char* kEncoderPrefixes[] = {"bert.", "roberta.", ""};
+constexpr uint64_t kNeverKept = uint64_t{1} << 52;
+
+std::string_view without_weight(std::string_view name) { return name.substr(0, name.rfind('.')); }
 
 /// A tensor under the name in its file.
 struct StoredName {
@@ -62,29 +58,53 @@ class Planner {
     return add(step, slot, std::move(found.task), is_streamed);
   }
 
+  bool has_tensor(const std::string& name) const noexcept { return index_.find(name) != nullptr; }
+
+  /// Adds a matrix [rows, columns] of a tensor whose values are plain and of this shape, from an element on.
+  Status add_slice(ForwardStep& step, uint32_t slot, const std::string& name, const std::vector<uint64_t>& shape,
+                   uint64_t first, uint64_t rows, uint64_t columns) {
+    const ModelTensor* tensor = index_.find(name);
+    if (tensor == nullptr) return missing(name);
+    const StoredTensor& stored = tensor->stored;
+    if (stored.shape != shape) return wrong_shape(*tensor, shape);
+    if (!is_quantizable(stored.dtype))
+      return error_at(ErrorCode::dtype_unsupported, stored.name, "holds {}; a forward pass needs F32, F16 or BF16 here",
+                      info_of(stored.dtype).name);
+    TRY(task, plain_task(*tensor, {name, "Linear", {rows, columns}, stored.dtype}));
+    task.components[0].offset += first * info_of(stored.dtype).bits / 8;
+    return add(step, slot, std::move(task), false);
+  }
+
   Status add_vector(ForwardStep& step, uint32_t slot, std::string name, uint64_t length) {
     StoredName at = stored(std::move(name));
     const ModelTensor* tensor = index_.find(at.name);
     if (tensor == nullptr) return missing(at.name);
     const StoredTensor& stored = tensor->stored;
-    if (stored.shape != std::vector<uint64_t>{length}) return wrong_shape(*tensor, {length});
+    if (stored.shape != std::vector<uint64_t>{length} && stored.shape != std::vector<uint64_t>{1, length})
+      return wrong_shape(*tensor, {length});
     if (!is_quantizable(stored.dtype))
       return error_at(ErrorCode::dtype_unsupported, stored.name, "holds {}; a forward pass needs F32, F16 or BF16 here",
                       info_of(stored.dtype).name);
     // A bias is permuted per head, like rows.
     WeightDescription weight{std::move(at.name), "", {length}, stored.dtype};
     if (at.change.interleaved_rows != 0) weight.shape.push_back(1);
-    constexpr const char* kBiasFormat = "fake-quantized";
-    TRY(layout, checkpoint_format_named(kBiasFormat)->layout(weight, {QuantizationSpec{}}));
-    TensorTask task;
-    task.name = stored.name;
-    task.components.push_back({tensor->file, stored.begin});
-    task.layout = std::move(layout);
+    TRY(task, plain_task(*tensor, weight));
     set_change(task, at.change);
     return add(step, slot, std::move(task), false);
   }
 
  private:
+  /// Of values as they are.
+  static Result<TensorTask> plain_task(const ModelTensor& tensor, const WeightDescription& weight) {
+    constexpr const char* kPlainFormat = "fake-quantized";
+    TRY(layout, checkpoint_format_named(kPlainFormat)->layout(weight, {QuantizationSpec{}}));
+    TensorTask task;
+    task.name = tensor.stored.name;
+    task.components.push_back({tensor.file, tensor.stored.begin});
+    task.layout = std::move(layout);
+    return task;
+  }
+
   /// Maps a transformers name.
   StoredName stored(std::string name) const {
     if (family_ == nullptr) return {std::move(name), {}};
@@ -92,7 +112,7 @@ class Planner {
     conversion::TensorMatch match = conversion::match_tensor(*family_, name);
     if (match.name.empty()) return {std::move(name), {}};
     StoredName out{std::move(match.name), {}};
-    const TensorKind kind = match.row->kind;
+    const TensorKind kind = match.kind;
     if (family_->converts_with(families::kInterleavesHeads) && (kind == TensorKind::query || kind == TensorKind::key))
       out.change.interleaved_rows = head_rows_;
     out.change.adds_one = family_->converts_with(families::kAddsOneToNorms) && kind == TensorKind::norm;
@@ -163,19 +183,67 @@ json::Array ends_of(const json::Value& tokens) {
 }
 
 // The weights of a block below the step's name.
-Status add_block(Planner& planner, ForwardStep& step, const model::Architecture& a) {
-  for (const model::BlockWeight& weight : model::block_weights(a)) {
+Status add_block(Planner& planner, ForwardStep& step, const model::Architecture& a, uint32_t layer) {
+  for (const model::BlockWeight& weight : model::block_weights(a, layer)) {
     const auto slot = static_cast<uint32_t>(weight.slot);
     if (weight.rows == 0)
       TRY_VOID(planner.add_vector(step, slot, text_of("{}.{}", step.name, weight.name), weight.columns));
     else
       TRY_VOID(planner.add_matrix(step, slot, text_of("{}.{}", step.name, std::string(without_weight(weight.name))),
-                                  "Linear", weight.rows, weight.columns, false));
+                                  "Linear", a.is_transposed ? weight.columns : weight.rows,
+                                  a.is_transposed ? weight.rows : weight.columns, false));
   }
   return {};
 }
 
+// Matrices of one expert in tensors of all.
+Status add_fused_expert(Planner& planner, ForwardStep& step, const model::Architecture& a, uint32_t expert) {
+  const uint64_t experts = a.routing.experts, wide = a.routing.width, hidden = a.hidden, size = wide * hidden;
+  const uint32_t slot = kExpertSlots + 3 * expert;
+  const auto name = [&](ModelPart part) { return text_of("{}.{}", step.name, a.names.of(part)); };
+  for (const uint32_t half : {0u, 1u})
+    TRY_VOID(planner.add_slice(step, slot + half, name(ModelPart::experts_gate_up), {experts, 2 * wide, hidden},
+                               (2 * expert + half) * size, wide, hidden));
+  TRY_VOID(planner.add_slice(step, slot + 2, name(ModelPart::experts_down), {experts, hidden, wide}, expert * size,
+                             hidden, wide));
+  step.tensors.back().is_streamed = true;
+  return {};
+}
+
+// Each runs once its last matrix is loaded, after the router, and is then replaced by the next.
+Status add_experts(Planner& planner, ForwardStep& step, const model::Architecture& a) {
+  step.tensors.back().is_streamed = true;  // the router
+  const uint64_t others = step.float_bytes;
+  const std::string fused = text_of("{}.{}", step.name, a.names.of(ModelPart::experts_gate_up));
+  const bool is_fused = a.names.has(ModelPart::experts_gate_up) && planner.has_tensor(fused);
+  for (uint32_t expert = 0; expert < a.routing.experts; ++expert) {
+    step.float_bytes = others;
+    if (is_fused) {
+      TRY_VOID(add_fused_expert(planner, step, a, expert));
+      continue;
+    }
+    uint32_t slot = kExpertSlots + 3 * expert;
+    for (const model::BlockWeight& weight : model::expert_weights(a, expert))
+      TRY_VOID(planner.add_matrix(step, slot++, text_of("{}.{}", step.name, std::string(without_weight(weight.name))),
+                                  "Linear", weight.rows, weight.columns, false));
+    step.tensors.back().is_streamed = true;
+  }
+  step.kept_bytes = kNeverKept;
+  return {};
+}
+
 Status check_use(const model::Architecture& a, ForwardUse use) {
+  if (a.is_transposed && use == ForwardUse::calibrate)
+    return error_at(ErrorCode::not_implemented, "/model_type",
+                    "{q} stores its linear layers as [in, out], for which calibration is not implemented; evaluate and "
+                    "generate run it. Any config whose algorithms need no tokens quantizes it",
+                    a.family);
+  if (a.routing.experts > 0 && use == ForwardUse::calibrate)
+    return error_at(
+        ErrorCode::not_implemented, "/model_type",
+        "calibration of mixtures of experts such as {q} is not implemented; evaluate and generate run them. Any "
+        "config whose algorithms need no tokens quantizes them",
+        a.family);
   if (a.is_encoder && use != ForwardUse::embed)
     return error_at(
         ErrorCode::not_implemented, "/model_type",
@@ -189,58 +257,71 @@ Status check_use(const model::Architecture& a, ForwardUse use) {
   return {};
 }
 
-// Adds the steps of an encoder.
-Status plan_encoder(Planner& planner, ForwardPlan& plan) {
-  const model::Architecture& a = plan.architecture;
-  std::string prefix;
-  for (const char* candidate : kEncoderPrefixes)
-    if (planner.has_layer(text_of("{}embeddings.word_embeddings", prefix = candidate))) break;
-  const std::string tables = text_of("{}embeddings.", prefix);
-  ForwardStep first;
-  first.name = text_of("{}word_embeddings", tables);
-  TRY_VOID(planner.add_matrix(first, kEmbeddingSlot, first.name, "Embedding", a.vocabulary, a.hidden, true));
-  plan.steps.push_back(std::move(first));
-  for (uint32_t layer = 0; layer < a.layers; ++layer) {
-    ForwardStep step;
-    step.name = text_of("{}encoder.layer.{}", prefix, layer);
-    if (layer == 0) {
-      const uint64_t positions = uint64_t{a.first_position} + a.max_positions;
-      TRY_VOID(planner.add_matrix(step, kPositionsSlot, text_of("{}position_embeddings", tables), "Embedding",
-                                  positions, a.hidden, false));
-      TRY_VOID(planner.add_matrix(step, kTypesSlot, text_of("{}token_type_embeddings", tables), "Embedding",
-                                  a.token_types, a.hidden, false));
-      TRY_VOID(planner.add_vector(step, kEmbeddingNormSlot, text_of("{}LayerNorm.weight", tables), a.hidden));
-      TRY_VOID(planner.add_vector(step, kEmbeddingNormBiasSlot, text_of("{}LayerNorm.bias", tables), a.hidden));
+// Modules outside the blocks under the names in a checkpoint.
+class Names {
+ public:
+  Names(const Planner& planner, const model::ModelNames& names) : names_(names) {
+    const List<std::string> prefixes = names.prefixes();
+    for (const std::string& prefix : prefixes) {
+      prefix_ = prefix;
+      if (planner.has_layer(of(ModelPart::embedding))) return;
     }
-    TRY_VOID(add_block(planner, step, a));
-    plan.steps.push_back(std::move(step));
+    prefix_ = prefixes[0];  // whose embedding is then missing
   }
+
+  std::string of(ModelPart part) const { return prefix_ + names_.of(part); }
+  std::string layer(uint32_t number) const { return text_of("{}{}{}", prefix_, names_.of(ModelPart::layers), number); }
+
+ private:
+  const model::ModelNames& names_;
+  std::string prefix_;
+};
+
+Status add_norm(Planner& planner, ForwardStep& step, const model::Architecture& a, ModelPart part,
+                const std::string& name, uint32_t weight, uint32_t bias) {
+  if (a.names.has_weight(part)) TRY_VOID(planner.add_vector(step, weight, name + ".weight", a.hidden));
+  if (a.names.has_bias(part)) TRY_VOID(planner.add_vector(step, bias, name + ".bias", a.hidden));
   return {};
 }
 
-Status plan_decoder(Planner& planner, const json::Value& config, ForwardPlan& plan) {
-  const model::Architecture& a = plan.architecture;
-  Prefix prefix = kPrefixes[0];
-  for (const Prefix& candidate : kPrefixes)
-    if (planner.has_layer(text_of("{}embed_tokens", candidate.body))) {
-      prefix = candidate;
-      break;
-    }
-  const std::string embedding = text_of("{}embed_tokens", prefix.body), head = text_of("{}lm_head", prefix.head);
+// What is added to the embeddings of tokens.
+Status add_tables(Planner& planner, ForwardStep& step, const model::Architecture& a, const Names& names) {
+  const uint64_t positions = uint64_t{a.first_position} + a.max_positions;
+  if (a.names.has(ModelPart::positions))
+    TRY_VOID(planner.add_matrix(step, kPositionsSlot, names.of(ModelPart::positions), "Embedding", positions, a.hidden,
+                                false));
+  if (a.names.has(ModelPart::types))
+    TRY_VOID(
+        planner.add_matrix(step, kTypesSlot, names.of(ModelPart::types), "Embedding", a.token_types, a.hidden, false));
+  return add_norm(planner, step, a, ModelPart::embedding_norm, names.of(ModelPart::embedding_norm), kEmbeddingNormSlot,
+                  kEmbeddingNormBiasSlot);
+}
 
+Status plan_steps(Planner& planner, const json::Value& config, ForwardPlan& plan) {
+  const model::Architecture& a = plan.architecture;
+  const Names names(planner, a.names);
+  const std::string embedding = names.of(ModelPart::embedding);
   ForwardStep first;
   first.name = embedding;
   TRY_VOID(planner.add_matrix(first, kEmbeddingSlot, embedding, "Embedding", a.vocabulary, a.hidden, true));
+  TRY_VOID(add_tables(planner, first, a, names));
   plan.steps.push_back(std::move(first));
   for (uint32_t layer = 0; layer < a.layers; ++layer) {
     ForwardStep step;
-    step.name = text_of("{}layers.{}", prefix.body, layer);
-    TRY_VOID(add_block(planner, step, a));
+    step.name = names.layer(layer);
+    TRY_VOID(add_block(planner, step, a, layer));
+    if (model::has_experts(a, layer)) TRY_VOID(add_experts(planner, step, a));
     plan.steps.push_back(std::move(step));
   }
+  if (a.is_encoder) return {};
+  const std::string wrapped = "language_model." + a.names.of(ModelPart::head);
+  const std::string head = planner.has_layer(wrapped) ? wrapped : a.names.of(ModelPart::head);
   ForwardStep last;
   last.name = head;
-  TRY_VOID(planner.add_vector(last, kFinalNormSlot, text_of("{}norm.weight", prefix.body), a.hidden));
+  TRY_VOID(add_norm(planner, last, a, ModelPart::final_norm, names.of(ModelPart::final_norm), kFinalNormSlot,
+                    kFinalNormBiasSlot));
+  if (a.names.has_bias(ModelPart::head))
+    TRY_VOID(planner.add_vector(last, kHeadBiasSlot, head + ".bias", a.vocabulary));
   const bool is_tied = a.tied_head || (config["tie_word_embeddings"].is_null() && !planner.has_layer(head));
   TRY_VOID(planner.add_matrix(last, kHeadSlot, is_tied ? embedding : head, is_tied ? "Embedding" : "Linear",
                               a.vocabulary, a.hidden, true));
@@ -278,8 +359,17 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& giv
   TRY_VOID(check_use(a, use));
   TRY(reader, StoredWeightReader::create(format.carries_config ? none : config, &model));
   const conversion::Family* const family = format.has_ggml_names ? conversion::family_of(config) : nullptr;
+  // Several types share an architecture; its first row says whether files of it tell all.
+  const conversion::Family* const first = family ? conversion::family_of_architecture(family->architecture) : nullptr;
+  const bool tells = first != nullptr && first->converts_with(families::kTellsPass) && a.routing.experts == 0;
+  if (format.has_ggml_names && !tells)
+    return error_at(
+        ErrorCode::not_implemented, "model",
+        "{} files of {q} do not tell all that a forward pass needs to know: give the folder that the file was "
+        "made from",
+        format.title, a.family);
   Planner planner(model, reader, tile_bytes, family, a.head_dim);
-  TRY_VOID(a.is_encoder ? plan_encoder(planner, out) : plan_decoder(planner, config, out));
+  TRY_VOID(plan_steps(planner, config, out));
   return out;
 }
 

@@ -6,7 +6,7 @@
 #include "core/json.h"
 #include "core/list.h"
 #include "core/result.h"
-#include "model/architecture.h"
+#include "model/config/architecture.h"
 #include "model/pass_slots.h"
 #include "pipeline/model_index/model_index.h"
 #include "pipeline/task/task.h"

@@ -2,6 +2,7 @@
 #include "pipeline/forward/forward_session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/message.h"
 #include "model/block_weights.h"
@@ -14,32 +15,53 @@ uint64_t count_of(const model::BlockWeight& weight) noexcept {
   return uint64_t{std::max(weight.rows, 1u)} * weight.columns;
 }
 
+constexpr uint32_t expert_of(uint32_t slot) noexcept { return (slot - kExpertSlots) / 3; }
+constexpr model::Slot expert_part(uint32_t slot) noexcept {
+  return static_cast<model::Slot>(static_cast<uint32_t>(model::Slot::expert_gate) + (slot - kExpertSlots) % 3);
+}
+
+/// [rows, columns] to [columns, rows].
+void transpose(std::vector<float>& values, size_t rows) {
+  const size_t columns = values.size() / rows;
+  std::vector<float> turned(values.size());
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t column = 0; column < columns; ++column) turned[column * rows + row] = values[row * columns + column];
+  values = std::move(turned);
+}
+
 }  // namespace
 
 std::vector<float>* ForwardSession::target_of(uint32_t slot) noexcept {
+  if (slot >= kExpertSlots) return &pass_.block()[expert_part(slot)];
   if (slot < model::kSlots) return &pass_.block()[static_cast<model::Slot>(slot)];
-  model::EncoderTables& tables = pass_.encoder_tables();
+  model::OuterTables& tables = pass_.tables();
   if (slot == kPositionsSlot) return &tables.positions;
   if (slot == kTypesSlot) return &tables.types;
   if (slot == kEmbeddingNormSlot) return &tables.norm;
   if (slot == kEmbeddingNormBiasSlot) return &tables.norm_bias;
+  if (slot == kFinalNormBiasSlot) return &tables.final_norm_bias;
+  if (slot == kHeadBiasSlot) return &tables.head_bias;
   return slot == kFinalNormSlot ? &pass_.final_norm() : &matrix_;
 }
 
-uint64_t ForwardSession::expected_count(uint32_t slot) const noexcept {
+uint64_t ForwardSession::expected_count(uint32_t step, uint32_t slot) const noexcept {
   const model::Architecture& a = pass_.architecture();
   if (slot == kEmbeddingSlot || slot == kHeadSlot) return uint64_t{a.vocabulary} * a.hidden;
-  if (slot == kFinalNormSlot || slot == kEmbeddingNormSlot || slot == kEmbeddingNormBiasSlot) return a.hidden;
+  for (const uint32_t vector : {kFinalNormSlot, kFinalNormBiasSlot, kEmbeddingNormSlot, kEmbeddingNormBiasSlot})
+    if (slot == vector) return a.hidden;
+  if (slot == kHeadBiasSlot) return a.vocabulary;
+  if (slot >= kExpertSlots) return expert_of(slot) < a.routing.experts ? uint64_t{a.routing.width} * a.hidden : 0;
   if (slot == kPositionsSlot) return uint64_t{a.first_position + a.max_positions} * a.hidden;
   if (slot == kTypesSlot) return uint64_t{a.token_types} * a.hidden;
-  for (const model::BlockWeight& weight : model::block_weights(a))
+  for (const model::BlockWeight& weight : model::block_weights(a, step == 0 ? 0 : step - 1))
     if (static_cast<uint32_t>(weight.slot) == slot) return count_of(weight);
   return 0;
 }
 
 Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
   const WeightLayout& layout = task.layout;
-  if (task.is_copy || layout.rows * layout.columns != expected_count(slot) || step > pass_.architecture().layers + 1)
+  if (task.is_copy || layout.rows * layout.columns != expected_count(step, slot) ||
+      step > pass_.architecture().layers + 1)
     return error_at(ErrorCode::argument_invalid, task.name, "does not belong to this model's forward pass");
   if (pass_.sequences() == 0) return error_at(ErrorCode::state_invalid, "tokens", "were not given");
   pass_.forget_states();
@@ -51,6 +73,7 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
   if (is_as_llama_cpp_) {
     const model::InputPrecision precision = model::llama_cpp_precision(layout.components.front().dtype);
     if (slot < model::kSlots) pass_.block().inputs[slot] = precision;
+    if (slot >= kExpertSlots) pass_.block().inputs[static_cast<size_t>(expert_part(slot))] = precision;
     if (slot == kHeadSlot) pass_.set_head_precision(precision);
   }
   if (slot == kHeadSlot) TRY_VOID(pass_.begin_head(sink_));
@@ -78,6 +101,8 @@ void ForwardSession::load(uint64_t tile) {
       std::copy_n(values.data() + row * range.count(), range.count(), target.data() + row * columns + range.begin);
   }
   rows_ = target;
+  is_whole_ = range.begin + range.count() == (task.layout->column_tiles() ? columns : rows);
+  if (pass_.architecture().is_transposed && slot_ < model::kBlockMatrices && is_whole_) transpose(target, rows);
 }
 
 Status ForwardSession::run(uint32_t portion, bool keep) {
@@ -87,10 +112,19 @@ Status ForwardSession::run(uint32_t portion, bool keep) {
   } else if (slot_ == kHeadSlot) {
     pass_.run_head(portion, rows_, first_row_);
   } else if (step_ >= 1 && step_ <= pass_.architecture().layers) {
-    for (const model::BlockWeight& weight : model::block_weights(pass_.architecture()))
+    const uint32_t layer = step_ - 1;
+    if (model::has_experts(pass_.architecture(), layer) && slot_ != static_cast<uint32_t>(model::Slot::router)) {
+      if (slot_ >= kExpertSlots && expert_part(slot_) == model::Slot::expert_down && is_whole_)
+        pass_.run_expert(portion, expert_of(slot_));
+      return {};
+    }
+    for (const model::BlockWeight& weight : model::block_weights(pass_.architecture(), layer))
       if (pass_.block()[weight.slot].size() != count_of(weight))
         return error_at(ErrorCode::state_invalid, weight.name, "was not loaded");
-    if (pass_.architecture().is_encoder && pass_.encoder_tables().norm_bias.empty())
+    const model::OuterTables& tables = pass_.tables();
+    const model::ModelNames& names = pass_.architecture().names;
+    if ((names.has(model::ModelPart::positions) && tables.positions.empty()) ||
+        (names.has_bias(model::ModelPart::embedding_norm) && tables.norm_bias.empty()))
       return error_at(ErrorCode::state_invalid, "embeddings", "were not loaded");
     if (reference_ != nullptr && !(*reference_)[model::Slot::q].empty())
       TRY_VOID(
@@ -121,6 +155,7 @@ Status ForwardSession::run_kept(uint32_t step) {
 }
 
 bool ForwardSession::needs(uint64_t tile) const noexcept {
+  if (slot_ >= kExpertSlots) return pass_.has_expert(expert_of(slot_));
   if (slot_ != kEmbeddingSlot || !is_streamed_) return true;
   const TensorTask& task = decoder_->task();
   const TileRange range = tile_range(task, tile);

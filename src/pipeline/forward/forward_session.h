@@ -51,7 +51,7 @@ class ForwardSession {
   void keep();
   /// Errors: argument-invalid for a step that does not exist.
   Status run_kept(uint32_t step);
-  /// Whether a token of the batch is in the rows of a tile: of embeddings, others need not be read.
+  /// Whether a token of the batch is in the rows of a tile of embeddings, or goes to the expert of a tile; others need not be read.
   bool needs(uint64_t tile) const noexcept;
 
   /// Rows of the embedding or head loaded last, and the number of the first.
@@ -60,7 +60,7 @@ class ForwardSession {
 
  private:
   std::vector<float>* target_of(uint32_t slot) noexcept;
-  uint64_t expected_count(uint32_t slot) const noexcept;
+  uint64_t expected_count(uint32_t step, uint32_t slot) const noexcept;
 
   model::ForwardPass pass_;
   model::InputSink* sink_ = nullptr;
@@ -68,7 +68,7 @@ class ForwardSession {
   model::InputSink* reference_sink_ = nullptr;
   std::optional<TensorDecoder> decoder_;
   uint32_t step_ = 0, slot_ = 0;
-  bool is_streamed_ = false, is_as_llama_cpp_ = false;
+  bool is_streamed_ = false, is_as_llama_cpp_ = false, is_whole_ = false;
   std::vector<float> matrix_;  // a streamed slot stored in column tiles
   std::vector<float> replaced_;
   std::span<const float> rows_;  // of the embedding or head, ready to run

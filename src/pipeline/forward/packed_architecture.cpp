@@ -5,7 +5,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr std::string_view kHead = "wqar\1";  // the last byte is the version
+constexpr std::string_view kHead = "wqar\3";  // the last byte is the version
 
 template <class... Fields>
 void pack_all(PackStream& stream, Fields&... fields) {
@@ -22,19 +22,32 @@ bool pack_choice(PackStream& stream, Enum& choice, Enum last) {
 }
 
 bool pack(PackStream& stream, model::Rope& rope) {
-  pack_all(stream, rope.theta, rope.factor, rope.low_factor, rope.high_factor, rope.original_positions);
-  return pack_choice(stream, rope.scaling, model::Rope::Scaling::llama3);
+  pack_all(stream, rope.theta, rope.factor, rope.low_factor, rope.high_factor, rope.fast_rotations, rope.slow_rotations,
+           rope.is_truncated, rope.original_positions, rope.query_beta, rope.amplitude, rope.short_factors,
+           rope.long_factors, rope.share, rope.is_pairs);
+  return pack_choice(stream, rope.scaling, model::Rope::Scaling::longrope);
+}
+
+bool pack(PackStream& stream, model::Routing& routing) {
+  pack_all(stream, routing.experts, routing.chosen, routing.width, routing.shared_width, routing.groups,
+           routing.chosen_groups, routing.is_normalized, routing.scale);
+  return pack_choice(stream, routing.scores, model::Routing::Scores::softmax_of_chosen);
 }
 
 /// False if a choice is not one of its list.
 bool pack(PackStream& stream, model::Architecture& a) {
   pack_all(stream, a.family, a.vocabulary, a.hidden, a.intermediate, a.layers, a.heads, a.kv_heads, a.head_dim,
            a.max_positions, a.is_encoder, a.token_types, a.first_position, a.norm_epsilon, a.norm_plus_one,
-           a.head_norms, a.post_norms, a.qkv_bias, a.output_bias, a.mlp_bias, a.tied_head, a.rotated_down_input,
-           a.embedding_scale, a.attention_scale, a.attention_cap, a.logit_cap, a.window, a.is_sliding);
-  const bool has_activation = pack_choice(stream, a.activation, kernels::Activation::gelu);
+           a.layer_norms, a.whole_norms, a.norms_behind_rope, a.has_slopes, a.is_transposed, a.is_parallel, a.tied_head,
+           a.rotated_down_input, a.embedding_scale, a.residual_scale, a.logit_scale, a.qkv_clip, a.attention_scale,
+           a.attention_cap, a.logit_cap, a.window, a.is_sliding, a.is_rotated, a.has_experts);
+  std::string names = a.names.text();
+  stream.pack(names);
+  a.names = model::ModelNames(names);
+  const bool has_activation = pack_choice(stream, a.activation, kernels::Activation::squared_relu);
   const bool has_rope = pack(stream, a.rope), has_sliding_rope = pack(stream, a.sliding_rope);
-  return has_activation && has_rope && has_sliding_rope;
+  const bool has_scores = pack(stream, a.routing);
+  return has_activation && has_rope && has_sliding_rope && has_scores;
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/result.h"
-#include "model/architecture.h"
+#include "model/config/architecture.h"
 
 namespace wasmquant {
 

@@ -19,6 +19,10 @@ Result<families::SentenceModules> sentence_modules_of(const ModelIndex& model);
 /// The change that conversion applies to a tensor's values.
 ValueTransform change_of(const conversion::ConvertedTensor& tensor) noexcept;
 
+/// The tensor of `model` that a converted one has its values from: one of the model, or one that is made of rows of its
+/// tensors. Errors: dtype-unsupported, format-unsupported for rows of a quantized tensor that cannot be separated.
+Result<ModelTensor> source_of(const ModelIndex& model, const conversion::ConvertedTensor& tensor);
+
 /// GGUF input keeps every key and tensor except split keys; Hugging Face input gets names, metadata and tokenizer
 /// converted. `name`: of the model, or "". Errors: format-unsupported without config.json; those of
 /// conversion::convert.

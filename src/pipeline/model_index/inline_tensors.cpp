@@ -17,8 +17,9 @@ bool InlineTensors::is_one(const StoredTensor& tensor) noexcept {
   if (name.ends_with(".weight_shape")) return tensor.dtype == StorageDtype::I64 && bytes == 16;
   if (tensor.dtype != StorageDtype::U8 || bytes == 0) return false;
   if (name.ends_with(".weight_format")) return bytes == 1;
-  return bytes <= kMaxBytes && (name.ends_with(".weight.quant_state.bitsandbytes__nf4") ||
-                                name.ends_with(".weight.quant_state.bitsandbytes__fp4"));
+  return bytes <= kMaxBytes &&
+         (name.ends_with(".comfy_quant") || name.ends_with(".weight.quant_state.bitsandbytes__nf4") ||
+          name.ends_with(".weight.quant_state.bitsandbytes__fp4"));
 }
 
 List<uint32_t> InlineTensors::wanted() const {

@@ -53,9 +53,7 @@ Result<Need> ModelIndex::feed_reader(uint32_t file, std::span<const uint8_t> byt
     if (file != 0 && &format != format_)
       return error_at(ErrorCode::format_unknown, "", "is not a {} file, but the other files are",
                       format_->extensions.front());
-    const auto has_deflated = [](const FileIndex& index) { return !index.deflated.empty(); };
-    const bool is_inflated = std::any_of(indexes_.begin(), indexes_.end(), has_deflated);
-    reader_ = format.open({files_[file].name, files_[file].bytes, bytes, is_inflated});
+    reader_ = format.open({files_[file].name, files_[file].bytes, bytes});
     if (file != 0 && reader_->is_whole_model())
       return error_at(ErrorCode::format_unknown, "", "is a whole model; open it without other files");
     reading_ = file;
@@ -82,31 +80,65 @@ Status ModelIndex::finish_graph() {
     if (Status inside = onnx::check_external(model, model.locations[l], files_[l + 1].bytes); !inside)
       return std::move(inside.error());
   }
-  onnx_tensors_ = onnx_->tensors();
-  for (const OnnxTensor& listed : onnx_tensors_) {
-    const onnx::Tensor& source = model.tensors[listed.tensor];
-    ModelTensor& tensor = tensors_.emplace_back();
-    if (source.is_external()) {
-      while (model.locations[tensor.file] != source.location) ++tensor.file;
-      ++tensor.file;
-    }
-    tensor.stored = {std::string(source.name), listed.dtype, source.shape, source.begin, source.end};
-    tensor.layer = listed.weight != nullptr ? listed.weight->layer : std::string(layer_name_of(source.name).layer);
-    if (listed.weight != nullptr) tensor.layer_type = listed.weight->layer_type;
-  }
-  by_name_ = sorted_by_name(tensors_.size(), NameOfTensor{tensors_});
+  list_graph_tensors();
   if (model.quantized_nodes > 0)
     diagnostics_.push_back({Severity::note, "quantized-already", "",
-                            text_of("{} nodes of this model quantize, dequantize or work on codes; their tensors stay "
-                                    "as they are",
+                            text_of("{} nodes of this model quantize, dequantize or work on codes; weights are decoded "
+                                    "and quantized again where their operators are known, activations stay",
                                     model.quantized_nodes),
                             ""});
   return {};
 }
 
+void ModelIndex::list_graph_tensors() {
+  const onnx::Model& model = onnx_->model();
+  onnx_tensors_ = onnx_->tensors();
+  for (const OnnxTensor& listed : onnx_tensors_) {
+    const onnx::Tensor& source = model.tensors[listed.tensor];
+    ModelTensor& tensor = tensors_.emplace_back();
+    const auto [file, begin] = model.place_of(source);
+    tensor.file = file;
+    tensor.stored = {std::string(source.name), listed.dtype, source.shape, begin, begin + (source.end - source.begin)};
+    tensor.layer = listed.weight != nullptr ? listed.weight->layer : std::string(layer_name_of(source.name).layer);
+    if (listed.weight != nullptr) tensor.layer_type = listed.weight->layer_type;
+  }
+  by_name_ = sorted_by_name(tensors_.size(), NameOfTensor{tensors_});
+}
+
+void ModelIndex::set_codes(uint32_t tensor, std::shared_ptr<const StoredWeight> codes, uint32_t file, uint64_t begin,
+                           uint64_t end) {
+  ModelTensor& own = tensors_[tensor];
+  own.quantized = std::move(codes);
+  own.file = file;
+  own.stored.begin = begin;
+  own.stored.end = end;
+}
+
+ModelIndex ModelIndex::with_graph(std::shared_ptr<const FileDetails> graph) const {
+  ModelIndex out = with_tensors({});
+  out.onnx_ = std::make_unique<OnnxIndex>(std::move(graph));
+  out.list_graph_tensors();
+  return out;
+}
+
 void ModelIndex::set_sibling_file(std::string name, std::string bytes) {
   if (name == kConfigFile) config_.reset();
   sibling_files_.emplace_back(std::move(name), std::move(bytes));
+}
+
+void ModelIndex::replace_config(std::string text) {
+  config_.reset();
+  for (auto& [name, bytes] : sibling_files_)
+    if (name == kConfigFile) bytes = std::move(text);
+}
+
+void ModelIndex::forget_metadata(std::string_view key) {
+  for (FileIndex& index : indexes_) {
+    List<std::pair<std::string, std::string>> kept;
+    for (auto& entry : index.metadata)
+      if (entry.first != key) kept.push_back(std::move(entry));
+    index.metadata = std::move(kept);
+  }
 }
 
 const Result<json::Value>& ModelIndex::folder_config() const {
@@ -262,6 +294,16 @@ const ModelTensor* ModelIndex::find(std::string_view name) const noexcept {
   if (place == by_name_.size()) return nullptr;
   const ModelTensor& found = tensors_[by_name_[place]];
   return found.stored.name == name ? &found : nullptr;
+}
+
+List<const ModelTensor*> ModelIndex::named(std::string_view prefix) const {
+  List<const ModelTensor*> found;
+  for (size_t place = place_of(prefix, by_name_, NameOfTensor{tensors_}); place < by_name_.size(); ++place) {
+    const ModelTensor& tensor = tensors_[by_name_[place]];
+    if (!tensor.stored.name.starts_with(prefix)) break;
+    found.push_back(&tensor);
+  }
+  return found;
 }
 
 Status ModelIndex::set_inline_bytes(uint32_t tensor, std::string bytes) {

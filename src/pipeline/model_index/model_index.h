@@ -70,6 +70,13 @@ class ModelIndex {
 
   /// The same files, sibling files and metadata with other tensors.
   ModelIndex with_tensors(List<ModelTensor> tensors) const;
+  /// The same with another graph, an onnx::ModelFile, whose tensors are in the same files.
+  ModelIndex with_graph(std::shared_ptr<const FileDetails> graph) const;
+  /// The file's graph, an onnx::ModelFile; valid if format().has_graph.
+  const std::shared_ptr<const FileDetails>& graph_file() const noexcept { return onnx_->file(); }
+  /// Gives tensor number `tensor` the codes that it is decoded from.
+  void set_codes(uint32_t tensor, std::shared_ptr<const StoredWeight> codes, uint32_t file, uint64_t begin,
+                 uint64_t end);
 
   const List<File>& files() const noexcept { return files_; }
   /// Bytes of the files where they lie: inflated files count as parts of their archive.
@@ -79,6 +86,8 @@ class ModelIndex {
     return indexes_[file].metadata;
   }
   const ModelTensor* find(std::string_view name) const noexcept;
+  /// The tensors whose names begin so, by name.
+  List<const ModelTensor*> named(std::string_view prefix) const;
   bool is_sharded() const noexcept { return is_sharded_ || shard_map_.has_value(); }
   /// Text of model.safetensors.index.json with an empty weight_map; "" if there is none.
   std::string_view shard_map_text() const noexcept { return shard_map_text_; }
@@ -100,8 +109,14 @@ class ModelIndex {
 
   /// Sets a file that a conversion reads in addition to the weights (config.json, tokenizer.json, ...), at any time.
   void set_sibling_file(std::string name, std::string bytes);
+  /// Replaces config.json by that of another class.
+  void replace_config(std::string text);
+  /// Removes an entry from the metadata of all files.
+  void forget_metadata(std::string_view key);
   /// Empty if not set, and config.json of a format without sibling files.
   std::string_view sibling_file(std::string_view name) const noexcept;
+  /// All that were set, by path and text.
+  const List<std::pair<std::string, std::string>>& sibling_files() const noexcept { return sibling_files_; }
   /// config.json in the folder of the weights, parsed once; null if it is not set. Errors: json-invalid.
   const Result<json::Value>& folder_config() const;
   std::string_view folder_config_text() const noexcept;
@@ -115,6 +130,7 @@ class ModelIndex {
  private:
   Result<Need> feed_reader(uint32_t file, std::span<const uint8_t> bytes);
   Status finish_graph();
+  void list_graph_tensors();
   std::string_view file_beside(std::string_view name) const noexcept;
   List<NamedPart> named_parts() const;
   Status order_files();

@@ -24,7 +24,9 @@ List<uint32_t> sorted_parts(std::span<const NamedPart> files) {
 std::string name_of_part(const NamedPart& known, uint32_t number) {
   const auto name = read_part_name(known.name);
   if (!name || name->number != known.part->number || name->count != known.part->count) return {};
-  return part_name({name->stem, number, name->count, name->extension});
+  PartName other = *name;
+  other.number = number;
+  return part_name(other);
 }
 
 // Calls `missing(part, number)` for every missing part of the model of `part`, until it returns false.
@@ -32,13 +34,14 @@ template <class F>
 void find_missing(std::span<const NamedPart> files, const List<uint32_t>& order, const F& missing) {
   for (size_t first = 0, next = 0; first < order.size(); first = next) {
     const NamedPart& known = files[order[first]];
-    uint32_t number = 1;
+    uint32_t number = std::min(known.part->number, 1u);
+    const uint32_t end = known.part->count + number;
     for (next = first; next < order.size() && is_one_model(*files[order[next]].part, *known.part); ++next) {
       for (; number < files[order[next]].part->number; ++number)
         if (!missing(known, number)) return;
       number = std::max(number, files[order[next]].part->number + 1);
     }
-    for (; number <= known.part->count; ++number)
+    for (; number < end; ++number)
       if (!missing(known, number)) return;
   }
 }
@@ -68,10 +71,11 @@ Result<List<uint32_t>> order_of_parts(std::span<const NamedPart> files) {
   find_missing(files, order, [&](const NamedPart& known, uint32_t number) {
     const std::string name = name_of_part(known, number);
     complete =
-        error_at(ErrorCode::tensor_missing, known.name,
-                 "is part {} of {} of a model, and part {}{} is not here. Give the model's folder, or all of its "
-                 "parts in any order",
-                 known.part->number, known.part->count, number, name.empty() ? name : text_of(", {},", name));
+        error_at(ErrorCode::tensor_missing, known.name, "is part {} of {} of a model, and part {}{} is not here. {}",
+                 known.part->number, known.part->count, number, name.empty() ? name : text_of(", {},", name),
+                 name.empty() ? text_of("Parts are found by their names: call this one {} and the others likewise",
+                                        part_name({"MODEL-", known.part->number, known.part->count, ".gguf"}))
+                              : std::string("Give the model's folder, or all of its parts in any order"));
     return false;
   });
   if (!complete) return std::move(complete.error());

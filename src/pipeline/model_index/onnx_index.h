@@ -26,6 +26,7 @@ class OnnxIndex {
   const onnx::Model& model() const noexcept { return static_cast<const onnx::ModelFile&>(*file_).model; }
   const List<conversion::OnnxModelWeight>& weights() const noexcept { return weights_; }
   List<OnnxTensor> tensors() const;
+  const std::shared_ptr<const FileDetails>& file() const noexcept { return file_; }
 
  private:
   std::shared_ptr<const FileDetails> file_;  // an onnx::ModelFile

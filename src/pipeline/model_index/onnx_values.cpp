@@ -18,15 +18,8 @@ List<bool> defaults_of(const onnx::Model& model) {
   List<bool> out(inputs.size());
   for (const onnx::Tensor& tensor : model.tensors) {
     if (tensor.graph != 0 || tensor.input.bytes() == 0) continue;
-    size_t low = 0, high = inputs.size();
-    while (low < high) {
-      const size_t middle = (low + high) / 2;
-      if (inputs[middle].whole.begin < tensor.input.begin)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    if (low < inputs.size()) out[low] = true;
+    const size_t at = first_after(inputs.size(), [&](size_t i) { return inputs[i].whole.begin < tensor.input.begin; });
+    if (at < inputs.size()) out[at] = true;
   }
   return out;
 }

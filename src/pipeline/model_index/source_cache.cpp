@@ -1,5 +1,6 @@
 #include "pipeline/model_index/source_cache.h"
 
+#include "families/config_blocks.h"
 #include "families/module_path.h"
 #include "pipeline/model_index/model_index.h"
 
@@ -11,8 +12,9 @@ SourceCache source_cache(const ModelIndex& model) {
     if (families::is_cache_scale(tensor.stored.name) && cache.scales++ == 0) cache.first = tensor.stored.name;
   const auto& config = model.config();
   if (!config) return cache;
-  const json::Value& outer = (*config)["quantization_config"];
-  const json::Value& block = outer.is_object() ? outer : (*config)["text_config"]["quantization_config"];
+  const List<ConfigBlock> blocks = config_blocks(*config);
+  if (blocks.empty()) return cache;
+  const json::Value& block = *blocks.front().value;
   cache.method = block["quant_method"].as_string();
   for (const char* key : {"kv_cache_scheme", "kv_cache_quant_config", "kv_cache_post_rope"}) {
     const json::Value& value = block[key];

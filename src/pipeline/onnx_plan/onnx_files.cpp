@@ -5,6 +5,8 @@
 
 #include "core/message.h"
 #include "core/order.h"
+#include "formats/onnx/onnx_value_type.h"
+#include "pipeline/plan/onnx_file_name.h"
 
 namespace wasmquant {
 namespace {
@@ -15,62 +17,87 @@ using conversion::Segment;
 constexpr uint64_t kMaxLiteralBytes = 1 << 20;
 constexpr std::string_view kFolder = "onnx/";  // of transformers.js
 
-// Strips folder, extension and the dtype being quantized.
-std::string_view stem_of(std::string_view name) {
-  name = name.substr(name.find_last_of("/\\") + 1);
-  for (const std::string_view ending : {".onnx", "_fp16", "_fp32"})
-    if (name.ends_with(ending) && name.size() > ending.size()) name.remove_suffix(ending.size());
-  return name;
+// Of the inputs for cached keys and values, as Optimum names them.
+std::string_view cache_type_of(const onnx::Model& onnx) {
+  for (const onnx::Input& input : onnx.graphs[0].inputs) {
+    if (!input.name.starts_with("past_key_values")) continue;
+    const uint32_t type = onnx::value_type_of(*onnx.skeleton, input.whole).data_type;
+    if (type == static_cast<uint32_t>(onnx::DataType::float16)) return "float16";
+    if (type == static_cast<uint32_t>(onnx::DataType::float32)) return "float32";
+  }
+  return {};
+}
+
+// By which a file of weights like this one is known.
+std::string_view suffix_of(const PlannedTensor& planned) {
+  const WeightLayout& layout = planned.task.layout;
+  const bool is_half = layout.spec.scale_type == ScaleType::float16;
+  if (*planned.onnx_form == OnnxForm::integer_operator) return "quantized";
+  if (layout.bits == 2) return is_half ? "q2f16" : "q2";
+  if (layout.bits == 4) return is_half ? "q4f16" : "q4";
+  return layout.spec.dtype == Dtype::int8 ? "int8" : layout.spec.dtype == Dtype::uint8 ? "uint8" : "quantized";
 }
 
 }  // namespace
 
-OnnxFiles::OnnxFiles(Plan& plan, const ModelIndex& model, const onnx::Model& onnx, const PlanOptions& options)
+OnnxFiles::OnnxFiles(Plan& plan, const ModelIndex& model, const onnx::Model& onnx, const PlanOptions& options,
+                     const List<bool>& is_substitute)
     : plan_(plan),
       model_(model),
       onnx_(onnx),
       options_(options),
-      name_(model_name()),
+      name_(model_name(is_substitute)),
       data_name_(text_of("{}_data", name_)) {}
 
 std::string OnnxFiles::data_in_model() const {
   return options_.onnx.folder ? data_name_.substr(kFolder.size()) : data_name_;
 }
 
-// transformers.js names: model_q4.onnx, model_q4f16.onnx, model_int8.onnx; all others, such as q8, are "quantized".
-std::string OnnxFiles::model_name() const {
-  if (!options_.onnx.file.empty()) return options_.onnx.file;
-  const char* suffix = nullptr;
-  const auto is_product = [](const PlannedTensor& planned) {
-    return planned.onnx_form && *planned.onnx_form != OnnxForm::gather_block_quantized;
+// The dtype of most bytes; "quantized" if none has more than half. Weights whose operator cannot read what the config
+// gives to others do not count, nor do tables that are only looked up, unless there is nothing else.
+std::string OnnxFiles::suffix(const List<bool>& is_substitute) const {
+  struct Share {
+    std::string_view suffix;
+    uint64_t bytes;
   };
-  // Tables that are only looked up have the name of the layers, which may have fewer bits.
-  const bool has_products = std::any_of(plan_.tensors.begin(), plan_.tensors.end(), is_product);
-  for (const PlannedTensor& planned : plan_.tensors) {
-    if (has_products ? !is_product(planned) : !planned.onnx_form) continue;
-    const WeightLayout& layout = planned.task.layout;
-    const bool is_half = layout.spec.scale_type == ScaleType::float16;
-    const bool computes = *planned.onnx_form == OnnxForm::integer_operator;
-    const char* own = computes                            ? "quantized"
-                      : layout.bits == 2                  ? is_half ? "q2f16" : "q2"
-                      : layout.bits == 4                  ? is_half ? "q4f16" : "q4"
-                      : layout.spec.dtype == Dtype::int8  ? "int8"
-                      : layout.spec.dtype == Dtype::uint8 ? "uint8"
-                                                          : "quantized";
-    suffix = suffix == nullptr || std::string_view(suffix) == own ? own : "quantized";
+  enum { kProduct, kTable, kSubstitute, kNothing } chosen = kNothing;
+  List<Share> shares;
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < plan_.tensors.size(); ++i) {
+    const PlannedTensor& planned = plan_.tensors[i];
+    if (!planned.onnx_form) continue;
+    const bool is_table = *planned.onnx_form == OnnxForm::gather_rows;
+    const auto kind = is_substitute[i] ? kSubstitute : is_table ? kTable : kProduct;
+    if (kind > chosen) continue;
+    if (kind < chosen) shares.clear(), bytes = 0;
+    chosen = kind;
+    const std::string_view own = suffix_of(planned);
+    auto share = std::find_if(shares.begin(), shares.end(), [&](const Share& other) { return other.suffix == own; });
+    if (share == shares.end()) share = &shares.emplace_back(Share{own, 0});
+    share->bytes += planned.task.source_bytes;
+    bytes += planned.task.source_bytes;
   }
+  for (const Share& share : shares)
+    if (share.bytes > bytes / 2) return text_of("_{}", share.suffix);
+  return shares.empty() ? "" : "_quantized";
+}
+
+// transformers.js names: model_q4.onnx, model_q4f16.onnx, model_int8.onnx; its q8 is "quantized".
+std::string OnnxFiles::model_name(const List<bool>& is_substitute) const {
+  if (!options_.onnx.file.empty()) return options_.onnx.file;
   std::string_view name = options_.name.empty() ? std::string_view("model") : options_.name;
   // transformers.js names tell the model's part: model, encoder_model, decoder_model_merged ...
-  if (options_.onnx.folder) name = stem_of(model_.files()[0].name);
+  if (options_.onnx.folder) name = read_onnx_file_name(model_.files()[0].name).stem;
   const std::string_view folder = options_.onnx.folder ? kFolder : "";
-  return suffix == nullptr ? text_of("{}{}.onnx", folder, name) : text_of("{}{}_{}.onnx", folder, name, suffix);
+  return text_of("{}{}{}.onnx", folder, name, suffix(is_substitute));
 }
 
 void OnnxFiles::place(const conversion::OnnxRewrite& rewritten, List<uint32_t> chosen) {
   // Data first: it has most bytes, and append-only targets take one file after another.
+  plan_.onnx = {name_, 0, cache_type_of(onnx_), options_.onnx.present};
   if (rewritten.data.bytes > 0) {
     place_file(data_name_, rewritten.data, rewritten, chosen);
-    plan_.external_data_of = name_;
+    plan_.onnx.data_files = 1;
   }
   place_file(name_, rewritten.model, rewritten, chosen);
   for (PlannedTensor& planned : plan_.tensors)
@@ -99,7 +126,9 @@ void OnnxFiles::place_file(const std::string& name, const conversion::OnnxFile& 
         plan_.tensors[chosen[segment.source]].task.components[segment.component] = {index, at};
         break;
       case Segment::Kind::model:
-        if (segment.bytes <= kMaxLiteralBytes && onnx_.skeleton->is_kept(range))
+        if (onnx_.skeleton->is_composed())
+          place_composed(file, range, {index, at});
+        else if (segment.bytes <= kMaxLiteralBytes && onnx_.skeleton->is_kept(range))
           file.add_literal(at, onnx_.skeleton->text(range));
         else
           add_copy({0, segment.begin}, segment.bytes, {index, at});
@@ -111,6 +140,22 @@ void OnnxFiles::place_file(const std::string& name, const conversion::OnnxFile& 
     at += segment.bytes;
   }
   plan_.files.push_back(std::move(file));
+}
+
+// Of a dequantized model's text only what was cut out of the source is in its file.
+void OnnxFiles::place_composed(PlannedFile& file, const onnx::Range& range, Location to) {
+  const onnx::Skeleton& text = *onnx_.skeleton;
+  for (uint64_t at = range.begin; at < range.end;) {
+    const onnx::Range gap = text.next_gap(at);
+    const uint64_t end = gap.bytes() == 0 ? range.end : std::min(gap.begin, range.end);
+    if (end > at) file.add_literal(to.offset, text.text({at, end}));
+    to.offset += end - at;
+    at = end;
+    if (at == range.end) break;
+    add_copy({0, text.source_of(gap.begin)}, gap.bytes(), to);
+    to.offset += gap.bytes();
+    at = gap.end;
+  }
 }
 
 void OnnxFiles::add_copy(const Location& from, uint64_t bytes, const Location& to) {

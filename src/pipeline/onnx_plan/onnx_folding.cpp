@@ -33,7 +33,6 @@ OnnxFolding::OnnxFolding(const onnx::Model& model, const List<conversion::OnnxMo
 }
 
 Status OnnxFolding::read(std::span<const uint8_t> constants, Plan& plan) {
-  const auto& locations = original_.locations;
   for (OnnxNorm& norm : norms_) {
     if (!constants.empty()) {
       TRY_VOID(fold(norm, constants));
@@ -43,12 +42,8 @@ Status OnnxFolding::read(std::span<const uint8_t> constants, Plan& plan) {
         norm.channels * info_of(*onnx::weight_dtype_of(original_.tensors[norm.weight].data_type)).bits / 8, '\0');
     for (const uint32_t t : tensors_of(norm)) {
       const onnx::Tensor& tensor = original_.tensors[t];
-      uint32_t file = 0;
-      if (tensor.is_external())
-        file = static_cast<uint32_t>(std::lower_bound(locations.begin(), locations.end(), tensor.location) -
-                                     locations.begin()) +
-               1;
-      plan.constants.push_back({{file, tensor.begin}, tensor.end - tensor.begin});
+      const auto [file, begin] = original_.place_of(tensor);
+      plan.constants.push_back({{file, begin}, tensor.end - tensor.begin});
     }
   }
   if (constants.empty()) return {};

@@ -31,19 +31,34 @@ class OnnxPlanner final : public OutputPlanner {
         onnx_(folding_.model()),
         resolver_(config),
         activations_(onnx_, options),
-        readers_(model.tensors().size()) {}
+        readers_(model.tensors().size()),
+        is_substitute_(model.tensors().size()) {}
 
  private:
   Status prepare() override { return folding_.read(options_.constants, plan_); }
 
-  bool does_nothing() const override { return plan_.quantized_count == 0 && folding_.norms().empty(); }
-  // Biases and constants are listed too, so a share of all tensors says nothing.
-  bool expects_coverage() const override { return false; }
-
+  // A model that is only dequantized is a result, too.
+  bool does_nothing() const override {
+    return plan_.quantized_count == 0 && folding_.norms().empty() &&
+           std::none_of(plan_.tensors.begin(), plan_.tensors.end(),
+                        [](const PlannedTensor& planned) { return planned.is_left; });
+  }
   void add_tensors() override {
-    for (uint32_t i = 0; i < model_.tensors().size(); ++i) {
+    const auto count = static_cast<uint32_t>(model_.tensors().size());
+    for (uint32_t i = 0; i < count; ++i) {
       PlannedTensor& planned = begin(i, model_.tensors()[i]);
       finish(planned, choose(planned, model_.onnx_tensors()[i]));
+    }
+    // Where some nodes need a weight as it was, its bytes are copied; a decoded one has none.
+    for (uint32_t i = 0; i < count; ++i) {
+      const PlannedTensor& codes = plan_.tensors[i];
+      if (!codes.task.quantized || !codes.onnx_form || !is_read_otherwise(codes, *model_.onnx_tensors()[i].weight))
+        continue;
+      const SharedValue<Reason> reason = codes.reason;
+      PlannedTensor& values = begin(i, model_.tensors()[i]);
+      values.name = values.task.name;
+      values.reason = reason;
+      finish(values, keep_values(values));
     }
   }
 
@@ -61,12 +76,26 @@ class OnnxPlanner final : public OutputPlanner {
                               text_of("{}; it stays as it is: {}", planned.reason->text, error.message)};
     }
     folding_.apply(listed.tensor, planned);
+    if (planned.task.quantized) requantized_.add(planned.task.name);
     if (planned.onnx_form) return {};
+    if (planned.task.quantized) return keep_values(planned);
     copies_source(planned);
     if (!folding_.is_needless(listed.tensor)) return {};
     planned.reason.edit(
         [&](Reason& reason) { reason.text = "belongs to a batch norm that is folded into the layer before it"; });
     planned.task.layout = WeightLayout();
+    return {};
+  }
+
+  // The decoded values of a weight that is not quantized again.
+  Status keep_values(PlannedTensor& planned) {
+    Stages plain(1);
+    plain.front().dtype = Dtype::bfloat16;
+    TRY(layout, checkpoint_format_named("fake-quantized")->layout(planned.weight, plain));
+    set_dtype(layout.components.front(), planned.weight.source);
+    planned.is_left = true;
+    planned.add_reason("; its decoded values are written");
+    planned.task.layout = std::move(layout);
     return {};
   }
 
@@ -79,21 +108,11 @@ class OnnxPlanner final : public OutputPlanner {
       return {};
     }
     const OnnxModelWeight& weight = *listed.weight;
-    OnnxReaders& readers = readers_[planned.tensor];
-    Resolved resolved = resolver_.resolve_weight(weight.layer, weight.layer_type);
-    if (!weight.embedding.empty()) {
-      Resolved gathered = resolver_.resolve_weight(weight.embedding, kEmbedding);
-      readers = resolved.weight.empty()              ? OnnxReaders::gathers
-                : gathered.weight == resolved.weight ? OnnxReaders::all
-                                                     : OnnxReaders::products;
-      if (readers == OnnxReaders::gathers) {
-        resolved = std::move(gathered);
-        planned.weight.layer = weight.embedding;
-        planned.weight.layer_type = resolver_.type_of(weight.embedding, kEmbedding);
-      }
-    }
+    Resolved resolved = resolve(planned, weight);
+    const bool has_none = resolved.weight.empty();
     include_recurrent(weight, resolved);
     include_embedding(weight, resolved);
+    is_substitute_[planned.tensor] = has_none;
     planned.reason = std::move(resolved.reason);
     if (resolved.weight.empty()) return {};
     const char* const kept = weight.is_input && !options_.onnx.constant_inputs ? kInput : weight.kept;
@@ -104,22 +123,57 @@ class OnnxPlanner final : public OutputPlanner {
     if (resolved.weight.size() > 1)
       return error_at(ErrorCode::format_unsupported, planned.task.name,
                       "ONNX supports one spec per weight, not a list");
+    return quantize_with(planned, weight, resolved.weight.front(), listed.tensor);
+  }
+
+  // The spec of the weight's layer, or of the embedding that shares it, and which of them read its codes.
+  Resolved resolve(PlannedTensor& planned, const OnnxModelWeight& weight) {
+    OnnxReaders& readers = readers_[planned.tensor];
+    Resolved resolved = resolver_.resolve_weight(weight.layer, weight.layer_type, weight.operator_type);
+    if (!weight.embedding.empty()) {
+      Resolved gathered = resolver_.resolve_weight(weight.embedding, kEmbedding, "Gather");
+      readers = resolved.weight.empty()              ? OnnxReaders::gathers
+                : gathered.weight == resolved.weight ? OnnxReaders::all
+                                                     : OnnxReaders::products;
+      if (readers == OnnxReaders::gathers) {
+        resolved = std::move(gathered);
+        planned.weight.layer = weight.embedding;
+        planned.weight.layer_type = resolver_.type_of(weight.embedding, kEmbedding);
+      }
+    }
+    return resolved;
+  }
+
+  Status quantize_with(PlannedTensor& planned, const OnnxModelWeight& weight, const QuantizationSpec& asked,
+                       uint32_t tensor) {
     const LayerConfig layer = resolver_.layer_config(planned.weight.layer, planned.weight.layer_type);
-    const OnnxStyle style = style_of(weight, layer);
-    Status chosen = set_layout(planned, weight, resolved.weight.front(), style);
+    OnnxStyle style = style_of(weight, layer);
+    const bool is_small = style == OnnxStyle::dynamic && has_fallback() && is_small_convolution(weight);
+    if (is_small) style = weight_style();
+    // One scale per channel or tensor is for all readers, as it is where DequantizeLinear gives the values.
+    if (style == weight_style() && !options_.onnx.qdq && asked.qscheme != QScheme::per_group)
+      if (OnnxReaders& readers = readers_[planned.tensor]; readers == OnnxReaders::products) readers = OnnxReaders::all;
+    Status chosen = set_layout(planned, weight, asked, style);
     if (!chosen && style == OnnxStyle::dynamic && has_fallback()) {
-      if (!set_layout(planned, weight, resolved.weight.front(), OnnxStyle::weight_only)) return chosen;
+      if (!set_layout(planned, weight, asked, weight_style())) return chosen;
       planned.add_reason("; no integer operator accepts its inputs, so they stay in float");
+      is_substitute_[planned.tensor] = true;
       float_inputs_.add(planned.weight.layer);
     } else if (!chosen) {
-      if (!promote(planned, weight, resolved.weight.front(), chosen.error())) return chosen;
+      if (!promote(planned, weight, asked, chosen.error())) return chosen;
     }
-    if (has_fallback() && is_read_otherwise(planned, weight)) TRY_VOID(give_to_all(planned, weight));
+    if (is_small) {
+      planned.add_reason("; a grouped or small convolution is slower with integers, so its inputs stay in float");
+      is_substitute_[planned.tensor] = true;
+      float_inputs_.add(planned.weight.layer);
+    }
+    if (has_fallback() && readers_[planned.tensor] == OnnxReaders::all && is_read_otherwise(planned, weight))
+      TRY_VOID(give_to_all(planned, weight));
     if (planned.onnx_form && *planned.onnx_form == OnnxForm::integer_operator && weight.shape.size() > 2 &&
         !weight.is_batch)
       integer_convolutions_.add(planned.task.name);
     if (!layer.output_tensors.empty() && are_static(layer.output_tensors) && options_.calibrates &&
-        folding_.norm_of(listed.tensor) != nullptr)
+        folding_.norm_of(tensor) != nullptr)
       return error_at(ErrorCode::format_unsupported, planned.task.name,
                       "static outputs are captured before the batch norm that is folded into this layer; remove "
                       "output_tensors or {}",
@@ -129,22 +183,34 @@ class OnnxPlanner final : public OutputPlanner {
 
   // Whether nodes that do not take the chosen form read the weight as it was: it would be in the file twice.
   bool is_read_otherwise(const PlannedTensor& planned, const OnnxModelWeight& weight) const {
-    if (!planned.onnx_form || *planned.onnx_form == OnnxForm::dequantize_linear ||
-        readers_[planned.tensor] != OnnxReaders::all)
-      return false;
+    if (!planned.onnx_form || gives_values(*planned.onnx_form)) return false;
     const onnx::Tensor& tensor = onnx_.tensors[weight.tensor];
     if (tensor.is_output) return true;
     for (const onnx::Consumer& consumer : tensor.consumers)
       if (consumer.use != onnx::Use::view &&
-          !takes_form(onnx_, weight, consumer, *planned.onnx_form, OnnxReaders::all, planned.task.layout.get()))
+          !takes_form(onnx_, weight, consumer, *planned.onnx_form, readers_[planned.tensor]))
         return true;
     return false;
   }
 
-  // int8 per channel and dequantized, as any node reads it.
+  // A convolution that ONNX Runtime computes slower than in float where its inputs are rounded: one in groups, whose
+  // integers are multiplied group by group, and one with fewer products for an output than 3 x 3 points of three colours.
+  bool is_small_convolution(const OnnxModelWeight& weight) const {
+    uint64_t products = 1;
+    for (size_t d = 1; d < weight.shape.size(); ++d) products *= weight.shape[d];
+    for (const onnx::Consumer& consumer : onnx_.tensors[weight.tensor].consumers) {
+      if (consumer.use != onnx::Use::conv) continue;
+      const onnx::Attribute* const group = onnx_.nodes[consumer.node].find("group");
+      if (products < 27 || (group != nullptr && group->integer > 1)) return true;
+    }
+    return false;
+  }
+
+  // int8 per channel, as any node reads it.
   Status give_to_all(PlannedTensor& planned, const OnnxModelWeight& weight) {
     if (!read_wide()) return {};
-    TRY_VOID(set_layout(planned, weight, *wide_, OnnxStyle::dequantize_linear));
+    TRY_VOID(set_layout(planned, weight, *wide_, weight_style()));
+    is_substitute_[planned.tensor] = true;
     planned.add_reason(" and int8 per channel, because other nodes read it, too, and it would be in the file twice");
     return {};
   }
@@ -156,9 +222,9 @@ class OnnxPlanner final : public OutputPlanner {
     if (!has_fallback() || error.code != ErrorCode::format_unsupported || !dtype.is_integer || dtype.bits > 4)
       return false;
     if (!read_wide()) return false;
-    const OnnxStyle style = options_.onnx.qdq ? OnnxStyle::dequantize_linear : OnnxStyle::weight_only;
-    if (!set_layout(planned, weight, *wide_, style)) return false;
+    if (!set_layout(planned, weight, *wide_, weight_style())) return false;
     planned.add_reason(text_of("; int8 per channel instead of {}, because {}", dtype.name, error.message));
+    is_substitute_[planned.tensor] = true;
     widened_.add(planned.task.name);
     wanted_ = dtype.name;
     widened_bytes_ += planned.task.source_bytes;
@@ -183,23 +249,27 @@ class OnnxPlanner final : public OutputPlanner {
     resolved.reason = {Rule::layer_type, "", text_of("presets give {} layers of ONNX models int8 per channel", type)};
   }
 
-  // Likewise tables whose rows are looked up, in groups: GatherBlockQuantized converts the rows that are asked for, a DequantizeLinear
-  // before Gather the whole table in each run.
+  // Likewise tables whose rows are looked up, in groups where they divide a row, whose codes are converted once they are looked up: a
+  // DequantizeLinear before Gather would convert the whole table in each run.
   void include_embedding(const OnnxModelWeight& weight, Resolved& resolved) {
     if (weight.layer_type != std::string_view(kEmbedding) || options_.onnx.qdq || weight.kept != nullptr) return;
     if (!is_left_by_preset(resolved)) return;
     QuantizationSpec spec = *wide_;
-    spec.qscheme = QScheme::per_group;
-    spec.observer = min_max_observer_for(spec.qscheme);
-    spec.ch_axis = -1;
-    for (spec.group_size = 128; spec.group_size >= 16; spec.group_size /= 2) {
-      if (weight.shape.back() % static_cast<uint64_t>(spec.group_size) != 0) continue;
-      const auto form = onnx_form_of(onnx_, weight, spec, OnnxStyle::weight_only);
-      if (!form || *form != OnnxForm::gather_block_quantized || is_read_otherwise(weight)) return;
-      resolved.weight = {std::move(spec)};
-      resolved.reason = {Rule::layer_type, "", "presets give embeddings of ONNX models int8 in groups"};
-      return;
+    const char* reason =
+        "presets give embeddings of ONNX models int8, with one scale per row where no groups divide it";
+    for (int64_t size = 128; size >= 16; size /= 2) {
+      if (weight.shape.back() % static_cast<uint64_t>(size) != 0) continue;
+      spec.qscheme = QScheme::per_group;
+      spec.observer = min_max_observer_for(spec.qscheme);
+      spec.ch_axis = -1;
+      spec.group_size = size;
+      reason = "presets give embeddings of ONNX models int8 in groups";
+      break;
     }
+    const auto form = onnx_form_of(onnx_, weight, spec, OnnxStyle::weight_only);
+    if (!form || *form != OnnxForm::gather_rows || is_read_otherwise(weight)) return;
+    resolved.weight = {std::move(spec)};
+    resolved.reason = {Rule::layer_type, "", reason};
   }
 
   // Whether any node reads the table in another way than by its rows.
@@ -207,8 +277,7 @@ class OnnxPlanner final : public OutputPlanner {
     const onnx::Tensor& tensor = onnx_.tensors[weight.tensor];
     return tensor.is_output ||
            std::any_of(tensor.consumers.begin(), tensor.consumers.end(), [&](const onnx::Consumer& consumer) {
-             return !takes_form(onnx_, weight, consumer, OnnxForm::gather_block_quantized, OnnxReaders::all,
-                                WeightLayout());
+             return !takes_form(onnx_, weight, consumer, OnnxForm::gather_rows, OnnxReaders::all);
            });
   }
 
@@ -237,8 +306,13 @@ class OnnxPlanner final : public OutputPlanner {
         "the plan says why for each; exclude layers to keep them in float");
   }
 
+  OnnxStyle weight_style() const {
+    if (options_.onnx.qdq) return OnnxStyle::dequantize_linear;
+    return options_.onnx.accuracy_level == 0 ? OnnxStyle::weight_only : OnnxStyle::n_bits;
+  }
+
   OnnxStyle style_of(const OnnxModelWeight& weight, const LayerConfig& layer) {
-    const OnnxStyle weights = options_.onnx.qdq ? OnnxStyle::dequantize_linear : OnnxStyle::weight_only;
+    const OnnxStyle weights = weight_style();
     const Stages& inputs = layer.input_tensors;
     if ((are_static(inputs) || are_static(layer.output_tensors)) && activations_.takes_static(weight)) {
       if (options_.calibrates) return OnnxStyle::dequantize_linear;
@@ -258,8 +332,9 @@ class OnnxPlanner final : public OutputPlanner {
     return OnnxStyle::dynamic;
   }
 
-  Status set_layout(PlannedTensor& planned, const OnnxModelWeight& weight, const QuantizationSpec& asked,
-                    OnnxStyle style) {
+  Status set_layout(PlannedTensor& planned, const OnnxModelWeight& weight, QuantizationSpec asked, OnnxStyle style) {
+    // Operators multiply with any scale; AMD Quark's smallest one would cost weights below 1e-5 their precision.
+    if (asked.grid.smallest_scale == RoundingGrid().smallest_scale) asked.grid.smallest_scale = 0;
     TRY(form, onnx_form_of(onnx_, weight, asked, style, readers_[planned.tensor]));
     const OnnxWeight described = describe(onnx_, weight, form);
     auto layout = onnx_layout(form, described, asked);
@@ -271,7 +346,7 @@ class OnnxPlanner final : public OutputPlanner {
     planned.task.is_varints = onnx_.tensors[weight.tensor].encoding == onnx::Encoding::varints;
     planned.onnx_form = form;
     planned.add_reason(text_of("; as {}", name_of(form)));
-    if (form == OnnxForm::dequantize_linear && readers_[planned.tensor] != OnnxReaders::all)
+    if (gives_values(form) && readers_[planned.tensor] != OnnxReaders::all)
       planned.add_reason(", for the other nodes that read it, too");
     return {};
   }
@@ -288,6 +363,7 @@ class OnnxPlanner final : public OutputPlanner {
     for (Diagnostic& d : resolver_.unused_patterns()) diagnostics_.push_back(std::move(d));
     report_norms();
     report_widened();
+    report_requantized();
     if (left_.count != 0)
       note(
           "kept-in-float", left_.first,
@@ -305,15 +381,16 @@ class OnnxPlanner final : public OutputPlanner {
            "static inputs and outputs are left out: their scales come from calibration",
            "give activations, or set is_dynamic to true");
     if (integer_convolutions_.count != 0)
-      warn("slow-convolutions", integer_convolutions_.first,
-           text_of("is the first of {} convolutions that round their inputs at run time: ONNX Runtime computes these "
-                   "several times slower than in float",
-                   integer_convolutions_.count),
-           "use int8, which rounds only the weights, or static inputs, calibrated with feeds");
+      note(
+          "slow-convolutions", integer_convolutions_.first,
+          text_of("is the first of {} convolutions that round their inputs at run time: onnxruntime-web computes large "
+                  "ones faster than in float, ONNX Runtime outside browsers slower",
+                  integer_convolutions_.count),
+          "use int8, which is as fast as float, or static inputs and outputs, which are faster");
     if (float_inputs_.count != 0)
       note("inputs-float", float_inputs_.first,
            text_of("only the weight is quantized, here and in {} other layers: ONNX's integer operators are for "
-                   "matrix products and convolutions with float32 inputs, which these are not",
+                   "matrix products and convolutions with float32 inputs, and slow for grouped and small convolutions",
                    float_inputs_.count - 1));
     if (inputs_differ_ && dynamic_layers_ > float_inputs_.count)
       note("inputs-uint8", inputs,
@@ -345,8 +422,8 @@ class OnnxPlanner final : public OutputPlanner {
       PlannedTensor& planned = plan_.tensors[i];
       planned.task.components.resize(planned.outputs().size());
       const bool is_float = !planned.onnx_form;
-      if (is_float && !planned.task.factors->any()) continue;
-      const OnnxTensor& listed = model_.onnx_tensors()[i];
+      if (is_float && !planned.task.factors->any() && !planned.task.quantized) continue;
+      const OnnxTensor& listed = model_.onnx_tensors()[planned.tensor];
       const OnnxForm form = is_float ? OnnxForm::dequantize_linear : *planned.onnx_form;
       conversion::OnnxChoice& choice = choices.emplace_back(
           conversion::OnnxChoice{listed.tensor, form, &planned.task.layout.get(), listed.weight, {}, {}, is_float});
@@ -354,7 +431,7 @@ class OnnxPlanner final : public OutputPlanner {
       if (!is_float) activations_.apply(choice);
       chosen.push_back(i);
     }
-    OnnxFiles files(plan_, model_, onnx_, options_);
+    OnnxFiles files(plan_, model_, onnx_, options_, is_substitute_);
     conversion::OnnxOptions rewriting;
     rewriting.data_file = files.data_in_model();
     rewriting.accuracy_level = options_.onnx.accuracy_level;
@@ -373,8 +450,9 @@ class OnnxPlanner final : public OutputPlanner {
   // Weights that some nodes read as they were take their old bytes, too.
   void count_kept(const conversion::OnnxRewrite& rewritten) {
     for (const uint32_t tensor : rewritten.kept)
-      for (uint32_t i = 0; i < plan_.tensors.size(); ++i)
-        if (model_.onnx_tensors()[i].tensor == tensor) add_bytes(plan_.tensors[i], plan_.tensors[i].task.source_bytes);
+      for (PlannedTensor& planned : plan_.tensors)
+        if (model_.onnx_tensors()[planned.tensor].tensor == tensor && !planned.task.quantized)
+          add_bytes(planned, planned.task.source_bytes);
   }
 
   OnnxFolding folding_;
@@ -382,6 +460,7 @@ class OnnxPlanner final : public OutputPlanner {
   Resolver resolver_;
   OnnxActivations activations_;
   List<OnnxReaders> readers_;  // of each tensor's codes
+  List<bool> is_substitute_;   // whether a tensor's spec is not the config's
   bool inputs_left_out_ = false, inputs_differ_ = false;
   uint64_t dynamic_layers_ = 0;
   CountWithExample static_left_out_;

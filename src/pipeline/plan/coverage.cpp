@@ -14,14 +14,14 @@ uint64_t elements_of(const std::vector<uint64_t>& shape) {
   return elements;
 }
 
-// Plain GGUF types count as copies: vectors always become F32.
-bool is_quantized(const TensorTask& task) {
-  if (task.is_copy) return false;
-  if (task.layout->codes != CodeStorage::ggml_rows) return true;
-  return info_of(*ggml_type_of(task.layout->components.front().dtype)).block != 1;
-}
-
 }  // namespace
+
+bool is_quantized(const PlannedTensor& planned) {
+  if (planned.outputs().empty() || planned.is_left) return false;
+  const StorageDtypeInfo& stored = info_of(planned.outputs().front().dtype);
+  if (stored.is_ggml()) return stored.block > 1;
+  return !planned.task.is_copy && planned.task.layout->codes != CodeStorage::ggml_rows;
+}
 
 std::string percent(uint64_t part, uint64_t whole) {
   const uint64_t tenths =
@@ -38,7 +38,7 @@ Coverage coverage_of(const Plan& plan, const ModelIndex& given) {
     const uint64_t parameters = elements_of(stored.shape), bytes = stored.end - stored.begin;
     coverage.parameters += parameters;
     coverage.bytes += bytes;
-    if (is_quantized(planned.task) && !planned.is_left) {
+    if (is_quantized(planned)) {
       coverage.quantized_parameters += parameters;
       coverage.quantized_bytes += bytes;
       continue;

@@ -25,6 +25,9 @@ struct Coverage {
   bool is_low() const noexcept { return quantized_parameters < parameters - parameters / 2; }
 };
 
+/// Whether the output holds codes for it. GGUF block types that are copied count; floats and casts to GGUF's do not.
+bool is_quantized(const PlannedTensor& planned);
+
 Coverage coverage_of(const Plan& plan, const ModelIndex& model);
 
 /// "62.5 %"

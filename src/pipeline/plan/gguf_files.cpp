@@ -58,7 +58,7 @@ Status place_gguf_files(const conversion::GgufConversion& converted, std::string
                     count == 1 ? converted.metadata : gguf::part_metadata(converted.metadata, part, count, total),
                     all.subspan(begin, end - begin)));
     PlannedFile file;
-    file.name = count == 1 ? text_of("{}.gguf", stem) : part_name({stem, part + 1, count, ".gguf"});
+    file.name = count == 1 ? text_of("{}.gguf", stem) : part_name({text_of("{}-", stem), part + 1, count, ".gguf"});
     file.bytes = header.file_bytes;
     file.prefix = std::move(header.bytes);
     for (uint32_t i = begin; i < end; ++i) {

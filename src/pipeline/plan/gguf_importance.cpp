@@ -20,6 +20,15 @@ bool is_calibrated(std::string_view name, const std::vector<uint64_t>& shape) no
 
 }  // namespace
 
+GgufImportance::GgufImportance(const PlanOptions& options, const List<RequestedAlgorithm>& algorithms) noexcept
+    : options_(options) {
+  for (const RequestedAlgorithm& algorithm : algorithms) {
+    const auto method = method_named(algorithm.value["name"].as_string());
+    is_of_algorithm_ |= method && info_of(*method).kind == AlgorithmKind::rounds &&
+                        algorithm.value["inside_layer_modules"].items().empty();
+  }
+}
+
 Status GgufImportance::read() {
   if (options_.gguf.imatrix.empty()) return {};
   auto matrix = imatrix::read(options_.gguf.imatrix);
@@ -63,6 +72,10 @@ Status GgufImportance::weigh(PlannedTensor& planned, std::string_view name, Ggml
     miss(name);
     return {};
   }
+  if (is_of_algorithm_) {
+    ++used_;
+    return {};
+  }
   ActivationRequest request{planned.weight.layer, ActivationRole::input, columns};
   request.importance = true;
   if (const json::Value& found = found_for(request, options_.activations); !found.is_null())
@@ -97,8 +110,10 @@ Status GgufImportance::report(std::string_view recipe, List<Diagnostic>& diagnos
                              text_of("no tensor of {} has a type that uses importance", recipe), ""});
     return {};
   }
-  std::string message = text_of("{} tensors are quantized by the importance of their columns, {}", used_,
-                                is_matrix ? "from the matrix that was given" : "from calibration");
+  std::string message = text_of("{} tensors are quantized by {}", used_,
+                                is_matrix          ? "the importance of their columns, from the matrix that was given"
+                                : is_of_algorithm_ ? "the error of what they make of their inputs, from calibration"
+                                                   : "the importance of their columns, from calibration");
   if (missing_ != 0) message += text_of("; it has none for {}", missing_names_);
   if (missing_ > kNamesInMessage) message += text_of(" and {} more", missing_ - kNamesInMessage);
   diagnostics.push_back({is_layer_missing_ ? Severity::warning : Severity::note, "importance-used",

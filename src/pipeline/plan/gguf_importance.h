@@ -9,18 +9,20 @@
 #include "formats/gguf/gguf_metadata.h"
 #include "formats/gguf/imatrix.h"
 #include "numeric/ggml_type.h"
+#include "pipeline/calibration/algorithm_list.h"
 #include "pipeline/plan/plan.h"
 
 namespace wasmquant {
 
 class GgufImportance {
  public:
-  explicit GgufImportance(const PlanOptions& options) noexcept : options_(options) {}
+  /// `algorithms`: one that rounds all layers of blocks sees their inputs itself.
+  GgufImportance(const PlanOptions& options, const List<RequestedAlgorithm>& algorithms) noexcept;
 
   /// Errors: those of imatrix::read.
   Status read();
   /// Whether importance exists, or will after calibration.
-  bool is_given() const noexcept { return !matrix_.entries.empty() || options_.calibrates; }
+  bool is_given() const noexcept { return !matrix_.entries.empty() || options_.calibrates || is_of_algorithm_; }
 
   /// Sets importance in the task of the planned tensor, which becomes `type` under the GGUF name `name`, or adds a
   /// request. Errors: shape-mismatch.
@@ -35,6 +37,7 @@ class GgufImportance {
   void miss(std::string_view name);
 
   const PlanOptions& options_;
+  bool is_of_algorithm_ = false;
   imatrix::Matrix matrix_;
   uint64_t used_ = 0, missing_ = 0;
   bool is_layer_missing_ = false;

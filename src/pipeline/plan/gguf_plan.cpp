@@ -1,8 +1,11 @@
 // Plans a GGUF file: the type of each tensor by recipe, patterns and shape, importance, then the files.
+#include <algorithm>
+
 #include "config/dialects/gguf_config.h"
 #include "core/message.h"
 #include "gguf_conversion/recipe.h"
 #include "pipeline/model_index/converted_model.h"
+#include "pipeline/model_index/storage_facts.h"
 #include "pipeline/plan/gguf_files.h"
 #include "pipeline/plan/gguf_importance.h"
 #include "pipeline/plan/gguf_types.h"
@@ -17,16 +20,21 @@ using conversion::ConvertedTensor;
 using conversion::TypeChoice;
 using conversion::TypeReason;
 
-// Block types derive their own scales and codes from the weights that algorithms produce.
-Status check_algorithms(const List<RequestedAlgorithm>& requested, const Format& format) {
+Status check_algorithms(const List<RequestedAlgorithm>& requested, const ModelIndex& model) {
+  const Format& format = model.format();
+  if (is_rotated_source(model))
+    return error_at(
+        ErrorCode::format_unsupported, "/input_rotation",
+        "the runtime has to rotate inputs of the model's layers, and llama.cpp does not; start from the model "
+        "before it was rotated");
   for (const RequestedAlgorithm& algorithm : requested) {
     const std::string& name = algorithm.value["name"].as_string();
     const auto method = method_named(name);
-    if (!method || !precedes_rounding(*method))
+    if (!method || !goes_with_blocks(*method))
       return error_at(ErrorCode::format_unsupported, algorithm.where,
-                      "{q} chooses codes or biases, and GGUF types choose their own; {} change weights before. To "
-                      "use its result, write it as fake-quantized first, then convert that to GGUF",
-                      name, names_before_rounding());
+                      "{q} does not go together with GGUF's types; {} do. To use its result, write it as "
+                      "fake-quantized first, then convert that to GGUF",
+                      name, names_with_blocks());
     if (!format.can_calibrate)
       return error_at(ErrorCode::format_unsupported, algorithm.where,
                       "{q} needs the model's folder, with config.json; this is a {} file", name, format.title);
@@ -37,6 +45,30 @@ Status check_algorithms(const List<RequestedAlgorithm>& requested, const Format&
   return {};
 }
 
+// Whether a weight is all experts of a layer in MXFP4, of which GGUF has blocks with the same values.
+bool is_mxfp4(const StoredWeight& stored) {
+  const Assembly& assembly = stored.task.assembly;
+  if (assembly.any()) return std::ranges::all_of(assembly.parts, [](const auto& part) { return is_mxfp4(*part); });
+  const QuantizationSpec& spec = stored.task.layout->spec;
+  return stored.task.layout->shape.size() == 3 && spec.dtype == Dtype::fp4 && spec.scale_format == ScaleFormat::e8m0 &&
+         spec.group_size == 32;
+}
+
+// Whether it keeps blocks where a type without blocks is asked for, as llama.cpp's converter does.
+bool stays_mxfp4(const ModelIndex& model, const ConvertedTensor& tensor, GgmlType asked) {
+  if (tensor.source == ConvertedTensor::kGenerated || info_of(asked).block > 1) return false;
+  const auto& quantized = model.tensors()[tensor.source].quantized;
+  return quantized != nullptr && tensor.shape.back() % 32 == 0 && is_mxfp4(*quantized);
+}
+
+// The type of a tensor that no rule covers.
+GgmlType own_type(const ModelIndex& model, const ConvertedTensor& tensor, bool excluded) {
+  const StorageDtype source = model.tensors()[tensor.source].stored.dtype;
+  if (excluded && small_float_of(source)) return GgmlType::bf16;  // exact for all of their values
+  if (model.format().has_ggml_names || excluded) return ggml_type_of(source).value_or(GgmlType::f32);
+  return GgmlType::f32;
+}
+
 class GgufPlanner final : public OutputPlanner {
  public:
   GgufPlanner(const ModelIndex& model, const Config& config, const OutputFormat& format, const PlanOptions& options,
@@ -44,11 +76,11 @@ class GgufPlanner final : public OutputPlanner {
       : OutputPlanner(format.name, model, config, options, diagnostics),
         gguf_(config::gguf_config(config)),
         patterns_(gguf_),
-        importance_(options) {}
+        importance_(options, requested_) {}
 
  private:
   Status prepare() override {
-    TRY_VOID(check_algorithms(requested_, model_.format()));
+    TRY_VOID(check_algorithms(requested_, model_));
     TRY_VOID(importance_.read());
     TRY(converted, convert_model(model_, options_.name, diagnostics_));
     converted_ = std::move(converted);
@@ -69,7 +101,11 @@ class GgufPlanner final : public OutputPlanner {
       const TypePattern* const pattern = patterns_.find(
           is_generated ? "" : std::string_view(model_.tensors()[tensor.source].stored.name), tensor.name);
       chosen_by.push_back(pattern);
-      tensors.push_back({tensor.name, tensor.shape, pattern != nullptr ? pattern->type : std::nullopt});
+      const bool stays = pattern == nullptr && stays_mxfp4(model_, tensor, asked_);
+      tensors.push_back({tensor.name, tensor.shape,
+                         stays                ? GgmlType::mxfp4
+                         : pattern != nullptr ? pattern->type
+                                              : std::optional<GgmlType>()});
     }
     const conversion::RecipeOptions options{gguf_.pure, importance_.is_given(), gguf_.keeps_output, gguf_.output_type,
                                             gguf_.embedding_type};
@@ -81,14 +117,18 @@ class GgufPlanner final : public OutputPlanner {
   }
 
   void add_tensor(const ConvertedTensor& tensor, const TypeChoice& choice, const TypePattern* pattern) {
-    const ModelTensor& source = model_.tensors()[tensor.source];
+    auto made = source_of(model_, tensor);
+    if (!made) return fail(std::move(made.error()));
+    const ModelTensor& source = *made;
     const bool excluded = pattern != nullptr && !pattern->type;
     const bool kept = excluded || choice.reason == TypeReason::kept;
-    const GgmlType type = kept ? own_type(tensor, excluded) : choice.type;
+    const GgmlType type = kept ? own_type(model_, tensor, excluded) : choice.type;
     PlannedTensor& planned = begin(tensor.source, source);
     planned.task.name = tensor.name;
     planned.weight.shape = tensor.shape;
     planned.reason = reason_of(choice, pattern, type, tensor, gguf_.recipe);
+    const bool stays = !kept && pattern == nullptr && stays_mxfp4(model_, tensor, asked_);
+    if (stays) planned.reason = Reason{Rule::global, "/recipe", "the model has it as MXFP4, and keeps its values"};
     if (!kept && choice.reason == TypeReason::fallback) fallbacks_.add(tensor, choice, planned.reason->text);
     if (head_ && tensor.name == kOutput) {
       planned.weight.layer = head_->layer;
@@ -97,17 +137,10 @@ class GgufPlanner final : public OutputPlanner {
     finish(planned, lay_out(planned, tensor, source.stored, type));
   }
 
-  // The type of a tensor that no rule covers.
-  GgmlType own_type(const ConvertedTensor& tensor, bool excluded) const {
-    const StorageDtype source = model_.tensors()[tensor.source].stored.dtype;
-    if (excluded && small_float_of(source)) return GgmlType::bf16;  // exact for all of their values
-    if (model_.format().has_ggml_names || excluded) return ggml_type_of(source).value_or(GgmlType::f32);
-    return GgmlType::f32;
-  }
-
   Status lay_out(PlannedTensor& planned, const ConvertedTensor& tensor, const StoredTensor& source, GgmlType type) {
     TensorTask& task = planned.task;
     task.change = change_of(tensor);
+    take_back_transposition(task);
     if (task.quantized && task.change.is_transposed)
       return error_at(
           ErrorCode::not_implemented, source.name,
@@ -126,10 +159,21 @@ class GgufPlanner final : public OutputPlanner {
       layout.components.front().set_name(tensor.name, planned.weight.layer);
       if (task.change.interleaved_rows != 0) layout.whole_lines = task.change.interleaved_rows;
       task.layout = std::move(layout);
-      if (task.quantized || small_float_of(source.dtype) || info_of(source.dtype).block > 1)
+      if (type == GgmlType::mxfp4 && stays_mxfp4(model_, tensor, asked_))
+        ++kept_blocks_;
+      else if (holds_codes(task) || small_float_of(source.dtype) || info_of(source.dtype).block > 1)
         requantized_.add(source.name);
     }
     return importance_.weigh(planned, tensor.name, type, plan_.requests);
+  }
+
+  // A weight that was transposed for its class, and is transposed again for GGUF, is read as it is stored.
+  static void take_back_transposition(TensorTask& task) {
+    if (!task.quantized || !task.change.is_transposed) return;
+    const Assembly& assembly = task.quantized->task.assembly;
+    if (assembly.parts.size() != 1 || assembly.rounds != 1 || !assembly.is_transposed) return;
+    task.quantized = assembly.parts.front();
+    task.change.is_transposed = false;
   }
 
   // The types of files that are not quantized are asked for as such.
@@ -164,6 +208,7 @@ class GgufPlanner final : public OutputPlanner {
 
   const config::GgufConfig gguf_;
   const conversion::Recipe recipe_ = *conversion::recipe_named(gguf_.recipe);
+  const GgmlType asked_ = conversion::info_of(recipe_).type;
   TypePatterns patterns_;
   GgufImportance importance_;
   conversion::GgufConversion converted_;

@@ -10,26 +10,19 @@ namespace {
 List<OutputFormat> list_output_formats() {
   List<OutputFormat> all;
   for (const CheckpointFormat* const format : checkpoint_formats())
-    if (!format->is_read_only())
+    if (!format->traits().is_read_only)
       all.push_back({.name = format->name(),
-                     .text = format->text(),
                      .container = &safetensors_format(),
                      .checkpoint = format,
                      .plan = make_checkpoint_plan});
   all.push_back({.name = "gguf",
-                 .text = {"GGUF", "One file for llama.cpp, ollama and wllama, with the tokenizer inside.", "", ""},
                  .container = &gguf_format(),
                  .takes_recipes = true,
                  .splits_by_size = true,
                  .is_whole_file = true,
                  .has_sibling_files = false,
                  .plan = make_gguf_plan});
-  all.push_back(
-      {.name = "onnx",
-       .text = {"ONNX", "The same graph with quantized weights, for ONNX Runtime and transformers.js.", "", ""},
-       .container = &onnx_format(),
-       .is_whole_file = true,
-       .plan = make_onnx_plan});
+  all.push_back({.name = "onnx", .container = &onnx_format(), .is_whole_file = true, .plan = make_onnx_plan});
   return all;
 }
 

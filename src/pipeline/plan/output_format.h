@@ -11,7 +11,6 @@ namespace wasmquant {
 
 struct OutputFormat {
   std::string_view name;
-  FormatText text;
   /// File format.
   const Format* container;
   /// Null for whole-file formats.
@@ -46,22 +45,23 @@ std::string output_format_names();
 // ---- the planners of the rows; each takes a parsed config
 
 /// Checkpoints: safetensors files in a checkpoint format's layout (checkpoint/checkpoint_format.h), each tensor in its
-/// source's file. The model is neither ONNX nor GGUF. Errors: format-unsupported, group-size-invalid, memory-budget.
+/// source's file. The model is neither ONNX nor GGUF. Errors: format-unsupported, group-size-invalid, not-implemented.
 Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config, const OutputFormat& format,
                                   const PlanOptions& options, List<Diagnostic>& diagnostics);
 
 /// GGUF files: GGUF input keeps every key; Hugging Face input is converted (names, metadata, tokenizer).
 /// `config.dialect` is gguf. Errors: those of conversion::convert; format-unsupported (type cannot be dequantized);
-/// memory-budget.
+/// not-implemented.
 Result<Plan> make_gguf_plan(const ModelIndex& model, const Config& config, const OutputFormat& format,
                             const PlanOptions& options, List<Diagnostic>& diagnostics);
 
 /// ONNX files, from ONNX: some weights quantized, everything else copied.
-///   spec without input_tensors          MatMulNBits or GatherBlockQuantized if they support it, else DequantizeLinear
+///   spec without input_tensors          MatMulNBits, Gather of codes, or Cast and Mul if they support it, else
+///                                       DequantizeLinear
 ///   input_tensors dynamic, int8, uint8  DynamicQuantizeLinear and MatMulInteger or ConvInteger
 ///   OnnxPlanOptions::qdq                DequantizeLinear throughout
 /// If a layer's operator does not support the spec, a config fails naming the layer; a preset leaves it unquantized.
-/// Errors: format-unsupported, group-size-invalid, memory-budget; those of conversion::rewrite_onnx.
+/// Errors: format-unsupported, group-size-invalid, not-implemented; those of conversion::rewrite_onnx.
 Result<Plan> make_onnx_plan(const ModelIndex& model, const Config& config, const OutputFormat& format,
                             const PlanOptions& options, List<Diagnostic>& diagnostics);
 

@@ -18,18 +18,11 @@ Status check_memory(const TensorTask& task) {
   const uint64_t tile_elements = std::min(task.tile_lines, layout.lines()) * layout.line_elements();
   const uint64_t kept_scales = TensorScales::needed(layout) ? layout.granularity.scale_count() : 0;
   if (tile_elements <= kMaxTileElements && kept_scales <= kMaxTileElements) return {};
-  return error_at(ErrorCode::memory_budget, task.name,
-                  "its smallest tile has {} elements and {} scales kept between passes; the limit is {} each. "
-                  "Exclude the layer, or give it smaller groups or another scheme",
-                  tile_elements, kept_scales, kMaxTileElements);
-}
-
-// Copied GGUF block types count as quantized; floats and casts to them do not.
-bool is_quantized(const PlannedTensor& planned) {
-  if (planned.outputs().empty() || planned.is_left) return false;
-  const StorageDtypeInfo& stored = info_of(planned.outputs().front().dtype);
-  if (stored.is_ggml()) return stored.block > 1;
-  return !planned.task.is_copy && planned.task.layout->codes != CodeStorage::ggml_rows;
+  return error_at(
+      ErrorCode::format_unsupported, task.name,
+      "its smallest tile in this format has {} elements, and {} scales are kept between passes; the limit is "
+      "{} each, for any memory budget. Choose another format or scheme, or exclude the layer",
+      tile_elements, kept_scales, kMaxTileElements);
 }
 
 // Adds the tensor and the deciding config key to the error.

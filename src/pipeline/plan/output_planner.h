@@ -58,7 +58,7 @@ class OutputPlanner {
   PlannedTensor& begin(uint32_t index, const ModelTensor& tensor);
   /// Copies the tensor's bytes.
   static void copies_source(PlannedTensor& planned);
-  /// Sets tiles and totals of a tensor with a layout, or records its failure (memory-budget: tiles are too large).
+  /// Sets tiles and totals of a tensor with a layout, or records its failure (format-unsupported: tiles are too large).
   void finish(PlannedTensor& planned, Status chosen);
 
   /// Counts bytes that a finished tensor needs in addition to its outputs.

@@ -6,8 +6,9 @@
 #include "config/given_config.h"
 #include "core/json.h"
 #include "core/message.h"
-#include "gguf_conversion/family.h"
+#include "gguf_conversion/architectures/family.h"
 #include "pipeline/calibration/algorithm_list.h"
+#include "pipeline/model_index/class_names.h"
 #include "pipeline/model_index/converted_model.h"
 #include "pipeline/model_index/source_names.h"
 #include "pipeline/plan/coverage.h"
@@ -77,9 +78,8 @@ Result<Plan> plan_as_asked(const ModelIndex& model, config::GivenConfig& given, 
     return error_at(
         ErrorCode::format_unsupported, "format",
         "GGUF stores llama.cpp's types, which define their own rounding: use a preset like q4_k_m or q8_0, or a "
-        "config with \"dialect\": \"gguf\", which may list {}; and calibration or an imatrix for importance. To "
-        "use gptq's result, write it as fake-quantized first, then convert that to GGUF",
-        names_before_rounding());
+        "config with \"dialect\": \"gguf\", which may list {}; and calibration or an imatrix for importance",
+        names_with_blocks());
   if (is_recipe && !format.takes_recipes)
     return error_at(ErrorCode::format_unsupported, "format", "{} is a recipe for GGUF files; {} cannot store it",
                     config.source["recipe"].as_string(), format.name);
@@ -88,7 +88,9 @@ Result<Plan> plan_as_asked(const ModelIndex& model, config::GivenConfig& given, 
                     "a {} model can only be written as {}: {} needs names and metadata that {} files do not have",
                     source.title, usual_output_format(source, true).name, format.name, source.title);
   chosen = &format;
-  return format.plan(model, config, format, options, diagnostics);
+  TRY(plan, format.plan(model, config, format, options, diagnostics));
+  TRY_VOID(check_class_names(model, diagnostics));
+  return std::move(plan);
 }
 
 // The best preset whose files in this format are smaller than the model.

@@ -29,6 +29,17 @@ struct OnnxPlanOptions {
   bool constant_inputs = false;  // weights that are defaults of graph inputs are quantized, and no inputs any more
   std::string file;              // output file name; empty: from the model's name and the quantization
   bool folder = false;           // files go to a folder laid out for transformers.js: onnx/<name>_<dtype>.onnx
+  json::Value present;           // OnnxOutput::present
+};
+
+/// What config.json says of an ONNX output.
+struct OnnxOutput {
+  std::string file;             // empty: the output is not ONNX
+  uint32_t data_files = 0;      // with its external data
+  std::string_view cache_type;  // "float32" or "float16", of its inputs for cached keys and values; empty: it has none
+  /// {files: {"model_q4.onnx": number of data files, …}, declared: their transformers.js_config}, of the ONNX files that
+  /// are in the folder already; null: none.
+  json::Value present;
 };
 
 /// Options of GGUF outputs.
@@ -134,9 +145,10 @@ struct Plan {
   List<uint32_t> work;
   std::string shard_map;  // text of model.safetensors.index.json; empty for a single file
   json::Value quantization_config;
-  json::Value config_changes;    // other changes to config.json: an object, or null
-  std::string external_data_of;  // the file whose tensors are in an external file; empty: none
-  uint64_t tensor_bytes = 0;     // of all output tensors, without headers, graph and padding
+  json::Value config_changes;  // other changes to config.json: an object, or null
+  std::string cast_dtype;      // of which all floats are, in the words of config.json; empty: unchanged
+  OnnxOutput onnx;
+  uint64_t tensor_bytes = 0;  // of all output tensors, without headers, graph and padding
   uint64_t quantized_elements = 0, quantized_bytes = 0, quantized_count = 0;
 
   /// Bytes of all files.

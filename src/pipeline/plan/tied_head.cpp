@@ -30,7 +30,8 @@ std::optional<Diagnostic> tied_head_warning(const Plan& plan) {
     for (const std::string_view head : {"lm_head", "embed_out", "output", "head", "classifier", "score"})
       if (part == head) return std::nullopt;
     for (const std::string_view tokens : {"embed_tokens", "wte", "tok_embeddings", "word_embeddings"})
-      if (part == tokens && !planned.task.is_copy) embedding = &planned;
+      if (part == tokens && !planned.task.is_copy && planned.task.layout->codes != CodeStorage::cast_values)
+        embedding = &planned;
   }
   if (embedding == nullptr) return std::nullopt;
   return Diagnostic{Severity::warning, "tied-weights", embedding->task.name,

@@ -1,15 +1,16 @@
 #include "pipeline/plan_output/output_config.h"
 
+#include <vector>
+
 #include "core/json_edit.h"
+#include "families/config_blocks.h"
+#include "pipeline/plan_output/transformers_js.h"
 
 namespace wasmquant {
 namespace {
 
 constexpr const char* kBlock = "quantization_config";
 constexpr const char* kMlxBlock = "quantization";
-// Per weight file, the number of external files or a flag. Source: transformers.js, utils/hub.js.
-constexpr const char* kTransformersJs = "transformers.js_config";
-constexpr const char* kExternalData = "use_external_data_format";
 
 class ConfigText {
  public:
@@ -31,19 +32,18 @@ class ConfigText {
   std::string text_;
 };
 
-// `config`: the original content.
-Status set_external_data(ConfigText& text, const json::Value& config, std::string_view file) {
-  const std::string_view path[] = {kTransformersJs, kExternalData, file.substr(file.rfind('/') + 1)};
-  const json::Value& own = config[kTransformersJs];
-  const json::Value& formats = own[kExternalData];
-  if (formats.is_object()) return text.set(path, 1);
-  if (formats.as_bool() || formats.as_integer() > 0) return {};  // applies to every file
-  json::Value counts;
-  counts.set(std::string(path[2]), 1);
-  if (own.is_object() || own.is_null()) return text.set(json::Path(path).first(2), counts);
-  json::Value outer;
-  outer.set(kExternalData, std::move(counts));
-  return text.set(json::Path(path).first(1), outer);
+// The dtype of the model and of its parts (text_config, vision_config …), where it is given.
+Status set_dtypes(ConfigText& text, const json::Value& config, const json::Value& dtype) {
+  for (const auto& [key, value] : config.members()) {
+    const std::string_view own[] = {key};
+    if ((key == "dtype" || key == "torch_dtype") && value.is_string()) TRY_VOID(text.set(own, dtype));
+    if (key == kBlock) continue;
+    for (const char* inner : {"dtype", "torch_dtype"}) {
+      const std::string_view nested[] = {key, inner};
+      if (value.is_object() && value[inner].is_string()) TRY_VOID(text.set(nested, dtype));
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -54,20 +54,25 @@ Result<std::string> output_config(const Plan& plan, std::string_view original, c
   if (!parsed) return parsed.error();
   const json::Value& config = *parsed;
   ConfigText text(original.empty() ? "{}\n" : original);
-  if (!plan.external_data_of.empty() && !original.empty())
-    TRY_VOID(set_external_data(text, config, plan.external_data_of));
+  if (!plan.onnx.file.empty() && !original.empty()) {
+    TRY(described, describe_onnx_files(std::move(text.text()), config, plan.onnx));
+    text = ConfigText(described);
+  }
   for (const auto& [key, value] : plan.config_changes.members()) {
     const std::string_view path[] = {"text_config", key};
     TRY_VOID(text.set(json::Path(path).last(1), value));
     if (config[path[0].data()].is_object()) TRY_VOID(text.set(path, value));
   }
+  if (!plan.cast_dtype.empty()) TRY_VOID(set_dtypes(text, config, plan.cast_dtype));
   const std::string_view block[] = {kBlock};
   if (has_block)
     TRY_VOID(text.set(block, plan.quantization_config));
   else if (!config[kBlock].is_null())
     TRY_VOID(text.remove(block));
-  const std::string_view nested[] = {"text_config", kBlock};  // the input's own, of a multimodal model
-  if (config[nested[0].data()][kBlock].is_object()) TRY_VOID(text.remove(nested));
+  for (const ConfigBlock& stored : config_blocks(config)) {  // the input's own, of parts of a multimodal model
+    const std::vector<std::string_view> path(stored.path.begin(), stored.path.end());
+    if (path.size() != 1 || path[0] != kBlock) TRY_VOID(text.remove(path));
+  }
   // MLX stores its quantization config twice; both are removed.
   const std::string_view mlx[] = {kMlxBlock};
   if (config[kMlxBlock].is_object() && !config[kMlxBlock]["group_size"].is_null()) TRY_VOID(text.remove(mlx));

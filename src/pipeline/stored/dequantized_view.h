@@ -7,8 +7,9 @@
 
 namespace wasmquant {
 
-/// Reads quantization_config in the model's config.json; null if absent or not safetensors. Errors: those of
-/// StoredWeightReader::create and ::find, naming the weight that cannot be decoded.
-Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model);
+/// Reads quantization_config in the model's config.json; null if absent or not safetensors. `remarks`, if given, gets
+/// those of StoredWeightReader. Errors: those of StoredWeightReader::create and ::find, naming the weight that cannot be
+/// decoded.
+Result<std::unique_ptr<ModelIndex>> original_model(const ModelIndex& model, List<Diagnostic>* remarks = nullptr);
 
 }  // namespace wasmquant

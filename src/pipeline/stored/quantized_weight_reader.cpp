@@ -5,6 +5,8 @@
 
 #include "config/match/layer_type.h"
 #include "families/module_path.h"
+#include "pipeline/model_index/storage_facts.h"
+#include "pipeline/stored/leftover_tensors.h"
 
 namespace wasmquant {
 
@@ -24,24 +26,13 @@ constexpr Row kFormats[] = {
 
 constexpr std::string_view kPlain = "fake-quantized";
 
-// MLX is unnamed: its object has bits or a mode, but no quant_method.
-bool is_mlx(const json::Value& block) {
-  return !block["quant_method"].is_string() && block["group_size"].is_integer() &&
-         (block["bits"].is_integer() || block["mode"].is_string());
-}
-
-// Where tools wrote their block before config.json held it, and what it does not say itself.
-struct OldFile {
-  const char *name, *method;
-};
-constexpr OldFile kOldFiles[] = {{"quantize_config.json", "gptq"}, {"quant_config.json", "awq"}};
-
 // An unquantized weight.
 Result<StoredWeight> find_plain(const ModelIndex& model, const WeightDescription& weight) {
   const ModelTensor* tensor = tensor_of(model, weight.layer, "weight");
   if (tensor == nullptr) tensor = model.find(weight.layer);  // names without .weight, such as experts
   if (tensor == nullptr)
     return error_at(ErrorCode::tensor_missing, text_of("{}.weight", weight.layer), "is not in the quantized model");
+  if (tensor->quantized) return *tensor->quantized;
   if (!is_quantizable(tensor->stored.dtype, tensor->stored.shape))
     return error_at(ErrorCode::dtype_unsupported, tensor->stored.name, "holds {} without a scale",
                     info_of(tensor->stored.dtype).name);
@@ -57,6 +48,17 @@ Result<StoredWeight> find_plain(const ModelIndex& model, const WeightDescription
   return found;
 }
 
+// Whether no tensor is codes, or looks like them: weights that are not floats.
+bool holds_values(const ModelIndex& model, const StoredWeightReader& reader) {
+  return reader.is_original(model) &&
+         std::all_of(model.tensors().begin(), model.tensors().end(), [&](const ModelTensor& tensor) {
+           const StoredTensor& stored = tensor.stored;
+           const bool is_weight = stored.shape.size() >= 2 && layer_name_of(stored.name).role == TensorRole::weight;
+           return is_quantizable(stored.dtype) ? !small_float_of(stored.dtype)
+                                               : !is_weight && why_not_values(model, tensor).empty();
+         });
+}
+
 // This library writes rows that fill their words, and says in each file that it wrote it.
 bool fills_words(const ModelIndex& model) {
   for (uint32_t file = 0; file < model.files().size(); ++file)
@@ -68,53 +70,51 @@ bool fills_words(const ModelIndex& model) {
 }  // namespace
 
 Result<StoredWeightReader> StoredWeightReader::create(const json::Value& document, const ModelIndex* model) {
-  const auto sibling = [&](const char* name) {
-    return model == nullptr ? std::string_view() : model->sibling_file(name);
-  };
-  const json::Value* block = &document["quantization_config"];
-  std::string where = "/quantization_config";
-  if (const json::Value& nested = document["text_config"]["quantization_config"];
-      block->is_null() && nested.is_object()) {  // multimodal models
-    block = &nested;
-    where = "/text_config/quantization_config";
-  }
-  std::string_view method = (*block)["quant_method"].as_string();
-  json::Value old;
-  if (method.empty() && (is_mlx(document["quantization"]) || is_mlx(*block))) {
-    if (!is_mlx(*block)) block = &document["quantization"];
-    method = "mlx";
-  } else if (method.empty() && (*block)["quant_algo"].is_string()) {  // ModelOpt's, of older versions
-    method = "modelopt";
-  } else if (block->is_null() && !sibling("hf_quant_config.json").empty()) {
-    TRY(parsed, json::parse(sibling("hf_quant_config.json")));
-    if (parsed["quantization"].is_object()) method = "modelopt";
-  }
-  for (const OldFile& file : kOldFiles) {
-    if (!block->is_null() || !method.empty() || sibling(file.name).empty()) continue;
-    auto parsed = json::parse(sibling(file.name));
-    if (!parsed) return error_at(parsed.error().code, file.name, "{}", parsed.error().message);
-    if (!(*parsed)["quant_method"].is_string()) parsed->set("quant_method", file.method);
-    old = std::move(*parsed);
-    block = &old;
-    where = file.name;
-    method = (*block)["quant_method"].as_string();
-  }
-  StoredWeightReader reader;
-  if (block->is_null() && method.empty()) method = "fp8";  // scaled floats need no config
+  TRY(block, source_block(document, model));
+  const bool is_folder = model != nullptr && !model->format().carries_config && !model->format().has_graph;
   std::string known;
   for (const Row& row : kFormats) {
-    if (row.method == method) {
-      auto made = row.make(*block);
-      if (!made && block == &old) made.error().where = where;
-      if (!made) return std::move(made.error());
-      reader.format_ = std::move(*made);
-      reader.lengths_ = RowLengths(document);
-      return reader;
-    }
     known += text_of("{}{}", known.empty() ? "" : ", ", row.method);
+    if (row.method == block.method) return of_method(row.make, block, document, is_folder ? model : nullptr);
   }
-  return error_at(ErrorCode::format_unknown, where + "/quant_method",
-                  "found {q}; this version decodes {}; use the checkpoint that this one was made from", method, known);
+  // Scaled floats need no config. A block may have outlived its weights.
+  SourceBlock none;
+  auto plain = of_method(scaled_floats_source, none, document, is_folder ? model : nullptr);
+  if (!block.is_declared() || (plain && is_folder && holds_values(*model, *plain))) {
+    if (plain && block.is_declared())
+      plain->remarks_.push_back({Severity::note, "no-effect", block.where,
+                                 text_of("says that the weights are quantized (quant_method {q}), and all of them are "
+                                         "plain values: the block is left out",
+                                         block.method),
+                                 ""});
+    return plain;
+  }
+  return error_at(ErrorCode::format_unknown, block.where + "/quant_method",
+                  "found {q}; this version decodes {}; use the checkpoint that this one was made from", block.method,
+                  known);
+}
+
+Result<StoredWeightReader> StoredWeightReader::of_method(MakeSourceFormat* make, const SourceBlock& block,
+                                                         const json::Value& document, const ModelIndex* model) {
+  StoredWeightReader reader;
+  TRY_VOID(check_fields(block, document, reader.remarks_));
+  auto made = make(block.value);
+  if (!made) {
+    constexpr std::string_view kUsual = "/quantization_config";
+    Error error = std::move(made.error());
+    const bool is_pointer = block.where.starts_with('/');
+    if (!is_pointer)
+      error.where = block.where;
+    else if (error.where.starts_with(kUsual))
+      error.where = block.where + error.where.substr(kUsual.size());
+    else if (!error.where.starts_with(block.where) && (error.where.empty() || error.where.starts_with('/')))
+      error.where = block.where + error.where;
+    return error;
+  }
+  reader.format_ = std::move(*made);
+  reader.lengths_ = RowLengths(document);
+  if (model != nullptr) TRY_VOID(check_leftovers(*model, reader.roles_of(*model), block.is_declared()));
+  return reader;
 }
 
 Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const WeightDescription& weight) const {
@@ -125,7 +125,20 @@ Result<StoredWeight> StoredWeightReader::find(const ModelIndex& model, const Wei
     return error;
   }
   if (*found) return std::move(**found);
+  for (const char* part : {"weight", "qweight", "weight_packed"})
+    if (const ModelTensor* codes = tensor_of(model, weight.layer, part); codes != nullptr && are_codes(model, *codes))
+      return error_at(
+          ErrorCode::tensor_missing, codes->stored.name,
+          "holds {} codes without a scale; add the file that has it, or start from the checkpoint that this "
+          "one was made from",
+          describe(codes->stored.dtype, codes->stored.shape));
   return find_plain(model, weight);
+}
+
+List<StoredRole> StoredWeightReader::roles_of(const ModelIndex& model) const {
+  List<StoredRole> roles;
+  for (const ModelTensor& tensor : model.tensors()) roles.push_back(role_of(model, tensor));
+  return roles;
 }
 
 bool StoredWeightReader::has_codes(const ModelIndex& model) const {

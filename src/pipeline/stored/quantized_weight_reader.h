@@ -6,6 +6,7 @@
 #include "core/list.h"
 #include "core/result.h"
 #include "pipeline/stored/row_lengths.h"
+#include "pipeline/stored/source_block.h"
 #include "pipeline/stored/source_format.h"
 
 namespace wasmquant {
@@ -20,9 +21,9 @@ struct DecodedTensor {
 /// A quantized model's config.json, parsed once.
 class StoredWeightReader {
  public:
-  /// `document`: config.json; null without one. `model`: its sibling files are read where config.json describes no
-  /// quantization: hf_quant_config.json (ModelOpt), quantize_config.json (AutoGPTQ), quant_config.json (AutoAWQ); or
-  /// null. Errors: format-unknown (method), those of the method's format.
+  /// `document`: config.json; null without one. `model`: whose tensors these are, and whose sibling files are read where
+  /// config.json describes no quantization (source_block()); or null. Errors: format-unknown (method), those of the method's format, of check_fields() and
+  /// check_leftovers().
   static Result<StoredWeightReader> create(const json::Value& document, const ModelIndex* model = nullptr);
   /// The weight of `weight.layer` with its original shape. Errors: tensor-missing, shape-mismatch, dtype-unsupported,
   /// format-unsupported, naming the tensor.
@@ -40,14 +41,26 @@ class StoredWeightReader {
   bool are_codes(const ModelIndex& model, const ModelTensor& tensor) const {
     return role_of(model, tensor) == StoredRole::codes;
   }
+  /// Warnings and notes about the block of config.json.
+  const List<Diagnostic>& remarks() const noexcept { return remarks_; }
   PackMethod pack_method() const noexcept { return format_->pack_method(); }
+  bool rearranges() const noexcept { return format_->rearranges(); }
+  /// SourceFormat::restore.
+  Status restore(const ModelIndex& model, List<ModelTensor>& tensors, std::string& config) const {
+    return format_->restore(model, tensors, config);
+  }
 
  private:
+  // `model`: null if its tensors are not to be checked.
+  static Result<StoredWeightReader> of_method(MakeSourceFormat* make, const SourceBlock& block,
+                                              const json::Value& document, const ModelIndex* model);
   // Of rows in words, whose number of codes is not stored, the length.
   void find_lengths(const ModelIndex& model, List<DecodedTensor>& tensors) const;
   StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const;
+  List<StoredRole> roles_of(const ModelIndex& model) const;
 
   std::unique_ptr<SourceFormat> format_;
+  List<Diagnostic> remarks_;
   RowLengths lengths_{json::Value()};  // that config.json names
 };
 

@@ -1,7 +1,7 @@
 #include "pipeline/stored/row_lengths.h"
 
 #include "families/config_reader.h"
-#include "families/joined_layers.h"
+#include "runtimes/vllm/joined_layers.h"
 
 namespace wasmquant {
 namespace {
@@ -46,12 +46,12 @@ void RowLengths::add_hidden(uint64_t length) {
 
 void RowLengths::add_rows(std::string_view layer, uint64_t rows) {
   add(rows);
-  if (!families::joined_matrix(layer).empty()) joined_.push_back({std::string(module_of(layer)), rows});
+  if (!vllm::joined_matrix(layer).empty()) joined_.push_back({std::string(module_of(layer)), rows});
 }
 
 uint64_t RowLengths::of(std::string_view layer, uint64_t capacity, uint64_t per_word) const {
   List<uint64_t> inputs;
-  if (!families::joined_matrix(layer).empty()) {
+  if (!vllm::joined_matrix(layer).empty()) {
     inputs = hidden_;  // the parts of a joined matrix have one input, the block's
   } else {
     for (const Rows& other : joined_)

@@ -41,7 +41,11 @@ void set_scheme(QuantizationSpec& spec, const std::vector<uint64_t>& scale_shape
 
 StoredRole use_in_scaled_weight(const ModelIndex& model, const ModelTensor& tensor) noexcept {
   const auto [layer, part] = split_name(tensor.stored.name);
-  if (is_part_of_scaled_weight(part)) return StoredRole::part;
+  if (is_part_of_scaled_weight(part)) {
+    const bool has_weight =
+        tensor_of(model, layer, "weight") != nullptr || tensor_of(model, layer, "weight_packed") != nullptr;
+    return has_weight || !part.starts_with("weight") ? StoredRole::part : StoredRole::plain;
+  }
   const bool has_codes =
       part == "weight" && (tensor_of(model, layer, "weight_scale") != nullptr || !is_quantizable(tensor.stored.dtype));
   return has_codes ? StoredRole::codes : StoredRole::plain;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/match/name_match.h"
+
 namespace wasmquant {
 
 std::string SourceFormat::weight_name(const ModelTensor& codes) const {
@@ -16,6 +18,12 @@ SplitName split_name(std::string_view name) noexcept {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return {"", name};
   return {name.substr(0, dot), name.substr(dot + 1)};
+}
+
+bool is_usable_pattern(std::string_view pattern) {
+  std::string problem;
+  if (is_regex(pattern)) Regex(pattern.substr(3), &problem);
+  return problem.empty();
 }
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept {
@@ -56,7 +64,10 @@ Result<StoredWeight> locate(const ModelIndex& model, std::string_view format, We
     const bool is_float =
         is_quantizable(dtype) && !small_float_of(dtype) && !info_of(dtype).is_ggml() && dtype != StorageDtype::F64;
     const bool is_e4m3_in_bytes = component.dtype == StorageDtype::F8_E4M3 && dtype == StorageDtype::U8;
-    if (tensor->stored.shape != component.shape ||
+    // A scale of the whole tensor has one axis or none.
+    const bool is_one = component.role == Role::scale && tensor->stored.shape.empty() && component.shape.size() == 1 &&
+                        component.shape[0] == 1;
+    if ((tensor->stored.shape != component.shape && !is_one) ||
         (dtype != component.dtype && !(can_be_any_float && (is_float || is_e4m3_in_bytes))))
       return wrong_tensor(*tensor, format, component);
     if (!is_e4m3_in_bytes) set_dtype(component, dtype);

@@ -33,6 +33,11 @@ class SourceFormat {
   /// Codes in a word of these rows, if the last word of each may be filled in part, so that the shape of the codes does
   /// not tell the length of the rows; else 1.
   virtual uint64_t codes_per_word(const ModelIndex&, const WeightDescription&) const { return 1; }
+  /// Whether the tool arranges tensors in other ways than the model's class, so that restore() is called.
+  virtual bool rearranges() const noexcept { return false; }
+  /// Gives decoded tensors the names, shapes and values that the model's class has. Sets `config` to the text of another
+  /// config.json if they are those of another class. Errors: format-unsupported.
+  virtual Status restore(const ModelIndex&, List<ModelTensor>&, std::string& /*config*/) const { return {}; }
   virtual PackMethod pack_method() const noexcept { return PackMethod::reorder; }
 };
 
@@ -46,6 +51,8 @@ struct SplitName {
   std::string_view layer, part;
 };
 SplitName split_name(std::string_view name) noexcept;
+/// Whether a name or pattern of a config can be matched here; regular expressions of other programs may say more.
+bool is_usable_pattern(std::string_view pattern);
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) noexcept;
 
 /// The weight laid out as `format`, if all components have the right shapes. `reads_group_index`: see WeightLayout.

@@ -1,6 +1,7 @@
 // Decodes one stored weight to float32, tile by tile, for any layout.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +29,10 @@ class TensorDecoder {
 
  private:
   TileRange range_of(uint64_t tile) const noexcept;
+  // Of a weight made of others: rounds of a tile, the values of its parts, and how a round joins them.
+  TileRange rounds_of(uint64_t tile) const noexcept;
+  std::span<const float> assembled_values(uint64_t tile);
+  void add_round(List<std::span<const float>> shares);
   // decoder_values.cpp
   std::span<const float> stored_values(const TileRange& range);
   std::span<const float> block_float_values(const TileRange& range);
@@ -41,13 +46,16 @@ class TensorDecoder {
   std::span<const float> transposed(std::span<const float> values, uint64_t rows, uint64_t columns);
 
   TensorTask task_;
-  List<const uint8_t*> slice_pointers() const;
+  // A byte range of each component, without varints.
+  List<const uint8_t*> slice_pointers(const TileRange& range);
 
   List<Bytes> slices_;
   Bytes codes_, scratch_;
   std::vector<QParams> qparams_;
   std::vector<float> values_, rearranged_;
   std::optional<TwoStages> stages_;  // if progressive
+  List<std::unique_ptr<TensorDecoder>> parts_;
+  std::vector<float> round_;  // a round of the parts
 };
 
 }  // namespace wasmquant

@@ -18,9 +18,31 @@ bool has_role(const WeightLayout& layout, Role role) noexcept {
 
 }  // namespace
 
-List<const uint8_t*> TensorDecoder::slice_pointers() const {
+// The first byte of a varint is its value if that is below 128, and has the low bits of others, with the highest one set:
+// those of 128 to 255, and of negative numbers. Missing ones become 0.
+List<const uint8_t*> TensorDecoder::slice_pointers(const TileRange& range) {
   List<const uint8_t*> pointers;
-  for (const Bytes& slice : slices_) pointers.push_back(slice.data());
+  for (size_t c = 0; c < slices_.size(); ++c) {
+    Bytes& slice = slices_[c];
+    const Component& component = task_.layout->components[c];
+    if (component.varint_bytes == 0) {
+      pointers.push_back(slice.data());
+      continue;
+    }
+    if (slice.size() == component.varint_bytes && slice.size() != component.bytes) {
+      uint64_t count = 0;
+      bool is_first = true;
+      for (uint64_t i = 0; i < component.varint_bytes; ++i) {
+        const uint8_t byte = slice.data()[i];
+        if (is_first && count < component.bytes) slice.data()[count++] = byte;
+        is_first = byte < 0x80;
+      }
+      std::fill(slice.data() + count, slice.data() + component.bytes, uint8_t{0});
+      slice.resize(component.bytes);
+    }
+    Component plain{component.role, {}, component.dtype, {}, component.bytes};
+    pointers.push_back(slice.data() + slice_to_read(task_.layout, plain, range).offset);
+  }
   return pointers;
 }
 
@@ -33,7 +55,7 @@ std::span<const float> TensorDecoder::stored_values(const TileRange& range) {
     return values_;
   }
   if (layout.codes == CodeStorage::rows_block_float) return block_float_values(range);
-  const List<const uint8_t*> slices = slice_pointers();
+  const List<const uint8_t*> slices = slice_pointers(range);
   if (layout.codes == CodeStorage::lookup_nibbles) {
     lookup_values(layout, range, slices, values_);
     return values_;
@@ -111,7 +133,7 @@ std::span<const float> TensorDecoder::indexed_values(const TileRange& range) {
   const bool by_columns = layout.column_tiles(), is_signed = info_of(layout.spec.dtype).is_signed;
   const uint64_t rows = by_columns ? layout.rows : range.count(), width = by_columns ? range.count() : layout.columns;
   const uint64_t first_row = by_columns ? 0 : range.begin, first_column = by_columns ? range.begin : 0;
-  const List<const uint8_t*> slices = slice_pointers();
+  const List<const uint8_t*> slices = slice_pointers(range);
   const uint8_t* index = nullptr;
   for (size_t c = 0; c < slices_.size(); ++c) {
     const Role role = layout.components[c].role;
@@ -119,9 +141,13 @@ std::span<const float> TensorDecoder::indexed_values(const TileRange& range) {
   }
   qparams_.assign(layout.rows * groups, QParams{1.0f, 0.0f});
   unpack_indexed_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
+  // -1 throughout: the order is not set, and groups are runs of columns (compressed-tensors 0.13).
+  const bool is_unset = std::all_of(index, index + 4 * layout.columns, [](uint8_t byte) { return byte == 0xFF; });
+  const uint64_t run = (layout.columns + groups - 1) / groups;
   for (uint64_t k = 0; k < width; ++k) {
     uint32_t group;
     std::memcpy(&group, index + 4 * (first_column + k), 4);
+    if (is_unset) group = static_cast<uint32_t>((first_column + k) / run);
     for (uint64_t row = 0; row < rows; ++row) {
       float& value = values_[row * width + k];
       const uint8_t code = codes_.data()[row * width + k];

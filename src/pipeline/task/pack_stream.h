@@ -42,15 +42,14 @@ class PackStream {
       joined(value);
     } else if constexpr (requires { value.edit([](auto&) {}); }) {
       if constexpr (std::is_same_v<T, SharedValue<WeightLayout>>)
-        if (tables_ != nullptr)
-          return numbered(value, tables_->layouts, "a layout has a number that is not in the list");
+        if (tables_ != nullptr) return numbered(value, tables_->layouts, "the number of a layout is not in the list");
       value.edit([&](auto& own) { pack(own); });
     } else if constexpr (requires { value.begin(); }) {
       value.resize(count(value.size(), 1));
       for (auto& item : value) pack(item);
     } else {
       if constexpr (std::is_same_v<T, QuantizationSpec>)
-        if (tables_ != nullptr) return numbered(value, tables_->specs, "a spec has a number that is not in the list");
+        if (tables_ != nullptr) return numbered(value, tables_->specs, "the number of a spec is not in the list");
       if constexpr (requires { fields_of(value); })
         std::apply([&](auto&... field) { (pack(field), ...); }, fields_of(value));
       else
@@ -75,16 +74,18 @@ class PackStream {
 
  private:
   static constexpr size_t kSought = 64;
+  static constexpr uint32_t kDeepest = 2;  // a stored weight, and the parts that it is made of
 
   void source(std::shared_ptr<const StoredWeight>& source) {
     bool is_given = source != nullptr;
     pack(is_given);
     if (!is_given) return;
-    if (std::exchange(is_nested_, true)) return fail("a stored weight is made of another");
+    if (nested_ == kDeepest) return fail("a stored weight is made of others that are made of others");
+    ++nested_;
     auto weight = out_ ? std::make_shared<StoredWeight>(*source) : std::make_shared<StoredWeight>();
     pack(weight->task);
     source = std::move(weight);
-    is_nested_ = false;
+    --nested_;
   }
   void joined(std::shared_ptr<const TensorTask>& other) {
     if (std::exchange(is_joined_, true)) return fail("a joined weight has joined weights");
@@ -152,7 +153,8 @@ class PackStream {
   size_t at_ = 0, end_ = 0, failed_at_ = 0;
   PackTables* tables_;
   const char* problem_ = nullptr;
-  bool is_nested_ = false, is_joined_ = false;
+  uint32_t nested_ = 0;
+  bool is_joined_ = false;
 };
 
 }  // namespace wasmquant

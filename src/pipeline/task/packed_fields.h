@@ -32,15 +32,15 @@ inline auto fields_of(Granularity& g) {
 }
 
 inline auto fields_of(Component& component) {
-  return std::tie(component.role, component.dtype, component.shape, component.bytes);
+  return std::tie(component.role, component.dtype, component.shape, component.bytes, component.varint_bytes);
 }
 
 inline auto fields_of(WeightLayout& layout) {
   return std::tie(layout.shape, layout.rows, layout.columns, layout.source_transposed, layout.source, layout.spec,
                   layout.stages, layout.granularity, layout.codes, layout.bits, layout.code_offset, layout.zero_offset,
-                  layout.order, layout.whole_lines, layout.reads_group_index, layout.reciprocal_second_scale,
-                  layout.zero_point, layout.components, layout.is_stored, layout.matrix_rows, layout.factor,
-                  layout.scale_block, layout.scale_offset);
+                  layout.block, layout.order, layout.whole_lines, layout.reads_group_index,
+                  layout.reciprocal_second_scale, layout.zero_point, layout.components, layout.is_stored,
+                  layout.matrix_rows, layout.factor, layout.scale_block, layout.scale_offset);
 }
 
 inline auto fields_of(Location& at) { return std::tie(at.file, at.offset); }
@@ -49,14 +49,26 @@ inline auto fields_of(ValueTransform& change) {
   return std::tie(change.interleaved_rows, change.is_transposed, change.adds_one, change.inverse);
 }
 
+inline auto fields_of(StridedView& view) {
+  return std::tie(view.offset, view.sizes[0], view.sizes[1], view.sizes[2], view.strides[0], view.strides[1],
+                  view.strides[2]);
+}
+
 inline auto fields_of(ChannelFactors& factors) {
   return std::tie(factors.inner, factors.cycle, factors.repeat, factors.values);
 }
 
+inline auto fields_of(Assembly& assembly) {
+  return std::tie(assembly.parts, assembly.rounds, assembly.takes_turns, assembly.columns, assembly.is_first_transposed,
+                  assembly.interleaved, assembly.is_transposed, assembly.views, assembly.addend, assembly.divisors,
+                  assembly.is_logarithm);
+}
+
 inline auto fields_of(TensorTask& task) {
-  return std::tie(task.name, task.source, task.source_bytes, task.source_pitch, task.quantized, task.components,
-                  task.is_copy, task.layout, task.is_varints, task.by_columns, task.change, task.factors, task.padding,
-                  task.non_finite, task.importance, task.is_observed, task.joined, task.tile_lines, task.tiles);
+  return std::tie(task.name, task.source, task.source_bytes, task.source_pitch, task.quantized, task.assembly,
+                  task.components, task.is_copy, task.layout, task.is_varints, task.by_columns, task.change,
+                  task.factors, task.padding, task.non_finite, task.importance, task.is_observed, task.joined,
+                  task.tile_lines, task.tiles);
 }
 
 inline constexpr std::tuple kLastValues{

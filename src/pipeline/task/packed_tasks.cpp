@@ -9,7 +9,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr std::string_view kHead = "wqtk\2";  // the last byte is the version
+constexpr std::string_view kHead = "wqtk\3";  // the last byte is the version
 
 const char* problem_of(const WeightLayout& layout) noexcept {
   uint64_t elements = 1, matrix = 0, counted = 0;
@@ -29,6 +29,7 @@ const char* problem_of(const WeightLayout& layout) noexcept {
   if (layout.codes == CodeStorage::ggml_rows && !ggml_type_of(layout.components.front().dtype))
     return "blocks have no GGUF type";
   for (const Component& component : layout.components) {
+    if (component.varint_bytes != 0 && component.varint_bytes < component.bytes) return "varints have too few bytes";
     uint64_t bits = info_of(component.dtype).bits;
     for (const uint64_t extent : component.shape)
       if (__builtin_mul_overflow(bits, extent, &bits)) return "a shape is too large";
@@ -41,11 +42,48 @@ const char* problem_of(const WeightLayout& layout) noexcept {
 
 const char* problem_of(const TensorTask& task) noexcept;
 
+// Of the parts that a stored weight is made of.
+const char* problem_of_assembly(const TensorTask& task) noexcept {
+  const Assembly& assembly = task.assembly;
+  if (!assembly.any()) return nullptr;
+  const WeightLayout& layout = task.layout;
+  const uint64_t rounds = assembly.rounds, columns = assembly.columns;
+  if (rounds == 0 || columns == 0 || layout.rows % rounds != 0 || layout.column_tiles() || layout.rows == 0 ||
+      (assembly.takes_turns && assembly.parts.size() != rounds))
+    return "rounds are not those of the weight";
+  const uint64_t wanted = layout.rows / rounds * layout.columns;
+  uint64_t left = wanted, first = 0, viewed = 0;
+  if (!assembly.views.empty()) {  // of one part
+    if (assembly.parts.size() != 1 || assembly.takes_turns) return "views are not of one part";
+    const WeightLayout& only = assembly.parts.front()->task.layout;
+    left = only.rows * only.columns / rounds;
+    for (const StridedView& view : assembly.views)
+      if (!view.fits(left) || __builtin_add_overflow(viewed, view.count(), &viewed)) return "a view is outside";
+    if (viewed != wanted) return "the views do not make the weight";
+  }
+  for (const auto& part : assembly.parts) {
+    if (part == nullptr || part->task.assembly->any() || part->task.is_copy || part->task.quantized)
+      return "a part is made of others";
+    if (const char* problem = problem_of(part->task)) return problem;
+    const WeightLayout& own = part->task.layout;
+    const uint64_t share = own.rows * own.columns / (assembly.takes_turns ? 1 : rounds);
+    if (own.column_tiles() || (!assembly.takes_turns && own.rows % rounds != 0) || share % columns != 0 ||
+        (assembly.takes_turns ? share != left : share > left))
+      return "the parts do not make the weight";
+    if (!assembly.takes_turns) left -= share;
+    if (first == 0) first = share;
+    if (assembly.interleaved != 0 && (share != first || share % assembly.interleaved != 0))
+      return "the parts cannot take turns";
+  }
+  return assembly.takes_turns || left == 0 ? nullptr : "the parts do not make the weight";
+}
+
 const char* problem_of_source(const TensorTask& task) noexcept {
   const WeightLayout& layout = task.layout;
   if (task.source_pitch != 0 && task.source_pitch < (layout.source_transposed ? layout.rows : layout.columns))
     return "the pitch is shorter than a row";
   if (!task.quantized) return nullptr;
+  if (const char* problem = problem_of_assembly(task.quantized->task)) return problem;
   const WeightLayout& source = task.quantized->task.layout;
   if (task.quantized->task.is_copy || source.rows * source.columns != layout.rows * layout.columns)
     return "the stored weight has another size";
@@ -88,6 +126,7 @@ const char* problem_of(const TensorTask& task) noexcept {
     return "its scales cannot be shared";
   for (const auto& other : task.joined)
     if (const char* problem = problem_of_joined(*other)) return problem;
+  if (const char* problem = problem_of_assembly(task)) return problem;
   return problem_of_source(task);
 }
 

@@ -95,6 +95,8 @@ class TensorSession {
   void transpose(uint64_t columns, uint64_t width);
   /// session_source.cpp: multiplies the tile's values (of a copy, in their dtype) by the task's factors, if any.
   void multiply(const TileRange& tile);
+  // To the rearranged values of a tile.
+  void apply_factors(const TileRange& tile);
   /// Errors: value-overflow.
   Status multiply_copy(const TileRange& bytes);
   /// Observes consecutive elements of the tile's input and of the tensor; false if any is not finite.

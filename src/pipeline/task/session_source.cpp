@@ -41,6 +41,7 @@ Status TensorSession::arrange(const TileRange& tile) {
         for (uint64_t row = 0; row < layout.rows; ++row)
           rearranged_[row * layout.columns + column] = stored[column * layout.rows + row];
     }
+    if (task_.factors->any()) apply_factors(tile);
     return {};
   }
   if (task_.is_varints) {
@@ -99,6 +100,12 @@ void TensorSession::multiply(const TileRange& tile) {
     rearranged_.assign(values.begin(), values.end());
     is_rearranged_ = true;
   }
+  apply_factors(tile);
+}
+
+void TensorSession::apply_factors(const TileRange& tile) {
+  const WeightLayout& layout = task_.layout;
+  const bool is_transposed = layout.source_transposed;
   float* x = rearranged_.data();
   for (uint64_t row = tile.begin; row < tile.end; ++row)
     for (uint64_t column = 0; column < layout.columns; ++column)

@@ -6,9 +6,10 @@
 
 #include "core/message.h"
 #include "core/order.h"
-#include "families/joined_layers.h"
 #include "families/module_path.h"
 #include "pipeline/task/tensor_scales.h"
+#include "runtimes/vllm/joined_layers.h"
+#include "runtimes/vllm/texts.h"
 
 namespace wasmquant {
 namespace {
@@ -87,12 +88,8 @@ void for_each_group(const List<LayerTask>& weights, const NameOf& group_of_weigh
 }
 
 Diagnostic warning_of(const LayerTask& first, const LayerTask& second) {
-  return {
-      Severity::warning, "fused-layers", first.task->name,
-      text_of("vLLM will read this file wrong: it joins this layer with {}, keeps the larger of their second scales "
-              "for both, and each has its own",
-              second.layer),
-      "leave shared_scale_groups out, or name q, k and v, gate and up, and q_a and kv_a in it"};
+  return {Severity::warning, "fused-layers", first.task->name, text_of(vllm::kJoinsScales, second.layer),
+          "leave shared_scale_groups out, or name q, k and v, gate and up, and q_a and kv_a in it"};
 }
 
 }  // namespace
@@ -103,7 +100,7 @@ Result<std::optional<Diagnostic>> share_scales(const List<LayerTask>& weights, c
   for (const auto& [layer, task] : weights) {
     const bool is_named = has_scale_per_tensor(task->layout);
     asked.push_back(is_named && groups ? group_of(layer, *groups) : std::string());
-    joined.push_back(is_named && has_second_scale(task->layout) ? families::joined_matrix(layer) : std::string());
+    joined.push_back(is_named && has_second_scale(task->layout) ? vllm::joined_matrix(layer) : std::string());
   }
   std::optional<Error> problem;
   bool is_any = false;

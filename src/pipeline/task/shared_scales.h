@@ -24,7 +24,7 @@ struct LayerTask {
 using LayerGroups = List<List<std::string>>;
 
 /// Sets TensorTask::joined of the weights that share a scale: `groups` of the config at the JSON pointer `where`, or without them the
-/// parts that vLLM joins (families::joined_matrix), if they have a second scale. A config's groups are names that
+/// parts that vLLM joins (vllm::joined_matrix), if they have a second scale. A config's groups are names that
 /// layers of one module end with, as in AMD Quark, and also share the scales of weights quantized per tensor.
 /// `joins`: whether runtimes of the format join layers. Returns what to say: a warning if parts that vLLM joins keep
 /// scales of their own, a note if the config's groups share nothing. Errors: spec-invalid if the config's groups share

@@ -180,6 +180,26 @@ Result<StoredValues> store_grouped(const TensorTask& task, std::span<const uint8
   return read_back(stored, 0, result, original);
 }
 
+Result<StoredValues> store_blocks(const TensorTask& task, std::span<const uint8_t> blocks,
+                                  std::span<const float> original) {
+  const TensorTask tile = whole(task);
+  const uint64_t rows = task.layout->rows, row_bytes = rows == 0 ? 0 : blocks.size() / rows;
+  Bytes bytes;
+  bytes.resize(blocks.size());
+  const uint64_t head = task.change.interleaved_rows;
+  for (uint64_t row = 0; row < rows; ++row) {
+    const uint64_t from = head == 0 ? row : families::HeadInterleave(head).halves_row(row);
+    std::memcpy(bytes.data() + row * row_bytes, blocks.data() + from * row_bytes, row_bytes);
+  }
+  TileResult result;
+  result.writes.push_back({task.components.front().file, task.components.front().offset, bytes.data(), bytes.size()});
+  StoredValues out = read_back(tile, 0, result, original);
+  if (const int64_t at = kernels::find_non_finite(out.values); at >= 0)
+    return error_at(ErrorCode::value_overflow, task.name, "element {} needs a scale beyond float16 in {}", at,
+                    info_of(task.layout->components.front().dtype).name);
+  return out;
+}
+
 bool can_store_rows(const TensorTask& task, uint64_t tile_rows) {
   const WeightLayout& layout = *task.layout;
   const bool needs_all = TensorScales::passes(layout, task.is_observed) != 0;

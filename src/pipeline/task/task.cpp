@@ -51,6 +51,12 @@ TileRange tile_range(const TensorTask& task, uint64_t tile) noexcept {
   return {begin, std::min(begin + task.tile_lines, lines)};
 }
 
+bool holds_codes(const StoredWeight& stored) noexcept {
+  const List<std::shared_ptr<const StoredWeight>>& parts = stored.task.assembly->parts;
+  if (parts.empty()) return stored.format != kPlainFormat;
+  return std::any_of(parts.begin(), parts.end(), [](const auto& part) { return holds_codes(*part); });
+}
+
 std::shared_ptr<const StoredWeight> expert_of(const StoredWeight& stack, uint64_t expert, uint64_t experts) {
   const CheckpointFormat* const format = checkpoint_format_named(stack.format);
   const WeightLayout& all = stack.task.layout;
@@ -59,6 +65,19 @@ std::shared_ptr<const StoredWeight> expert_of(const StoredWeight& stack, uint64_
   one->weight.shape[0] = 1;
   auto layout = format->layout(one->weight, all.all_stages());
   if (!layout || layout->components.size() != all.components.size()) return nullptr;
+  if (stack.task.assembly->any()) {
+    Assembly assembly = stack.task.assembly;
+    if (assembly.rounds != experts || assembly.takes_turns) return nullptr;
+    assembly.rounds = 1;
+    for (auto& part : assembly.parts) {
+      part = expert_of(*part, expert, experts);
+      if (part == nullptr) return nullptr;
+    }
+    layout->whole_lines = layout->rows;
+    one->task.assembly = std::move(assembly);
+    one->task.layout = std::move(*layout);
+    return one;
+  }
   for (size_t c = 0; c < all.components.size(); ++c) {
     const Component& component = all.components[c];
     set_dtype(layout->components[c], component.dtype);

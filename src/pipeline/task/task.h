@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/checkpoint_format.h"
 #include "checkpoint/layout/shared_value.h"
 #include "core/list.h"
+#include "numeric/strided_view.h"
 
 namespace wasmquant {
 
@@ -44,6 +46,26 @@ struct ChannelFactors {
 
 struct StoredWeight;
 
+/// A weight that is made of others, in rounds: a round joins the next elements of each part, as many in every round. The
+/// shares of one round follow each other, or their elements are taken in turns.
+struct Assembly {
+  List<std::shared_ptr<const StoredWeight>> parts;  // none of them is made of others
+  uint64_t rounds = 1;
+  bool takes_turns = false;          // each round is one part: as many rounds as parts
+  uint64_t columns = 0;              // of a round as a matrix
+  bool is_first_transposed = false;  // the share of the first part is stored as [columns, rows]
+  uint64_t interleaved = 0;          // elements taken from each part in turn; 0: whole shares
+  bool is_transposed = false;        // the weight has each round's matrix as [columns, rows]
+  List<StridedView> views;           // what the weight has of each round's elements, in this order; empty: all of them
+  float addend = 0;
+  std::vector<float> divisors;  // of the weight's rows, repeated; empty: none
+  bool is_logarithm = false;    // the weight is -exp(values)
+
+  bool any() const noexcept { return !parts.empty(); }
+
+  friend bool operator==(const Assembly&, const Assembly&) = default;
+};
+
 struct TensorTask {
   std::string name;  // of the tensor, for messages
   Location source;   // quantizing and copying: place of the weight's bytes
@@ -54,6 +76,7 @@ struct TensorTask {
   bool is_copy = false;  // bytes are copied: only the layout's component, the tensor itself, counts
   SharedValue<WeightLayout> layout;
   bool is_varints = false;              // the source is onnx::Encoding::varints, read whole
+  SharedValue<Assembly> assembly;       // decoding: what the values are made of; components are not read then
   bool by_columns = false;              // decoding: a plain weight in column tiles, to match a transposed layout
   ValueTransform change;                // with CodeStorage::ggml_rows, and for decoding source_values
   SharedValue<ChannelFactors> factors;  // applied to values as they are read; for ONNX models
@@ -76,12 +99,20 @@ struct TensorTask {
   uint64_t joined_tiles() const noexcept;
 };
 
+/// The format of weights that are stored as values.
+inline constexpr std::string_view kPlainFormat = "fake-quantized";
+
 /// A weight as a checkpoint stores it, for a decoder.
 struct StoredWeight {
   std::string format;        // a checkpoint_format_named name, or an ONNX operator
   WeightDescription weight;  // the weight described to `format`
   TensorTask task;           // components located; no tiles if it is the source of another task
 };
+
+/// Whether values of the weight were rounded to codes: not if it is plain, or made of plain weights.
+bool holds_codes(const StoredWeight& stored) noexcept;
+/// Whether the task's source does.
+inline bool holds_codes(const TensorTask& task) noexcept { return task.quantized && holds_codes(*task.quantized); }
 
 /// One matrix of a stack along the first axis; null if `stack` has fewer, or its components cannot be separated.
 std::shared_ptr<const StoredWeight> expert_of(const StoredWeight& stack, uint64_t expert, uint64_t experts);

@@ -72,7 +72,7 @@ Status TensorScales::check(const WeightLayout& layout, const std::string& name) 
   if (shared(layout) || elements <= kMaxKeptElements) return {};
   const auto observer = make_observer(layout.spec);
   if (!observer->keeps_data() || observer->settling_elements(layout.granularity)) return {};
-  return error_at(ErrorCode::memory_budget, name,
+  return error_at(ErrorCode::not_implemented, name,
                   "{} keeps all {} values of this weight in memory; the limit is {}. Use another observer, or a scheme "
                   "with smaller groups",
                   info_of(layout.spec.observer).name, elements, kMaxKeptElements);

@@ -33,7 +33,7 @@ class TensorScales {
   static uint32_t passes(const WeightLayout& layout, bool is_observed);
   /// The same if scales are requested anyway: 1 or 2.
   static uint32_t passes_of_observer(const WeightLayout& layout);
-  /// Errors: memory-budget if an observer would keep too much, spec-invalid for lists of specs that cannot be observed.
+  /// Errors: not-implemented if an observer would keep too much, spec-invalid for lists of specs that cannot be observed.
   static Status check(const WeightLayout& layout, const std::string& name);
 
   /// `layout` must outlive this object. Scales above `largest` are clamped to it; the layout must support it.

@@ -85,7 +85,7 @@ class AihwkitParser {
       config_.exclude_where.push_back(text_of("{}/{}", at("excluded_modules"), i));
       if (is_glob(excluded[i].as_string()))
         out_.warning_in("names-matched-exactly", config_.exclude_where.back(), nullptr,
-                        "name the module, or the one that contains what you mean",
+                        "name the module itself, or a module that contains it",
                         "aihwkit compares names exactly; patterns do not work here");
     }
     if (source_["append_default_conversions"].as_bool()) {

@@ -125,8 +125,19 @@ class BrevitasParser {
   bool has_inputs_ = false;
 };
 
+// Whether a spec in it has a dtype, which Quark's must have and the extension's do not.
+bool has_dtype(const json::Value& value) {
+  for (const json::Value& item : value.items())
+    if (has_dtype(item)) return true;
+  for (const auto& [key, member] : value.members())
+    if (key == "dtype" || has_dtype(member)) return true;
+  return false;
+}
+
 // Quark's and the extension's configs differ in the keys of their specs and the names of their algorithms.
 bool is_of_brevitas(const json::Value& block) {
+  for (const char* list : {"global_quant_config", "layer_quant_config", "layer_type_quant_config"})
+    if (has_dtype(block[list])) return false;
   const std::span<const AlgorithmKeys> known = brevitas_algorithm_keys();
   for (const char* list : {"pre_quant_opt_config", "algo_config"})
     for (const json::Value& item : block[list].items())

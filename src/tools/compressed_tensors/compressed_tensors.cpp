@@ -4,9 +4,10 @@
 #include <algorithm>
 
 #include "core/list.h"
-#include "families/loader_names.h"
+#include "runtimes/transformers/loader_names.h"
 #include "tools/compressed_tensors/compressed_tensors_arguments.h"
 #include "tools/compressed_tensors/compressors.h"
+#include "tools/compressed_tensors/converted_weights.h"
 #include "tools/compressed_tensors/ignored_modules.h"
 
 namespace wasmquant {
@@ -52,6 +53,8 @@ std::string unsupported_part(const WeightDescription& weight, const Quantization
     return text_of("{} in blocks of {} by {}", dtype.name, spec.block_rows, spec.block_columns);
   if (compressor_of(spec, weight.is_unpacked) == Compressor::pack_quantized) {
     if (spec.qscheme == QScheme::per_tensor) return text_of("{} per tensor", dtype.name);
+    if (!(*weight.stored)["whole_words"].is_null() && config::has_stored_zero_point(spec))
+      return text_of("zero points of {} as compressed-tensors packed them before 0.18", dtype.name);
     // The library packs codes of any width, llm-compressor writes them; no runtime has kernels for them.
     if (!weight.is_stored && dtype.bits != 2 && dtype.bits != 4 && dtype.bits != 8)
       return text_of("{} words", dtype.name);
@@ -77,8 +80,8 @@ int16_t shift_to_signed(const DtypeInfo& dtype) {
 bool is_last_axis(int64_t axis) { return axis == -1 || axis == 1; }
 
 // Names of a layer in a group of several. Those of a conversion are the same for many layers.
-void add_targets(json::Array& targets, const LayerPlan& layer, const families::Conversion* row) {
-  const bool is_expert = row != nullptr && row->kind == families::Conversion::Kind::experts;
+void add_targets(json::Array& targets, const LayerPlan& layer, const transformers::Conversion* row) {
+  const bool is_expert = row != nullptr && row->kind == transformers::Conversion::Kind::experts;
   if (!is_expert) targets.emplace_back(layer.layer);
   if (!is_expert && !layer.loader_layer.empty()) targets.emplace_back(layer.loader_layer);
   if (row == nullptr) return;
@@ -106,10 +109,13 @@ void add_packed(WeightLayout& layout, const WeightDescription& weight) {
   const DtypeInfo& dtype = info_of(layout.spec.dtype);
   const uint64_t rows = layout.rows, columns = layout.columns;
   const uint64_t groups = layout.spec.qscheme == QScheme::per_group ? layout.granularity.blocks() : 1;
-  layout.codes = CodeStorage::rows_words;
-  layout.code_offset = dtype.is_signed ? static_cast<int16_t>(1 << (dtype.bits - 1)) : int16_t{0};
+  const auto whole_words = static_cast<uint8_t>((*weight.stored)["whole_words"].as_integer());
+  if (whole_words != 0) layout.bits = whole_words;
+  layout.codes = whole_words != 0 ? CodeStorage::rows_whole_words : CodeStorage::rows_words;
+  layout.code_offset = dtype.is_signed ? static_cast<int16_t>(1 << (layout.bits - 1)) : int16_t{0};
   add_component(layout, weight, Role::codes, "weight_packed", StorageDtype::I32,
-                {rows, packing::words_per_row(columns, dtype.bits)});
+                {rows, whole_words != 0 ? packing::whole_words_per_row(columns, layout.bits)
+                                        : packing::words_per_row(columns, layout.bits)});
   add_component(layout, weight, Role::scale, "weight_scale", scale_storage(layout.spec), {rows, groups});
   add_component(layout, weight, Role::shape, "weight_shape", StorageDtype::I64, {2});
   if (weight.is_reordered)
@@ -204,31 +210,6 @@ bool CompressedTensors::stores_input_scales(const Stages& inputs) const {
   return spec.qscheme == QScheme::per_tensor || (spec.qscheme == QScheme::per_channel && is_last_axis(spec.ch_axis));
 }
 
-std::string CompressedTensors::stacked_experts_limit(const families::ModelFamily& family) const {
-  return needs_single_experts(family) ? std::string() : families::stacked_experts_limit(family);
-}
-
-bool CompressedTensors::needs_single_experts(const families::ModelFamily& family) const {
-  // transformers' quantizers/base.py: SequentialLlama4TextExperts, for this format and bitsandbytes.
-  return family.has("llama4") || family.has("llama4_text");
-}
-
-std::string_view CompressedTensors::needed_loader(const List<LayerPlan>& layers,
-                                                  const families::ModelFamily& family) const {
-  for (const LayerPlan& layer : layers)
-    if (!keeps_weight(layer) && packs_weight_tensor(layer) && families::needed_plain_weight(family, layer.layer))
-      return "transformers>=5.24";
-  return release_for_conversions(layers, family);
-}
-
-bool CompressedTensors::packs_weight_tensor(const LayerPlan& layer) const {
-  const QuantizationSpec& spec = layer.weight->front();
-  if (info_of(spec.dtype).is_plain_cast()) return false;
-  const Compressor compressor = compressor_of(spec, layer.is_unpacked);
-  return compressor == Compressor::pack_quantized || compressor == Compressor::mxfp4_pack_quantized ||
-         compressor == Compressor::nvfp4_pack_quantized;
-}
-
 namespace {
 
 struct Group {
@@ -241,7 +222,7 @@ struct Group {
 // Layers by scheme. One scheme: every Linear that is not ignored. Several: each layer by exact name, which avoids precedence rules.
 List<Group> groups_of(const List<LayerPlan>& layers, const families::ModelFamily& family) {
   List<Group> groups;
-  const families::Conversions conversions(family);
+  const transformers::Conversions conversions(family);
   const bool have_one_spec = have_experts_one_spec(layers, family);
   for (const LayerPlan& layer : layers) {
     if (keeps_weight(layer)) continue;
@@ -254,8 +235,8 @@ List<Group> groups_of(const List<LayerPlan>& layers, const families::ModelFamily
       groups.push_back({spec, layer.is_unpacked, layer.inputs, layer.outputs, {}});
       group = groups.end() - 1;
     }
-    const families::Conversion* row = conversions.find(layer.layer);
-    if (row != nullptr && row->kind == families::Conversion::Kind::experts && !have_one_spec) row = nullptr;
+    const transformers::Conversion* row = conversions.find(layer.layer);
+    if (row != nullptr && row->kind == transformers::Conversion::Kind::experts && !have_one_spec) row = nullptr;
     add_targets(group->targets, layer, row);
   }
   if (groups.size() == 1) {

@@ -17,8 +17,6 @@
 #pragma once
 #include "checkpoint/checkpoint_format.h"
 #include "core/list.h"
-#include "tools/compressed_tensors/converted_weights.h"
-#include "tools/compressed_tensors/packed_zero_points.h"
 
 namespace wasmquant {
 
@@ -26,37 +24,16 @@ namespace wasmquant {
 class CompressedTensors final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "compressed-tensors"; }
-  FormatText text() const noexcept override {
-    return {"compressed-tensors", "Packed weights for vLLM and transformers.", "transformers compressed-tensors", ""};
+  FormatTraits traits() const noexcept override {
+    return {.holds_activation_scales = true, .holds_split_layers = true, .cache = CacheStorage::attention};
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   /// int8 and fp8_e4m3 per tensor or per token (per_channel along the last axis), fp8_e4m3 also per group of a token.
   bool stores_input_scales(const Stages& inputs) const override;
-  bool holds_activation_scales() const override { return true; }
   /// int8, uint8 and fp8_e4m3 per tensor: P.input_scale [1] like weight_scale, asymmetric: P.input_zero_point I8 [1].
   bool choose_activation_storage(const WeightDescription& weight, ActivationStorage& storage) const override;
-  /// Of families whose single experts transformers does not merge, nor builds as single layers (Llama 4).
-  std::string stacked_experts_limit(const families::ModelFamily& family) const override;
-  bool needs_single_experts(const families::ModelFamily& family) const override;
-  std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
-                                          const families::ModelFamily& family) const override {
-    auto limit = conversion_limit(layers, family);
-    return limit ? limit : zero_point_limit(layers);
-  }
-  std::string_view loader_option(const List<LayerPlan>& layers) const override {
-    return option_for_zero_points(layers);
-  }
-  bool needs_one_group_size(const QuantizationSpec& spec) const override { return has_packed_zero_points(spec, false); }
-  std::string_view needed_loader(const List<LayerPlan>& layers, const families::ModelFamily& family) const override;
-  CacheStorage cache_storage() const noexcept override { return CacheStorage::attention; }
-  /// fp8_e4m3 per tensor, static: what vLLM reads.
+  /// fp8_e4m3 per tensor, static: what runtimes read.
   json::Value cache_scheme(const Stages& stages) const override;
-  bool holds_split_layers() const noexcept override { return true; }
-  bool loads_as_bfloat16(const Stages& stages) const override {
-    return stages.front().scale_format != ScaleFormat::float32;
-  }
-  bool joins_blocks() const noexcept override { return true; }
-  bool packs_weight_tensor(const LayerPlan& layer) const override;
   /// `ignore` names every unquantized Linear module of the loaded model under both of its names, towers and experts by
   /// one pattern each if all of their layers are unquantized, and heads without a tensor because they are tied. Of
   /// several groups, that of the experts has a pattern; experts that are not quantized get a group of fp8, which

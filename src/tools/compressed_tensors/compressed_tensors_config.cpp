@@ -3,7 +3,7 @@
 
 #include "config/dialects/dialects.h"
 #include "config/match/name_match.h"
-#include "config/reading/object_reader.h"
+#include "config/reading/key_row.h"
 #include "core/message.h"
 #include "tools/compressed_tensors/compressed_tensors_arguments.h"
 
@@ -49,11 +49,9 @@ constexpr Key kBlockRows[] = {
     {"sparsity_config", kObject},
     {"transform_config", kObject},
     {"version", kString | kNoEffect},
-    {"layer_types", kObject},
-    {"default_exclusions", kBool},
-    {"non_finite", kString, nullptr, nullptr, "error|saturate"},
     {"indivisible_groups", kString, nullptr, nullptr, "error|fallback"},
-    {"$schema", kString},
+#define WASMQUANT_EVERY_DIALECT_KEY WASMQUANT_KEY_ROW
+#include "config/dialects/every_dialect_keys.def"
 };
 constexpr Keys kBlock(kBlockRows, true);
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "families/conversions.h"
-#include "families/default_exclusions.h"
-#include "families/loader_names.h"
 #include "families/module_path.h"
+#include "runtimes/transformers/conversions.h"
+#include "runtimes/transformers/default_exclusions.h"
+#include "runtimes/transformers/loader_names.h"
 #include "tools/compressed_tensors/converted_weights.h"
 
 namespace wasmquant {
@@ -16,7 +16,7 @@ namespace {
 std::string_view tower_of(std::string_view layer) {
   for (const std::string_view head : {"class_embed", "bbox_embed"})
     if (families::has_component(layer, head) && families::last_component(layer) != head) return head;
-  const size_t end = families::tower_end(layer);
+  const size_t end = transformers::tower_end(layer);
   return end == std::string_view::npos || end == layer.size() ? std::string_view()
                                                               : families::last_component(layer.substr(0, end));
 }
@@ -60,13 +60,13 @@ void add_once(json::Array& out, std::string_view name) {
 
 json::Array ignored_modules(const List<LayerPlan>& layers, const families::ModelFamily& family) {
   const Patterns patterns(layers);
-  const families::Conversions conversions(family);
+  const transformers::Conversions conversions(family);
   json::Array patterned, named;
   for (const LayerPlan& layer : layers) {
     const bool is_experts = layer.layer_type == "Experts";
     if (!keeps_weight(layer) || (layer.layer_type != "Linear" && !is_experts)) continue;
-    if (const families::Conversion* const row = conversions.find(layer.layer);
-        row != nullptr && row->kind != families::Conversion::Kind::experts) {
+    if (const transformers::Conversion* const row = conversions.find(layer.layer);
+        row != nullptr && row->kind != transformers::Conversion::Kind::experts) {
       for (const std::string& pattern : target_patterns(*row)) add_once(patterned, pattern);
       // Another part of the model may have a layer of that name that is renamed and not converted.
       if (!layer.loader_layer.empty()) named.emplace_back(layer.loader_layer);
@@ -83,8 +83,8 @@ json::Array ignored_modules(const List<LayerPlan>& layers, const families::Model
       if (!layer.loader_layer.empty()) named.emplace_back(layer.loader_layer);
     }
   }
-  for (const families::Conversion* row : conversions.rows())
-    if (row->kind == families::Conversion::Kind::parameter)
+  for (const transformers::Conversion* row : conversions.rows())
+    if (row->kind == transformers::Conversion::Kind::parameter)
       for (const std::string& pattern : target_patterns(*row)) add_once(patterned, pattern);
   for (const std::string_view head : heads_without_tensor(layers, family)) named.emplace_back(head);
   for (json::Value& name : named) patterned.push_back(std::move(name));

@@ -12,7 +12,7 @@ static bool has_ending(const json::Value& block, std::string_view ending) {
 bool report_llm_compressor(const json::Value& block, const std::string& where, DiagnosticList& out) {
   if (!has_ending(block, "_stage") && !has_ending(block, "_modifiers")) return false;
   out.error_in("config-foreign", where, nullptr,
-               "give config_groups and ignore of its modifier: they are a compressed-tensors config",
+               "use config_groups and ignore of its modifier: together they are a compressed-tensors config",
                "this is a recipe of llm-compressor, which cannot be read");
   return true;
 }

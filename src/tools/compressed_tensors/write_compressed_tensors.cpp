@@ -100,8 +100,8 @@ class GroupWriter {
       conversion_.report_loss(where, "this format has no key for observers, such as {}", info_of(spec.observer).name);
     if (dtype.is_integer && dtype.is_signed && !spec.symmetric)
       conversion_.losses().add({Severity::note, "option-lost", where,
-                                text_of("compressed-tensors has one spelling of integers with zero points: {} is read "
-                                        "back as u{}, the same grid",
+                                text_of("compressed-tensors stores all integers with zero points as unsigned: {} is "
+                                        "read back as u{}, with the same values",
                                         dtype.name, dtype.name),
                                 ""});
     if (dtype.is_integer && spec.symmetric && !dtype.is_signed)

@@ -2,7 +2,7 @@
 // of unquantized layers, and in GPTQ's `dynamic` other bits for layers matched by regular expressions.
 // Many versions of other programs write these blocks: unknown keys are warnings, not errors.
 #include "config/dialects/dialects.h"
-#include "config/reading/object_reader.h"
+#include "config/reading/key_row.h"
 #include "core/message.h"
 #include "tools/gptq_awq/gptq_awq.h"
 
@@ -45,12 +45,10 @@ constexpr Key kGptqRows[] = {
     {"model_name_or_path", kString | kNoEffect},
     {"model_file_base_name", kString | kNoEffect},
     {"is_marlin_format", kBool | kNoEffect},
-    {"layer_types", kObject},
-    {"default_exclusions", kBool},
-    {"non_finite", kString, nullptr, nullptr, "error|saturate"},
     {"indivisible_groups", kString, nullptr, nullptr, "error|fallback"},
     {"dialect", kString},
-    {"$schema", kString},
+#define WASMQUANT_EVERY_DIALECT_KEY WASMQUANT_KEY_ROW
+#include "config/dialects/every_dialect_keys.def"
 };
 constexpr Key kAwqRows[] = {
     {"quant_method", kString, nullptr, "\"awq\""},
@@ -66,12 +64,10 @@ constexpr Key kAwqRows[] = {
     {"fuse_max_seq_len", kInteger | kNoEffect},
     {"modules_to_fuse", kObject | kNoEffect},
     {"pack_method", kString | kNoEffect},
-    {"layer_types", kObject},
-    {"default_exclusions", kBool},
-    {"non_finite", kString, nullptr, nullptr, "error|saturate"},
     {"indivisible_groups", kString, nullptr, nullptr, "error|fallback"},
     {"dialect", kString},
-    {"$schema", kString},
+#define WASMQUANT_EVERY_DIALECT_KEY WASMQUANT_KEY_ROW
+#include "config/dialects/every_dialect_keys.def"
 };
 constexpr Key kFp8Rows[] = {
     {"quant_method", kString, nullptr, "\"fp8\""},
@@ -81,11 +77,9 @@ constexpr Key kFp8Rows[] = {
     {"fmt", kString, nullptr, "\"e4m3\"", "e4m3|float8_e4m3fn"},
     {"scale_fmt", kString, nullptr, nullptr, "ue8m0"},
     {"kv_cache_scheme", kObject | kString},
-    {"layer_types", kObject},
-    {"default_exclusions", kBool},
-    {"non_finite", kString, nullptr, nullptr, "error|saturate"},
     {"dialect", kString},
-    {"$schema", kString},
+#define WASMQUANT_EVERY_DIALECT_KEY WASMQUANT_KEY_ROW
+#include "config/dialects/every_dialect_keys.def"
 };
 
 constexpr Keys kGptq(kGptqRows, true), kAwq(kAwqRows, true), kFp8(kFp8Rows, true);

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "config/spec/uniform_blocks.h"
-#include "families/conversions.h"
-#include "families/joined_layers.h"
 #include "families/module_path.h"
-#include "tools/gptq_awq/gptq_loader.h"
+#include "runtimes/transformers/conversions.h"
+#include "runtimes/vllm/joined_layers.h"
+#include "tools/gptq_awq/quantized_modules.h"
 
 namespace wasmquant {
 namespace {
@@ -83,13 +83,13 @@ class KeptExperts {
   explicit KeptExperts(const List<LayerPlan>& layers) {
     for (const LayerPlan& layer : layers)
       for (const std::string& name : {layer.layer, layer.loader_layer})
-        if (!is_kept(layer) && families::is_single_expert(name)) add_once(quantized_, families::joined_layer(name));
+        if (!is_kept(layer) && families::is_single_expert(name)) add_once(quantized_, vllm::joined_layer(name));
   }
 
   /// The module that stands for the layer; empty if the layer is named itself.
   std::string module_of(std::string_view layer) const {
     if (!families::is_single_expert(layer)) return {};
-    const std::string module = families::joined_layer(layer);
+    const std::string module = vllm::joined_layer(layer);
     return contains(quantized_, module) ? std::string() : module;
   }
   /// Whether the module is met for the first time.
@@ -247,22 +247,6 @@ json::Value Gptq::quantization_config(const Config&, const List<LayerPlan>& laye
   if (json::Value modules = modules_to_quantize(layers); !modules.is_null())
     block.set("modules_in_block_to_quantize", std::move(modules));
   return block;
-}
-
-std::string Awq::stacked_experts_limit(const families::ModelFamily& family) const {
-  return families::stacked_experts_limit(family);
-}
-std::string Gptq::stacked_experts_limit(const families::ModelFamily& family) const {
-  return families::stacked_experts_limit(family);
-}
-
-std::optional<LoaderLimit> Awq::loader_limit(const List<LayerPlan>& layers, const families::ModelFamily& family) const {
-  return awq_loader_limit(layers, family);
-}
-
-std::optional<LoaderLimit> Gptq::loader_limit(const List<LayerPlan>& layers,
-                                              const families::ModelFamily& family) const {
-  return gptq_loader_limit(layers, family);
 }
 
 const CheckpointFormat& awq_format() noexcept {

@@ -18,16 +18,10 @@ namespace wasmquant {
 class Awq final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "awq"; }
-  FormatText text() const noexcept override {
-    return {"AWQ", "", "transformers gptqmodel", "AutoAWQ's layout (GEMM). vLLM also reads it."};
-  }
+  FormatTraits traits() const noexcept override { return {}; }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool stores_input_scales(const Stages&) const override { return false; }
-  bool needs_one_group_size(const QuantizationSpec&) const override { return true; }
   Status check(const List<LayerPlan>& layers) const override;
-  std::string stacked_experts_limit(const families::ModelFamily& family) const override;
-  std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
-                                          const families::ModelFamily& family) const override;
   json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                   const families::ModelFamily& family) const override;
 };
@@ -36,17 +30,10 @@ class Awq final : public CheckpointFormat {
 class Gptq final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "gptq"; }
-  FormatText text() const noexcept override {
-    return {"GPTQ", "", "transformers gptqmodel", "GPTQ's layout. vLLM also reads it."};
-  }
-  bool holds_group_index() const noexcept override { return true; }
+  FormatTraits traits() const noexcept override { return {.holds_group_index = true}; }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool stores_input_scales(const Stages&) const override { return false; }
-  bool needs_one_group_size(const QuantizationSpec&) const override { return true; }
   Status check(const List<LayerPlan>& layers) const override;
-  std::string stacked_experts_limit(const families::ModelFamily& family) const override;
-  std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
-                                          const families::ModelFamily& family) const override;
   json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                   const families::ModelFamily& family) const override;
 };

@@ -15,28 +15,22 @@ class ModelOpt final : public ReadOnlyFormat {
   std::string_view name() const noexcept override { return "modelopt"; }
   /// `weight.stored`: {"pre_quant_scale": boolean}.
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override {
-    TRY(layout, stages.front().dtype == Dtype::int4 || stages.front().dtype == Dtype::int8
-                    ? integers(weight, stages)
-                    : scaled_floats_format().layout(weight, stages));
+    TRY(layout, stages.front().dtype == Dtype::int4 ? row_pairs(weight, stages)
+                                                    : scaled_floats_format().layout(weight, stages));
     if ((*weight.stored)["pre_quant_scale"].as_bool())
       add_component(layout, weight, Role::column_factor, "pre_quant_scale", StorageDtype::F32, {layout.columns});
     return std::move(layout);
   }
 
  private:
-  static Result<WeightLayout> integers(const WeightDescription& weight, const Stages& stages) {
+  static Result<WeightLayout> row_pairs(const WeightDescription& weight, const Stages& stages) {
     TRY(layout, begin_layout(weight, stages));
-    if (weight.shape.size() != 2 || (layout.bits == 4 && layout.rows % 2 != 0))
+    if (weight.shape.size() != 2 || layout.rows % 2 != 0)
       return error_at(ErrorCode::shape_mismatch, text_of("{}.weight", weight.layer),
-                      "has shape {}; ModelOpt stores integers of matrices, int4 of an even number of rows",
+                      "has shape {}; ModelOpt stores int4 of matrices with an even number of rows",
                       describe(weight.source, weight.shape));
-    if (layout.bits == 4) {
-      layout.codes = CodeStorage::row_pair_nibbles;
-      add_component(layout, weight, Role::codes, "weight", StorageDtype::U8, {layout.rows / 2, layout.columns});
-    } else {
-      layout.codes = CodeStorage::rows_bytes;
-      add_component(layout, weight, Role::codes, "weight", StorageDtype::I8, weight.shape);
-    }
+    layout.codes = CodeStorage::row_pair_nibbles;
+    add_component(layout, weight, Role::codes, "weight", StorageDtype::U8, {layout.rows / 2, layout.columns});
     add_component(layout, weight, Role::scale, "weight_scale", StorageDtype::F32, layout.granularity.scale_shape);
     return std::move(layout);
   }

@@ -5,7 +5,6 @@
 
 #include "config/dialects/write.h"
 #include "core/list.h"
-#include "tools/quark/quark_loader.h"
 
 namespace wasmquant {
 namespace {
@@ -229,11 +228,6 @@ Result<WeightLayout> Quark::layout(const WeightDescription& weight, const Stages
 bool Quark::choose_activation_storage(const WeightDescription& weight, ActivationStorage& storage) const {
   storage.spec = with_known_arithmetic(as_exported(storage.spec, weight.source), weight.source);
   return true;
-}
-
-std::optional<LoaderLimit> Quark::loader_limit(const List<LayerPlan>& layers,
-                                               const families::ModelFamily& family) const {
-  return quark_loader_limit(layers, family);
 }
 
 json::Value Quark::quantization_config(const Config& config, const List<LayerPlan>& layers,

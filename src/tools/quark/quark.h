@@ -24,18 +24,12 @@ namespace wasmquant {
 class Quark final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "quark"; }
-  FormatText text() const noexcept override {
-    return {"Quark", "Packed weights in the export format of AMD Quark.", "transformers amd-quark",
-            "Quark's own layout: AMD Quark must be installed to load it."};
+  FormatTraits traits() const noexcept override {
+    return {.holds_activation_scales = true, .declares_rotation = true, .cache = CacheStorage::outputs};
   }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool stores_input_scales(const Stages&) const override { return true; }
-  bool holds_activation_scales() const override { return true; }
   bool choose_activation_storage(const WeightDescription& weight, ActivationStorage& storage) const override;
-  bool can_declare_online_rotation() const noexcept override { return true; }
-  CacheStorage cache_storage() const noexcept override { return CacheStorage::outputs; }
-  std::optional<LoaderLimit> loader_limit(const List<LayerPlan>& layers,
-                                          const families::ModelFamily& family) const override;
   json::Value quantization_config(const Config& config, const List<LayerPlan>& layers,
                                   const families::ModelFamily& family) const override;
 };

@@ -45,6 +45,41 @@ void read_strings(const ObjectReader& in, const char* key, List<std::string>& ta
   }
 }
 
+// Keys of a layer's spec that "defer to a higher-level or global setting" where they are null (Quark's documents).
+constexpr std::string_view kDeferringKeys = "symmetric|round_method|scale_type";
+
+bool is_integer_spec(const json::Value& spec) {
+  const std::string_view dtype = spec.is_object() ? python_name(spec["dtype"].as_string()) : std::string_view();
+  for (const DtypeInfo& row : kDtypes)
+    if (is_same_word(dtype, row.name)) return row.is_integer;
+  return false;
+}
+
+// Stages defer to the stage of the same number; the values of floats follow from their dtype.
+void defer_spec(json::Value& spec, const json::Value& global) {
+  for (size_t i = 0; i < std::min(spec.items().size(), global.items().size()); ++i)
+    defer_spec(spec.items()[i], global.items()[i]);
+  if (!is_integer_spec(spec) || !global.is_object()) return;
+  for (auto& [key, value] : spec.members())
+    if (const json::Value* found = global.find(key);
+        value.is_null() && found != nullptr && index_in(key, kDeferringKeys) >= 0)
+      value = *found;
+}
+
+// The config with nulls of layers' specs replaced by what the global spec says.
+json::Value with_deferred_values(const json::Value& value) {
+  json::Value out = value;
+  if (!out.is_object() || out["resolution"].as_string() == word_of(Resolution::replace, kResolutions)) return out;
+  const json::Value& global = value["global_quant_config"];
+  for (auto& [key, layers] : out.members()) {
+    if (index_in(key, "layer_type_quant_config|layer_quant_config") < 0 || !layers.is_object()) continue;
+    for (auto& [name, layer] : layers.members())
+      if (layer.is_object())
+        for (auto& [slot, spec] : layer.members()) defer_spec(spec, global[slot.c_str()]);
+  }
+  return out;
+}
+
 using LayerMap = List<std::pair<std::string, LayerConfig>>;
 
 void read_layers(const ObjectReader& in, const char* key, LayerMap& target) {
@@ -64,7 +99,7 @@ void read_layer_types(const ObjectReader& in, LayerMap& target) {
   for (size_t i = first; i < target.size(); ++i) {
     std::string& name = target[i].first;
     const std::string where = pointer_to(in.at("layer_type_quant_config"), name);
-    const int known = python_name(name) == kDense ? 0 : index_of_word(name, kLayerTypes);
+    const int known = layer_type_index(name, kLayerTypes);
     if (known < 0) {
       in.out().error("value-unknown", where, text_of("{q} is not one of: {}", name, joined(kLayerTypes)),
                      did_you_mean(python_name(name), kLayerTypes));
@@ -185,8 +220,9 @@ bool has_weights(const Config& config) {
 
 }  // namespace
 
-Config parse_quark(const json::Value& value, const std::string& where, DiagnosticList& out) {
+Config parse_quark(const json::Value& given, const std::string& where, DiagnosticList& out) {
   const size_t errors_before = out.errors();
+  const json::Value value = with_known_algorithm_names(with_deferred_values(given));
   const ObjectReader in(value, where, kConfigKeys, out);
   Config config;
   config.where = where;

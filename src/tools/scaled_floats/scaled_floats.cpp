@@ -7,14 +7,32 @@ constexpr uint64_t kNvfp4Group = 16, kMxGroup = 32;
 
 constexpr uint64_t blocks_of(uint64_t length, uint64_t block) { return (length + block - 1) / block; }
 
-// Side of the blocks along one axis, given their number: what config.json says, 128, or another power of two.
+// Side of the blocks along one axis, given their number: what config.json says; else 128, or another power of two. 0: there
+// are no such blocks.
 uint64_t block_side(uint64_t length, uint64_t count, uint64_t stated) {
-  for (const uint64_t side : {stated, uint64_t{128}, uint64_t{64}, uint64_t{32}, uint64_t{256}, uint64_t{512}})
-    if (side != 0 && blocks_of(length, side) == count) return side;
+  if (stated != 0) return blocks_of(length, stated) == count ? stated : 0;
+  for (const uint64_t side : {128u, 64u, 32u, 256u, 512u})
+    if (blocks_of(length, side) == count) return side;
   return 0;
 }
 
 }  // namespace
+
+std::optional<ScaledMatrix> scaled_matrix(const std::vector<uint64_t>& shape, const std::vector<uint64_t>& scale_shape,
+                                          const uint64_t (&block)[2]) {
+  if (shape.size() != 3) return ScaledMatrix{shape, scale_shape, {block[0], block[1]}};
+  const uint64_t experts = shape[0], rows = shape[1], columns = shape[2];
+  uint64_t scales = 1;
+  for (const uint64_t d : scale_shape) scales *= d;
+  if (scales == 1) return ScaledMatrix{{experts * rows, columns}, {1}, {}};
+  if (scales == experts && scale_shape[0] == experts) return ScaledMatrix{{experts, rows * columns}, {experts}, {}};
+  if (scale_shape.size() != 3 || scale_shape[0] != experts) return std::nullopt;
+  const uint64_t down = scale_shape[1];
+  uint64_t side = down == 1 ? rows : block_side(rows, down, block[0]);
+  if (down == rows) side = 1;
+  if (side == 0 || rows % side != 0) return std::nullopt;
+  return ScaledMatrix{{experts * rows, columns}, {experts * down, scale_shape[2]}, {side, block[1]}};
+}
 
 std::optional<QuantizationSpec> scaled_floats_spec(Dtype dtype, const std::vector<uint64_t>& shape, StorageDtype scale,
                                                    const std::vector<uint64_t>& stored_scale_shape,
@@ -63,7 +81,7 @@ std::optional<QuantizationSpec> scaled_floats_spec(Dtype dtype, const std::vecto
 
 Result<WeightLayout> ScaledFloats::layout(const WeightDescription& weight, const Stages& stages) const {
   TRY(layout, begin_layout(weight, stages));
-  StorageDtype stored = StorageDtype::F4;
+  StorageDtype stored = layout.spec.dtype == Dtype::int8 ? StorageDtype::I8 : StorageDtype::F4;
   for (const StorageDtypeInfo& row : kStorageDtypes)
     if (small_float_of(row.dtype) == layout.spec.dtype) stored = row.dtype;
   const bool is_nibbles = info_of(stored).bits == 4;

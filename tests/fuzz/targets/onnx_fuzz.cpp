@@ -10,6 +10,7 @@
 #include "mutators/mutators.h"
 #include "onnx_graph/onnx_rewrite.h"
 #include "onnx_graph/onnx_weights.h"
+#include "pipeline/stored/onnx_dequantize.h"
 #include "require.h"
 
 namespace {
@@ -94,6 +95,38 @@ void rewrite(const onnx::Model& model, std::span<const uint8_t> file, const Quan
     require(again->locations.size() == 1 && onnx::check_external(*again, "data", out->data.bytes));
 }
 
+// Codes that are decoded are in the file, whatever nodes read them, and the float model can be quantized.
+void dequantize(const onnx::Model& model, size_t size) {
+  const auto floats = conversion::dequantized(model);
+  if (!floats || !floats->is_changed) return;
+  for (const onnx::Tensor& tensor : floats->model.tensors)
+    if (tensor.is_decoded()) require(tensor.decoded < floats->weights.size());
+  for (const conversion::StoredOnnxWeight& weight : floats->weights) {
+    const auto stored = stored_weight(model, weight);
+    const TensorTask& task = stored->task;
+    require(task.components.size() == task.layout->components.size());
+    for (size_t c = 0; c < task.components.size(); ++c) {
+      const Component& component = task.layout->components[c];
+      const uint64_t bytes = component.varint_bytes != 0 ? component.varint_bytes : component.bytes;
+      require(task.components[c].file != 0 || task.components[c].offset + bytes <= size);
+    }
+  }
+  std::deque<WeightLayout> layouts;
+  std::vector<conversion::OnnxChoice> choices;
+  const auto weights = conversion::list_weights(floats->model);
+  const QuantizationSpec spec;
+  for (const auto& weight : weights) {
+    const auto form = conversion::onnx_form_of(floats->model, weight, spec, conversion::OnnxStyle::weight_only);
+    if (!form) continue;
+    auto layout = onnx_layout(*form, conversion::describe(floats->model, weight, *form), spec);
+    if (!layout) continue;
+    layouts.push_back(std::move(*layout));
+    choices.push_back({weight.tensor, *form, &layouts.back(), &weight, {}, {}});
+  }
+  DiagnosticList diagnostics;
+  (void)conversion::rewrite_onnx(floats->model, choices, {}, diagnostics);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -114,6 +147,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     else
       require(tensor.end <= size);
   }
+  dequantize(*model, size);
   QuantizationSpec spec;
   spec.dtype = Dtype::uint4;
   spec.symmetric = false;

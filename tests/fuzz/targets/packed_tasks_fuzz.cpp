@@ -8,7 +8,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace wasmquant;
-  const auto tasks = PackedTasks::open("wqtk\2" + std::string(reinterpret_cast<const char*>(data), size));
+  const auto tasks = PackedTasks::open("wqtk\3" + std::string(reinterpret_cast<const char*>(data), size));
   if (!tasks) return 0;
   for (size_t i = 0; i < tasks->size(); ++i) {
     const auto task = tasks->at(i);

@@ -26,7 +26,8 @@ TEST_CASE("BoundSensitivityProbe: fewer bits change each layer more") {
   for (uint32_t number = 0; bool(coarse->task(number)); ++number) {
     const TensorTask task = taken(coarse->task(number));
     for (const model::LinearLayer& layer : model::linear_layers()) {
-      if (task.name != "model.layers.0." + std::string(layer.name) + ".weight") continue;
+      if (task.name != "model.layers.0." + model::layer_name(bound.plan.architecture, layer.weight) + ".weight")
+        continue;
       const auto slot = static_cast<uint32_t>(layer.weight);
       const double loss = taken(probe.measure(slot, *coarse, number));
       CHECK(loss > taken(probe.measure(slot, *fine, number)));

@@ -61,7 +61,7 @@ TEST_CASE("sensitivity: the change of each layer's output, as a share of the res
   const float nan[24] = {std::nanf("")};
   BlockSensitivity spoiled(block);
   const Status refused = spoiled.accept(2, LinearInput::feed_forward, nan, 24);
-  CHECK(refused.error().where == "layers.2.mlp.gate_proj");
+  CHECK(refused.error().where == "layers.2.feed-forward");
   Recorder recorder(sensitivity);
   session.set_sink(&recorder);
   run_all(session);
@@ -74,10 +74,11 @@ TEST_CASE("sensitivity: the change of each layer's output, as a share of the res
   };
   size_t measured = 0;
   for (const model::LinearLayer& layer : model::linear_layers()) {
-    CAPTURE(layer.name);
+    const std::string& name = model::layer_name(forward->architecture, layer.weight);
+    CAPTURE(name);
     const TensorTask* task = nullptr;
     for (const PlannedTensor& planned : plan->tensors)
-      if (planned.task.name == forward->steps[1].name + "." + layer.name + ".weight") task = &planned.task;
+      if (planned.task.name == forward->steps[1].name + "." + name + ".weight") task = &planned.task;
     REQUIRE(task != nullptr);
     const auto loss = sensitivity.measure(layer.weight, *task);
     REQUIRE(bool(loss));

@@ -246,7 +246,7 @@ TEST_CASE("calibration: activation equalization is SmoothQuant without clamps, i
 TEST_CASE("calibration: classes of Brevitas become the same steps") {
   model::Architecture architecture;
   architecture.family = "qwen2";
-  architecture.qkv_bias = true;
+  architecture.names = model::ModelNames("q=self_attn.q_proj+");
   const auto steps_of = [&](const std::string& lists) {
     const auto parsed =
         config::parse_text(R"({"dialect": "brevitas", "global_quant_config": {"weight": {"bit_width": 4},

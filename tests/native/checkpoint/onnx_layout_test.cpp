@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "quantize/quantize.h"
@@ -106,8 +107,8 @@ TEST_CASE(
                                         {5, 96, 32},
                                         {7, 80, 32},
                                         {3, 75, 16},
-                                        {3, 20, 64},
-                                        {4, 256, 256}})
+                                        {3, 72, 64},
+                                        {4, 512, 256}})
         for (const uint64_t tile : {1, 3, 100}) {
           const OnnxWeight weight{"w", {k, n}, StorageDtype::F32, StorageDtype::F32, true};
           const auto layout =
@@ -256,13 +257,60 @@ TEST_CASE("integer operators and embeddings") {
                   spec_of(Dtype::int8, QScheme::per_channel, true));
   REQUIRE(conv);
   CHECK(conv->components[1].shape == std::vector<uint64_t>{8, 1, 1});
-  const auto gather =
-      onnx_layout(OnnxForm::gather_block_quantized, {"w", {10, 64}, StorageDtype::F32, StorageDtype::F32, false},
-                  spec_of(Dtype::uint4, QScheme::per_group, false));
+  // Bytes of both signs are convolved several times slower.
+  CHECK(conv->components[0].dtype == StorageDtype::U8);
+  const Packed convolved = pack(*conv, values(216), 1);
+  for (size_t i = 0; i < convolved.codes.size(); ++i)
+    CHECK(convolved.components[0][i] == static_cast<uint8_t>(convolved.codes[i] + 128));
+  const OnnxWeight table{"w", {10, 64}, StorageDtype::F32, StorageDtype::F32, false};
+  const auto gather = onnx_layout(OnnxForm::gather_rows, table, spec_of(Dtype::uint4, QScheme::per_group, false));
   REQUIRE(gather);
-  CHECK(gather->components[0].shape == std::vector<uint64_t>{10, 32});
-  CHECK(gather->components[2].shape == std::vector<uint64_t>{10, 1});
+  CHECK(gather->components[0].shape == std::vector<uint64_t>{10, 2, 16});
+  CHECK(gather->components[2].shape == std::vector<uint64_t>{10, 2, 1});
   pack(*gather, values(640), 3);
+  for (const QScheme qscheme : {QScheme::per_channel, QScheme::per_tensor}) {
+    const auto rows = onnx_layout(OnnxForm::gather_rows, table, spec_of(Dtype::int8, qscheme, false));
+    REQUIRE(rows);
+    CHECK(rows->components[0].shape == std::vector<uint64_t>{10, 1, 64});
+    CHECK(rows->components[1].shape == std::vector<uint64_t>{10, 1, 1});
+    pack(*rows, values(640), 3);
+  }
+}
+
+TEST_CASE("MatMulNBits: a scale of a channel, a tensor or a long group is repeated for each block of it") {
+  struct Case {
+    QScheme qscheme;
+    int64_t group;
+    uint64_t columns, block;
+  };
+  const Case cases[] = {
+      {QScheme::per_channel, 0, 384, 128}, {QScheme::per_channel, 0, 576, 64},  {QScheme::per_channel, 0, 4096, 256},
+      {QScheme::per_channel, 0, 40, 16},   {QScheme::per_tensor, 0, 96, 32},    {QScheme::per_group, 48, 96, 16},
+      {QScheme::per_group, 96, 96, 32},    {QScheme::per_group, 512, 640, 128}, {QScheme::per_group, 1024, 1024, 256},
+  };
+  for (const Case& c : cases)
+    for (const Dtype dtype : {Dtype::int8, Dtype::uint8, Dtype::int4})
+      for (const uint64_t tile : {1, 2, 50}) {
+        const OnnxWeight weight{"w", {3, c.columns}, StorageDtype::F32, StorageDtype::F32, false};
+        const bool symmetric = dtype != Dtype::uint8;
+        const auto layout =
+            onnx_layout(OnnxForm::mat_mul_n_bits, weight, spec_of(dtype, c.qscheme, symmetric, c.group));
+        REQUIRE_MESSAGE(layout, layout.error().message);
+        const uint64_t blocks = (c.columns + c.block - 1) / c.block, bits = layout->bits;
+        CHECK(layout->components[0].shape == std::vector<uint64_t>{3, blocks, c.block * bits / 8});
+        CHECK(layout->components[1].shape == std::vector<uint64_t>{3, blocks});
+        const Packed packed = pack(*layout, values(3 * c.columns), tile);
+        const uint64_t groups = packed.qparams.size() / 3;  // of a row; 0: one scale for all
+        for (uint64_t row = 0; row < 3; ++row)
+          for (uint64_t block = 0; block < blocks; ++block) {
+            const uint64_t in_row = groups > 1 ? block * c.block / static_cast<uint64_t>(c.group) : 0;
+            const QParams& q = packed.qparams[row * groups + in_row];
+            float scale = 0;
+            std::memcpy(&scale, packed.components[1].data() + 4 * (row * blocks + block), 4);
+            CHECK(scale == q.scale);
+            if (!symmetric) CHECK(packed.components[2][row * blocks + block] == static_cast<uint8_t>(q.zero_point));
+          }
+      }
 }
 
 TEST_CASE("a form refuses what it cannot hold") {
@@ -276,20 +324,20 @@ TEST_CASE("a form refuses what it cannot hold") {
     return layout.error().message;
   };
   const auto group = [](Dtype dtype, int64_t size) { return spec_of(dtype, QScheme::per_group, true, size); };
-  for (const int64_t size : {8, 48, 512, -1})
-    CHECK(problem(OnnxForm::mat_mul_n_bits, matrix, group(Dtype::int4, size)).find("groups of 16") !=
+  for (const int64_t size : {8, 40, -1})
+    CHECK(problem(OnnxForm::mat_mul_n_bits, matrix, group(Dtype::int4, size)).find("multiple of 16") !=
           std::string::npos);
   problem(OnnxForm::mat_mul_n_bits, matrix, group(Dtype::int3, 32));
   problem(OnnxForm::mat_mul_n_bits, matrix, group(Dtype::fp4, 32));
-  problem(OnnxForm::mat_mul_n_bits, matrix, spec_of(Dtype::int8, QScheme::per_channel, true));
+  QuantizationSpec inputs = spec_of(Dtype::int8, QScheme::per_channel, true);
+  inputs.ch_axis = 1;
+  problem(OnnxForm::mat_mul_n_bits, matrix, inputs);
   problem(OnnxForm::mat_mul_n_bits, conv, group(Dtype::int4, 32));
   problem(OnnxForm::dequantize_linear, conv, group(Dtype::int4, 32));
   problem(OnnxForm::dequantize_linear, matrix, spec_of(Dtype::int16, QScheme::per_tensor, true));
   problem(OnnxForm::integer_operator, matrix, spec_of(Dtype::int4, QScheme::per_tensor, true));
   problem(OnnxForm::integer_operator, matrix, group(Dtype::int8, 32));
   problem(OnnxForm::integer_operator, conv, spec_of(Dtype::uint8, QScheme::per_channel, false));
-  problem(OnnxForm::gather_block_quantized, {"w", {64, 64}, StorageDtype::F32, StorageDtype::F32, false},
-          group(Dtype::int2, 32));
-  problem(OnnxForm::gather_block_quantized, {"w", {64, 72}, StorageDtype::F32, StorageDtype::F32, false},
-          group(Dtype::int4, 32));
+  problem(OnnxForm::gather_rows, {"w", {64, 63}, StorageDtype::F32, StorageDtype::F32, false}, group(Dtype::int4, 7));
+  problem(OnnxForm::gather_rows, {"w", {64, 72}, StorageDtype::F32, StorageDtype::F32, false}, group(Dtype::int4, 32));
 }

@@ -84,7 +84,8 @@ TEST_CASE("algorithm configs, with old and new fields") {
       {R"({"name":"biascorrection","alpha":1})", "key-unknown {}/alpha"},
       {"{\"name\":\"rotation\",\"random_r1\":true,\"seed\":3," + kLayers + "}", ""},
       {R"({"name":"svdquant","svd_rank":1.5})", "type-invalid {}/svd_rank\nnot-implemented {}"},
-      {R"({"name":"AWQ"})", "value-unknown {}/name"},
+      {R"({"name":"AWQ"})", ""},
+      {R"({"name":"awk"})", "value-unknown {}/name"},
       {R"([])", "key-missing {}"},
   };
   for (const QuarkCarriedCase& c : cases) {

@@ -144,9 +144,8 @@ TEST_CASE("resolution: field by field, or the chosen config as a whole") {
   CHECK(fallen.weight[0].dtype == Dtype::int8);
   CHECK(fallen.reason.rule == Rule::global);
   CHECK(fallen.reason.text ==
-        "pattern \"*.n\" of layer_quant_config has no weight spec, so entry \"Linear\" of layer_type_quant_config has "
-        "no weight "
-        "spec, so global_quant_config decides");
+        "pattern \"*.n\" of layer_quant_config and entry \"Linear\" of layer_type_quant_config have no weight spec, so "
+        "global_quant_config decides");
 
   const Config replace = with("replace");
   Resolver by_replace(replace);
@@ -375,7 +374,7 @@ TEST_CASE("patterns that matched nothing are reported with the nearest layer") {
 
 TEST_CASE("default exclusions yield to rules that name a layer, and do not apply to casts") {
   const families::ModelFamily family;
-  const families::DefaultExclusions exclusions(family, {});
+  const transformers::DefaultExclusions exclusions(family, {});
   const std::vector<uint64_t> m = {8, 8};
   const auto rule_of = [&](const Config& config, const char* tensor) {
     return name_of(Resolver(config, &exclusions).resolve(tensor, m, true).reason.rule);

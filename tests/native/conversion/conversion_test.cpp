@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/message.h"
-#include "gguf_conversion/family.h"
+#include "gguf_conversion/architectures/family.h"
 
 using namespace wasmquant;
 using namespace wasmquant::conversion;
@@ -57,7 +57,7 @@ std::string target(const char* model_type, const char* name) {
   const Family* family = family_of(config);
   REQUIRE(family != nullptr);
   const TensorMatch match = match_tensor(*family, name);
-  return match.row == nullptr ? "?" : match.name;
+  return !match.is_known ? "?" : match.name;
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ TEST_CASE("conversion: tensors get llama.cpp's names") {
       {"llama", "model.layers.0.self_attn.o_proj.weight", "blk.0.attn_output.weight"},
       {"llama", "model.layers.0.post_attention_layernorm.weight", "blk.0.ffn_norm.weight"},
       {"llama", "model.layers.0.self_attn.rotary_emb.inv_freq", ""},
-      {"llama", "model.layers.0.mlp.experts.1.down_proj.weight", "?"},
+      {"llama", "model.layers.0.mlp.experts.1.down_proj.scales", "?"},
       {"llama", "model.layers..mlp.down_proj.weight", "?"},
       {"llama", "model.layers.1234567.mlp.down_proj.weight", "?"},
       {"llama", "model.layers.0.mlp.down_proj.scales", "?"},
@@ -237,10 +237,9 @@ TEST_CASE("conversion: Llama 3.1's rotary factors are a tensor") {
 
 TEST_CASE("conversion: what cannot be converted is named") {
   check_refused("{", kEmbedding, ErrorCode::json_invalid, "config.json: byte 1", "");
-  check_refused(R"({"model_type": "mamba"})", {}, ErrorCode::format_unsupported, "/model_type", "gpt2, bert");
+  check_refused(R"({"model_type": "mamba9"})", {}, ErrorCode::format_unsupported, "/model_type",
+                "near this name mamba, mamba2");
   check_refused("[]", {}, ErrorCode::format_unsupported, "/model_type", "models of type");
-  check_refused(R"({"model_type": "gemma3_text", "architectures": ["Gemma3TextModel"]})", {},
-                ErrorCode::format_unsupported, "/model_type", "Gemma3TextModel");
   check_refused(R"({"model_type": "llama", "hidden_size": 16})", {}, ErrorCode::argument_invalid,
                 "/max_position_embeddings", "needs this key");
   check_refused(llama("llama", R"(,"head_dim": 1000000)"), {}, ErrorCode::argument_invalid, "/head_dim", "1000000");
@@ -276,4 +275,192 @@ TEST_CASE("conversion: vision towers are left out with a note") {
   REQUIRE(diagnostics.items().size() == 2);
   CHECK(diagnostics.items()[0].code == "tensors-left-out");
   CHECK(diagnostics.items()[1].code == "tokenizer-missing");
+}
+
+namespace {
+
+const char* const kExpertKeys = R"(, "num_experts": 2, "num_experts_per_tok": 1, "moe_intermediate_size": 8)";
+
+}  // namespace
+
+TEST_CASE("conversion: experts are stacked in the order of their numbers") {
+  const auto model =
+      run(llama("qwen3_moe", kExpertKeys), with({{"model.layers.0.mlp.experts.1.up_proj.weight", {8, 16}},
+                                                 {"model.layers.0.mlp.experts.0.up_proj.weight", {8, 16}},
+                                                 {"model.layers.0.mlp.gate.weight", {2, 16}}}));
+  REQUIRE_MESSAGE(bool(model), model.error().message);
+  REQUIRE(model->tensors.size() == 3);
+  CHECK(model->tensors[1].name == "blk.0.ffn_gate_inp.weight");
+  const ConvertedTensor& stack = model->tensors[2];
+  CHECK(stack.name == "blk.0.ffn_up_exps.weight");
+  CHECK(stack.shape == Shape{2, 8, 16});
+  REQUIRE(stack.rows.size() == 2);
+  CHECK(stack.source == 2);
+  CHECK(stack.rows[0].source == 2);
+  CHECK(stack.rows[1].source == 1);
+  CHECK(stack.rows[1].count == 8);
+  CHECK(model->metadata.find_count("qwen3moe.expert_feed_forward_length") == 8);
+  CHECK(model->metadata.find_count("qwen3moe.expert_count") == 2);
+}
+
+TEST_CASE("conversion: a gap, a second one and another shape among experts are errors") {
+  const std::string config = llama("qwen3_moe", kExpertKeys);
+  const auto expert = [](const char* module, const Shape& shape) {
+    return std::pair<std::string, Shape>{text_of("{}.weight", module), shape};
+  };
+  const auto first = expert("model.layers.0.mlp.experts.0.up_proj", {8, 16});
+  check_refused(config, with({first, expert("model.layers.0.mlp.experts.2.up_proj", {8, 16})}),
+                ErrorCode::tensor_missing, "experts.2.up_proj", "end with 1");
+  check_refused(config, with({first, expert("layers.0.mlp.experts.0.up_proj", {8, 16})}), ErrorCode::tensor_duplicate,
+                "experts.0.up_proj", "another expert");
+  check_refused(config, with({first, expert("model.layers.0.mlp.experts.1.up_proj", {4, 16})}),
+                ErrorCode::shape_mismatch, "experts.1.up_proj", "another shape");
+}
+
+TEST_CASE("conversion: gate and up of all experts become two tensors") {
+  const auto model =
+      run(llama("qwen3_moe", kExpertKeys), with({{"model.layers.0.mlp.experts.gate_up_proj", {2, 16, 16}}}));
+  REQUIRE_MESSAGE(bool(model), model.error().message);
+  REQUIRE(model->tensors.size() == 3);
+  const uint64_t first[2][2] = {{0, 16}, {8, 24}};
+  for (const size_t half : {0, 1}) {
+    const ConvertedTensor& tensor = model->tensors[1 + half];
+    CHECK(tensor.name == (half == 0 ? "blk.0.ffn_gate_exps.weight" : "blk.0.ffn_up_exps.weight"));
+    CHECK(tensor.shape == Shape{2, 8, 16});
+    REQUIRE(tensor.rows.size() == 2);
+    for (const size_t expert : {0, 1}) CHECK(tensor.rows[expert].first == first[half][expert]);
+    CHECK(tensor.rows[0].count == 8);
+  }
+  check_refused(llama("qwen3_moe", kExpertKeys), with({{"model.layers.0.mlp.experts.gate_up_proj", {2, 15, 16}}}),
+                ErrorCode::shape_mismatch, "gate_up_proj", "two halves");
+}
+
+TEST_CASE("conversion: rows of queries, keys and values follow each other") {
+  // Four heads of four rows each of a query, a key and a value.
+  const auto model = run(llama("gpt_neox"), {{"gpt_neox.embed_in.weight", {48, 16}},
+                                             {"gpt_neox.layers.0.attention.query_key_value.weight", {48, 16}},
+                                             {"gpt_neox.layers.0.attention.query_key_value.bias", {48}}});
+  REQUIRE_MESSAGE(bool(model), model.error().message);
+  REQUIRE(model->tensors.size() == 3);
+  const uint64_t firsts[] = {0, 12, 24, 36, 4, 16, 28, 40, 8, 20, 32, 44};
+  for (const size_t number : {1, 2}) {
+    const ConvertedTensor& tensor = model->tensors[number];
+    CHECK(tensor.shape == (number == 1 ? Shape{48, 16} : Shape{48}));
+    REQUIRE(tensor.rows.size() == 12);
+    for (size_t i = 0; i < 12; ++i) CHECK(tensor.rows[i].first == firsts[i]);
+    CHECK(tensor.rows[0].count == 4);
+  }
+  check_refused(llama("gpt_neox"), {{"gpt_neox.layers.0.attention.query_key_value.weight", {47, 16}}},
+                ErrorCode::shape_mismatch, "query_key_value", "47 rows");
+}
+
+TEST_CASE("conversion: heads of values that share one of keys take turns") {
+  const std::string config = llama("qwen3_5_text", R"(, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
+      "linear_key_head_dim": 2, "linear_value_head_dim": 4, "linear_conv_kernel_dim": 4)");
+  const std::string layer = "model.layers.0.linear_attn.";
+  const auto model = run(config, with({{layer + "in_proj_qkv.weight", {24, 16}},
+                                       {layer + "out_proj.weight", {16, 16}},
+                                       {layer + "A_log", {4}},
+                                       {"mtp.fc.weight", {16, 32}}}));
+  REQUIRE_MESSAGE(bool(model), model.error().message);
+  REQUIRE(model->tensors.size() == 4);
+  const uint64_t rows[] = {0, 4, 8, 16, 12, 20};  // eight of queries and keys stay
+  REQUIRE(model->tensors[1].rows.size() == 6);
+  for (size_t i = 0; i < 6; ++i) CHECK(model->tensors[1].rows[i].first == rows[i]);
+  const ConvertedTensor& columns = model->tensors[2];
+  CHECK(columns.rounds == 16);
+  REQUIRE(columns.views.size() == 4);
+  CHECK(columns.views[1] == StridedView{8, {1, 1, 4}, {0, 0, 1}});
+  CHECK(model->tensors[3].name == "blk.0.ssm_a");
+  CHECK(model->tensors[3].is_logarithm);
+  CHECK(model->tensors[3].rows[1].first == 2);
+  check_refused(llama("qwen3_5_text"), with({{layer + "A_log", {4}}}), ErrorCode::argument_invalid, "linear_",
+                "the model needs this key");
+}
+
+TEST_CASE("conversion: latent keys and values become two stacks, the keys transposed") {
+  const auto model = run(llama("deepseek_v2", R"(, "kv_lora_rank": 8, "qk_rope_head_dim": 2, "qk_nope_head_dim": 4,
+      "v_head_dim": 6)"),
+                         with({{"model.layers.0.self_attn.kv_b_proj.weight", {40, 8}}}));
+  REQUIRE_MESSAGE(bool(model), model.error().message);
+  REQUIRE(model->tensors.size() == 3);
+  CHECK(model->tensors[1].shape == Shape{4, 8, 4});
+  CHECK(model->tensors[2].shape == Shape{4, 6, 8});
+  CHECK(model->tensors[1].rows[1].first == 10);
+  CHECK(model->tensors[1].rows[1].is_transposed);
+  CHECK(model->tensors[2].rows[0].first == 4);
+  CHECK_FALSE(model->tensors[2].rows[0].is_transposed);
+  CHECK(model->metadata.find_count("deepseek2.attention.head_count_kv") == 1);
+  CHECK(model->metadata.find_count("deepseek2.attention.key_length") == 10);
+}
+
+TEST_CASE("conversion: Hunyuan's rotary scaling is another base") {
+  const auto model =
+      run(llama("hunyuan_v1_dense", R"(, "rope_theta": 1e4, "rope_scaling": {"type": "dynamic", "alpha": 100})"),
+          kEmbedding);
+  REQUIRE_MESSAGE(bool(model), model.error().message);
+  CHECK(model->metadata.find_number("hunyuan-dense.rope.freq_base") == 1e8f);  // 100^(4 / 2) times
+  CHECK(model->metadata.find_count("hunyuan-dense.context_length") == 262144);
+}
+
+TEST_CASE("conversion: gate and up of gpt-oss alternate") {
+  const auto model = run(llama("gpt_oss", R"(, "sliding_window": 8)"),
+                         with({{"model.layers.0.mlp.experts.gate_up_proj", {2, 16, 8}},
+                               {"model.layers.0.mlp.experts.gate_up_proj_bias", {2, 8}}}));
+  REQUIRE_MESSAGE(bool(model), model.error().message);
+  REQUIRE(model->tensors.size() == 5);
+  CHECK(model->tensors[2].name == "blk.0.ffn_up_exps.weight");
+  CHECK(model->tensors[2].shape == Shape{2, 4, 16});
+  CHECK(model->tensors[2].rounds == 2);
+  CHECK(model->tensors[2].views[0] == StridedView{1, {1, 4, 16}, {0, 2, 8}});
+  CHECK(model->tensors[4].shape == Shape{2, 4});
+  CHECK(model->tensors[4].views[0] == StridedView{1, {1, 4, 1}, {0, 2, 8}});
+}
+
+TEST_CASE("conversion: keys of single architectures") {
+  const auto glm = run(llama("glm4_moe", R"(, "n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1,
+      "moe_intermediate_size": 8, "first_k_dense_replace": 0, "routed_scaling_factor": 1.5, "norm_topk_prob": true,
+      "rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5})"),
+                       kEmbedding);
+  REQUIRE_MESSAGE(bool(glm), glm.error().message);
+  CHECK(glm->metadata.find_count("glm4moe.rope.dimension_count") == 2);
+  CHECK(glm->metadata.find_count("glm4moe.leading_dense_block_count") == 0);
+  CHECK(glm->metadata.find_count("glm4moe.expert_gating_func") == 2);
+  CHECK(glm->metadata.find_number("glm4moe.expert_weights_scale") == 1.5);
+
+  const std::string lfm2 = R"(, "conv_L_cache": 3, "block_auto_adjust_ff_dim": true, "block_ffn_dim_multiplier": 1.0,
+      "block_multiple_of": 16)";
+  const auto hybrid = run(llama("lfm2", lfm2 + R"(, "layer_types": ["conv", "full_attention"])"),
+                          with({{"model.layers.0.conv.conv.weight", {16, 1, 3}}}));
+  REQUIRE_MESSAGE(bool(hybrid), hybrid.error().message);
+  CHECK(hybrid->tensors[1].shape == Shape{16, 3});
+  CHECK(hybrid->metadata.find_count("lfm2.feed_forward_length") == 32);
+  REQUIRE(hybrid->metadata.find("lfm2.attention.head_count_kv") != nullptr);
+  CHECK(hybrid->metadata.find("lfm2.attention.head_count_kv")->type == gguf::ValueType::array);
+  check_refused(llama("lfm2", lfm2), kEmbedding, ErrorCode::argument_invalid, "num_key_value_heads", "layer_types");
+  check_refused(llama("qwen3_moe", R"(, "num_experts": 2)"), kEmbedding, ErrorCode::argument_invalid,
+                "moe_intermediate_size", "needs this key");
+  check_refused(llama("granite", R"(, "attention_multiplier": "a", "embedding_multiplier": 1)"), kEmbedding,
+                ErrorCode::argument_invalid, "attention_multiplier", "a number");
+  check_refused(llama("qwen3_moe", R"(, "moe_intermediate_size": 1.5)"), kEmbedding, ErrorCode::argument_invalid,
+                "moe_intermediate_size", "whole number");
+}
+
+TEST_CASE("conversion: a family without a row is refused by its name") {
+  check_refused(llama("my_type"), kEmbedding, ErrorCode::format_unsupported, "model_type", "\"my_type\"");
+  check_refused(llama("my_type"), kEmbedding, ErrorCode::format_unsupported, "model_type", "compressed-tensors");
+  check_refused(llama("qwen3_9"), kEmbedding, ErrorCode::format_unsupported, "model_type", "near this name qwen3_");
+}
+
+TEST_CASE("conversion: layers without rotary embeddings are those of llama.cpp, or there is a warning") {
+  for (const bool is_fourth : {true, false}) {
+    DiagnosticList diagnostics;
+    const auto model =
+        run(llama("smollm3", is_fourth ? R"(, "no_rope_layers": [1, 1])" : R"(, "no_rope_layers": [1, 0])"), kEmbedding,
+            diagnostics);
+    REQUIRE_MESSAGE(bool(model), model.error().message);
+    bool warns = false;
+    for (const Diagnostic& d : diagnostics.take()) warns = warns || d.where == "config.json: /no_rope_layers";
+    CHECK(warns != is_fourth);
+  }
 }

@@ -1,4 +1,4 @@
-#include "onnx_graph/onnx_outputs.h"
+#include "onnx_graph/onnx_nodes.h"
 
 #include <doctest/doctest.h>
 

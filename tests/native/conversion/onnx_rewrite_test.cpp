@@ -175,7 +175,38 @@ TEST_CASE("embeddings, and names that are taken") {
           Message().message(1, node_of("Gather", {"w", "i"}, {"w_Q4"}, "e")).message(5, raw_tensor("w", {10, 64}))),
       spec_of(Dtype::uint4, QScheme::per_group));
   CHECK(onnx_rewrite_nodes_of(out.file) ==
-        OnnxRewriteTexts{"GatherBlockQuantized(w_Q4_,i,w_scales,w_zero_points)>w_Q4"});
+        OnnxRewriteTexts{"Shape(i)>w_Q4_ids_shape", "Gather(w_Q4_,i)>w_Q4_codes", "Cast(w_Q4_codes)>w_Q4_codes_int32",
+                         "Gather(w_Q4_codes_of_byte,w_Q4_codes_int32)>w_Q4_codes_unpacked",
+                         "Concat(w_Q4_ids_shape,w_Q4_blocks_size)>w_Q4_blocks_shape",
+                         "Reshape(w_Q4_codes_unpacked,w_Q4_blocks_shape)>w_Q4_codes_blocks",
+                         "Gather(w_zero_points,i)>w_Q4_zero_point", "Cast(w_Q4_zero_point)>w_Q4_zero_point_cast",
+                         "Sub(w_Q4_codes_blocks,w_Q4_zero_point_cast)>w_Q4_codes_centred",
+                         "Gather(w_scales,i)>w_Q4_scale", "Mul(w_Q4_codes_centred,w_Q4_scale)>w_Q4_dequantized",
+                         "Concat(w_Q4_ids_shape,w_Q4_row_size)>w_Q4_row_shape",
+                         "Reshape(w_Q4_dequantized,w_Q4_row_shape)>w_Q4"});
+  // What it has made is quantized again in nothing: scales and tables of values are no embeddings.
+  for (const auto& weight : conversion::list_weights(*read_onnx(out.file))) CHECK(weight.kept != nullptr);
+}
+
+TEST_CASE("eight bits with a scale per channel or tensor: Cast, Sub and Mul, which a runtime computes once") {
+  const std::string file = model_of(linear(raw_tensor("w", {64, 32})), 9);
+  Outcome out = rewrite(file, spec_of(Dtype::int8, QScheme::per_channel));
+  CHECK(onnx_rewrite_nodes_of(out.file) == OnnxRewriteTexts{"Cast(w_quantized)>w_quantized_cast",
+                                                            "Mul(w_quantized_cast,w_scale)>w", "Relu(in)>x",
+                                                            "MatMul(x,w)>y", "Sigmoid(y)>z"});
+  CHECK(out.opset == 9);
+  const auto model = read_onnx(out.file);
+  for (const onnx::Tensor& tensor : model->tensors)
+    if (tensor.name == "w_scale") CHECK(tensor.shape == std::vector<uint64_t>{1, 32});
+  QuantizationSpec lopsided = spec_of(Dtype::uint8, QScheme::per_tensor);
+  lopsided.symmetric = false;
+  out = rewrite(file, lopsided);
+  CHECK(onnx_rewrite_nodes_of(out.file)[1] == "Cast(w_zero_point)>w_zero_point_cast");
+  CHECK(onnx_rewrite_nodes_of(out.file)[2] == "Sub(w_quantized_cast,w_zero_point_cast)>w_quantized_centred");
+  // An accuracy level is MatMulNBits', and few bits are kept in memory.
+  for (const auto& [dtype, style] : {std::pair{Dtype::int8, OnnxStyle::n_bits}, {Dtype::int4, OnnxStyle::weight_only}})
+    CHECK(onnx_rewrite_nodes_of(rewrite(file, spec_of(dtype, QScheme::per_channel), style).file)[1].starts_with(
+        "MatMulNBits(x,w_Q"));
 }
 
 TEST_CASE("DequantizeLinear under the weight's own name, for Constants in branches too") {
@@ -187,7 +218,8 @@ TEST_CASE("DequantizeLinear under the weight's own name, for Constants in branch
   Message choice = node_of("If", {"c"}, {"y"});
   choice.message(5, Message().text(1, "then_branch").message(6, branch("a")).number(20, 5));
   choice.message(5, Message().text(1, "else_branch").message(6, branch("b")).number(20, 5));
-  const Outcome out = rewrite(model_of(Message().message(1, choice)), spec_of(Dtype::int8, QScheme::per_channel));
+  const Outcome out = rewrite(model_of(Message().message(1, choice)), spec_of(Dtype::int8, QScheme::per_channel),
+                              OnnxStyle::dequantize_linear);
   CHECK(onnx_rewrite_nodes_of(out.file) == OnnxRewriteTexts{"If(c)>y", "DequantizeLinear(k_quantized,k_scale)>k",
                                                             "Conv(x,k)>a", "DequantizeLinear(k_quantized_,k_scale_)>k",
                                                             "Conv(x,k)>b"});
@@ -227,7 +259,7 @@ TEST_CASE("inputs quantized at run time: once for all nodes that share them") {
                          "MatMulInteger(x_quantized,u_quantized,x_zero_point)>z_output_quantized",
                          "Cast(z_output_quantized)>z_output_cast", "Mul(x_scale,u_scale)>z_output_scale",
                          "Mul(z_output_cast,z_output_scale)>z",
-                         "ConvInteger(x_quantized,c_quantized,x_zero_point)>v_output_quantized",
+                         "ConvInteger(x_quantized,c_quantized,x_zero_point,c_zero_point)>v_output_quantized",
                          "Cast(v_output_quantized)>v_output_cast", "Mul(x_scale,c_scale)>v_output_scale",
                          "Mul(v_output_cast,v_output_scale)>v_product", "Reshape(bias,v_bias_shape)>v_bias_reshaped",
                          "Add(v_product,v_bias_reshaped)>v"});
@@ -279,7 +311,7 @@ TEST_CASE("older operators: attributes become inputs, others are refused by name
                                 .message(1, node_of("MatMul", {"x", "w"}, {"y"}, "m"))
                                 .message(5, raw_tensor("w", {64, 32})),
                             opset),
-                   spec_of(Dtype::int8, QScheme::per_channel));
+                   spec_of(Dtype::int8, QScheme::per_channel), OnnxStyle::dequantize_linear);
   };
   Message squeeze = node_of("Squeeze", {"in"}, {"x"}, "s");
   squeeze.message(5, Message().text(1, "axes").text(8, std::string("\1\2", 2)).number(20, 7));
@@ -295,7 +327,9 @@ TEST_CASE("older operators: attributes become inputs, others are refused by name
   Message clip = node_of("Clip", {"in"}, {"x"}, "c");
   clip.message(5, Message().text(1, "max").bytes(std::string("\x15\0\0\xc0\x40", 5)).number(20, 1));
   CHECK(onnx_rewrite_nodes_of(with(clip, 10).file)[1] == "Clip(in,,x_max)>x");
-  CHECK(onnx_rewrite_nodes_of(with(node_of("Softmax", {"in"}, {"x"}, "s"), 12).file)[4] == "Reshape(x_flat,x_shape)>x");
+  CHECK(onnx_rewrite_nodes_of(with(node_of("Softmax", {"in"}, {"x"}, "s"), 12).file) ==
+        OnnxRewriteTexts{"DequantizeLinear(w_quantized,w_scale)>w", "Shape(in)>x_shape", "Flatten(in)>x_matrix",
+                         "Softmax(x_matrix)>x_flat", "Reshape(x_flat,x_shape)>x", "MatMul(x,w)>y"});
   CHECK(onnx_rewrite_nodes_of(
             with(node_of("Softmax", {"in"}, {"x"}, "s").message(5, attribute_of("axis", -1)), 12).file)[1] ==
         "Softmax(in)>x");
@@ -374,7 +408,7 @@ TEST_CASE("operators with a graph that they cannot have stay unchanged, but weig
               .message.find("holds a graph") != std::string::npos);
   }
   CHECK(rewrite(model_of(Message().message(1, holding(node_of("Softmax", {"in"}, {"y"}, "s"))), 12),
-                spec_of(Dtype::int8, QScheme::per_channel))
+                spec_of(Dtype::int8, QScheme::per_channel), OnnxStyle::dequantize_linear)
             .error.find("what Softmax means") != std::string::npos);
 }
 

@@ -115,7 +115,7 @@ TEST_CASE("views: Identity, Transpose, Cast and Reshape before a product are app
   CHECK_FALSE(blocks.weights[0].is_input_major);
   CHECK(blocks.weights[0].data_type == 1);
   // All nodes give way, and the codes are stored as the product reads them.
-  CHECK(views_quantized(graph, views_channels()).nodes ==
+  CHECK(views_quantized(graph, views_channels(), OnnxStyle::dequantize_linear).nodes ==
         ViewsTexts{"DequantizeLinear(w_quantized,w_scale)>d", "MatMul(x,d)>y"});
   CHECK(views_quantized(graph, views_channels(), OnnxStyle::dynamic).nodes[1] ==
         "MatMulInteger(x_quantized,w_quantized,x_zero_point)>y_output_quantized");
@@ -127,9 +127,10 @@ TEST_CASE("views: a value that another node reads is dequantized, too, in the te
                             .message(1, node_of("Cast", {"a"}, {"b"}).message(5, attribute_of("to", 1)))
                             .message(1, node_of("Gemm", {"x", "b"}, {"y"}))
                             .message(5, views_half_tensor("w", {32, 64}));
-  CHECK(views_quantized(graph, views_channels()).nodes ==
+  CHECK(views_quantized(graph, views_channels(), OnnxStyle::dequantize_linear).nodes ==
         ViewsTexts{"DequantizeLinear(w_quantized,w_scale)>b", "Gemm(x,b)>y"});
-  const ViewsOutcome out = views_quantized(Message(graph).message(1, node_of("Exp", {"a"}, {"e"})), views_channels());
+  const ViewsOutcome out = views_quantized(Message(graph).message(1, node_of("Exp", {"a"}, {"e"})), views_channels(),
+                                           OnnxStyle::dequantize_linear);
   CHECK(out.nodes == ViewsTexts{"DequantizeLinear(w_quantized,w_scale)>w", "Transpose(w)>a", "Cast(a)>b", "Gemm(x,b)>y",
                                 "Exp(a)>e"});
   CHECK(out.diagnostics.empty());
@@ -158,13 +159,21 @@ TEST_CASE("views: a Gather shares the codes of the head that is tied to it") {
         .message(5, raw_tensor("w", std::move(shape)));
   };
   const ViewsOutcome out = views_quantized(tied({40, 64}), views_int4());
-  CHECK(out.nodes == ViewsTexts{"Reshape(w_Q4,e_rows_shape)>e_rows", "GatherBlockQuantized(e_rows,i,w_scales)>e",
+  CHECK(out.nodes == ViewsTexts{"Shape(i)>e_ids_shape", "Gather(w_Q4,i)>e_codes", "Cast(e_codes)>e_codes_int32",
+                                "Gather(e_codes_of_byte,e_codes_int32)>e_codes_unpacked",
+                                "Concat(e_ids_shape,e_blocks_size)>e_blocks_shape",
+                                "Reshape(e_codes_unpacked,e_blocks_shape)>e_codes_blocks",
+                                "Reshape(w_scales,e_scales_columns_shape)>e_scales_columns",
+                                "Gather(e_scales_columns,i)>e_scale", "Mul(e_codes_blocks,e_scale)>e_dequantized",
+                                "Concat(e_ids_shape,e_row_size)>e_row_shape", "Reshape(e_dequantized,e_row_shape)>e",
                                 "MatMulNBits(e,w_Q4,w_scales)>y"});
   CHECK(out.diagnostics.empty());
   CHECK(out.weights[0].layer == "head");
   CHECK(out.weights[0].embedding == "embed");
-  // Padded rows are longer than the table's.
-  CHECK(views_quantized(tied({40, 48}), views_int4()).diagnostics == ViewsTexts{"weight-kept-twice"});
+  // The padding of rows is cut off.
+  const ViewsOutcome padded = views_quantized(tied({40, 48}), views_int4());
+  CHECK(padded.diagnostics.empty());
+  CHECK(padded.nodes[10] == "Gather(e_padded,e_row_columns)>e_row_unpadded");
 }
 
 TEST_CASE("views: other shapes and orders do not count as views") {

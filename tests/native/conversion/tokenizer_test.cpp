@@ -47,7 +47,7 @@ Result<Written> write(const std::string& tokenizer, const std::string& settings 
   const auto parsed = json::parse(config);
   REQUIRE(parsed);
   const TokenizerFiles files{
-      tokenizer, settings, chat_template, {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()}};
+      tokenizer, settings, {chat_template, "", {}}, {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()}};
   auto status = write_tokenizer(files, *parsed, rows, written.metadata, diagnostics);
   if (!status) return status.error();
   for (const Diagnostic& diagnostic : diagnostics.items()) written.codes.push_back(std::string(diagnostic.code.name()));

@@ -151,8 +151,8 @@ TEST_CASE("gguf: names and shapes of tensors") {
   gguf_check_refused(one_tensor("", {4}, 0), kInvalid, "not empty", "byte 24");
   gguf_check_refused(one_tensor(std::string("a\0b", 3), {4}, 0), kInvalid, "without NUL", "byte 24");
   gguf_check_refused(one_tensor("\xFF", {4}, 0), kInvalid, "valid UTF-8", "byte 24");
-  gguf_check_refused(one_tensor(std::string(64, 'n'), {4}, 0), kTooLarge, "a text of 64 bytes; the limit is 63",
-                     "byte 24");
+  gguf_check_refused(one_tensor(std::string(64, 'n'), {4}, 0), kTooLarge,
+                     "has 64 bytes; GGUF readers accept at most 63 (byte 24)", "nnnn");
   CHECK(gguf_read(one_tensor(std::string(63, 'n'), {4}, 0)));
   gguf_check_refused(GgufBytes().begin(2, 0).tensor("w", {4}, 0, 0).tensor("w", {4}, 0, 32).data(64).out,
                      ErrorCode::tensor_duplicate, "appears twice", "w");

@@ -1,5 +1,5 @@
 // config.json of every spelling, and configs that a forward pass refuses.
-#include "model/architecture.h"
+#include "model/config/architecture.h"
 
 #include <doctest/doctest.h>
 
@@ -34,8 +34,8 @@ TEST_CASE("missing keys follow from the family") {
   CHECK_FALSE(llama.tied_head);
   CHECK(block_weights(llama).size() == 9);
   const Architecture qwen2 = accepted(R"("model_type": "qwen2")");
-  CHECK(qwen2.qkv_bias);
-  CHECK_FALSE(qwen2.output_bias);
+  for (const ModelPart part : {ModelPart::q, ModelPart::k, ModelPart::v}) CHECK(qwen2.names.has_bias(part));
+  CHECK_FALSE(qwen2.names.has_bias(ModelPart::o));
   const Architecture gemma = accepted(R"("model_type": "gemma", "hidden_act": "gelu")");
   CHECK(gemma.tied_head);
   CHECK(gemma.norm_plus_one);
@@ -59,6 +59,41 @@ TEST_CASE("missing keys follow from the family") {
   CHECK(block_weights(gemma3).size() == 13);
 }
 
+TEST_CASE("families differ by the parts that they have") {
+  const Architecture cohere = accepted(R"("model_type": "cohere")");
+  CHECK(cohere.is_parallel);
+  CHECK(cohere.logit_scale == 0.0625f);
+  CHECK(block_weights(cohere).size() == 8);  // one norm, without a bias
+  const Architecture stablelm =
+      accepted(R"("model_type": "stablelm", "use_parallel_residual": true, "use_qkv_bias": true)");
+  CHECK(stablelm.is_parallel);
+  CHECK_FALSE(stablelm.names.has(ModelPart::feed_forward_norm));
+  CHECK(stablelm.names.has_bias(ModelPart::v));
+  CHECK(stablelm.rope.dimensions(stablelm.head_dim) == 2);
+  CHECK(accepted(R"("model_type": "stablelm")").names.has(ModelPart::feed_forward_norm));
+  const Architecture smollm3 = accepted(R"("model_type": "smollm3")");
+  CHECK((smollm3.is_rotated[0] && !smollm3.is_rotated[3]));
+  const Architecture falcon = accepted(R"("model_type": "falcon", "alibi": false)");
+  CHECK(falcon.kv_heads == 1);
+  CHECK(falcon.intermediate == 96);
+  CHECK(block_weights(falcon)[2].rows == 64 + 2 * 8);
+  const Architecture granite =
+      accepted(R"("model_type": "granite", "logits_scaling": 4.0, "attention_multiplier": 0.5)");
+  CHECK(granite.logit_scale == 0.25f);
+  CHECK(granite.attention_scale == 0.5f);
+  CHECK(granite.norm_epsilon == 1e-6);
+  const ModelNames again(stablelm.names.text());
+  CHECK(again.text() == stablelm.names.text());
+}
+
+TEST_CASE("a layer of a block of any family is known by its name") {
+  CHECK(is_block_layer("model.layers.0.self_attn.q_proj"));
+  CHECK(is_block_layer("transformer.h.3.attn.c_attn"));
+  CHECK(is_block_layer("model.decoder.layers.1.fc2"));
+  CHECK_FALSE(is_block_layer("lm_head"));
+  CHECK_FALSE(is_block_layer("model.layers.0.input_layernorm"));
+}
+
 TEST_CASE("sliding windows of each kind") {
   CHECK(accepted(R"("model_type": "mistral", "sliding_window": 4)").is_sliding[3]);
   CHECK_FALSE(accepted(R"("model_type": "mistral", "sliding_window": null)").is_sliding[3]);
@@ -80,9 +115,14 @@ TEST_CASE("configs that cannot be run are refused at their key") {
       {R"("model_type": "llama", "head_dim": 7)", "/head_dim", ErrorCode::config_invalid},
       {R"("model_type": "llama", "head_dim": 16000000)", "/head_dim", ErrorCode::config_invalid},
       {R"("model_type": "llama", "head_dim": "8")", "/head_dim", ErrorCode::config_invalid},
-      {R"("model_type": "llama", "hidden_act": "relu")", "/hidden_act", ErrorCode::not_implemented},
-      {R"("model_type": "llama", "rope_scaling": {"type": "yarn"})", "/rope_scaling", ErrorCode::not_implemented},
-      {R"("model_type": "llama", "partial_rotary_factor": 0.5)", "/partial_rotary_factor", ErrorCode::not_implemented},
+      {R"("model_type": "llama", "hidden_act": "quick_gelu")", "/hidden_act", ErrorCode::not_implemented},
+      {R"("model_type": "llama", "rope_scaling": {"type": "ntk"})", "/rope_scaling", ErrorCode::not_implemented},
+      {R"("model_type": "llama", "partial_rotary_factor": 1.5)", "/rope_parameters", ErrorCode::not_implemented},
+      {R"("model_type": "phi3", "rope_scaling": {"type": "longrope", "short_factor": [1], "long_factor": [1]})",
+       "/rope_scaling", ErrorCode::config_invalid},
+      {R"("model_type": "cohere", "use_qk_norm": true)", "/use_qk_norm", ErrorCode::not_implemented},
+      {R"("model_type": "opt", "do_layer_norm_before": false)", "/do_layer_norm_before", ErrorCode::not_implemented},
+      {R"("model_type": "smollm3", "no_rope_layers": [1])", "/no_rope_layers", ErrorCode::config_invalid},
       {R"("model_type": "mistral", "sliding_window": 0)", "/sliding_window", ErrorCode::config_invalid},
       {R"("model_type": "gemma2", "sliding_window": 4, "layer_types": ["a"])", "/layer_types",
        ErrorCode::config_invalid},

@@ -53,10 +53,14 @@ TEST_CASE("tiny-llama: statistics of the inputs of linear layers") {
     check_close(name, *hessian, expected.tensor<float>(name + ".input_hessian"), 0.5);
     ++compared;
   };
+  const auto architecture = model::read_architecture(*json::parse(model.config, json::kPython));
+  REQUIRE(bool(architecture));
   for (size_t layer = 0; layer < kLayers; ++layer)
     for (size_t input = 0; input < model::kBlockInputs; ++input)
-      for (const model::LinearLayer& consumer : model::consumers_of(static_cast<model::LinearInput>(input)))
-        compare("model.layers." + std::to_string(layer) + "." + consumer.name, *statistics.of[layer][input]);
+      for (const model::LinearLayer& consumer :
+           model::consumers_of(*architecture, static_cast<model::LinearInput>(input)))
+        compare("model.layers." + std::to_string(layer) + "." + model::layer_name(*architecture, consumer.weight),
+                *statistics.of[layer][input]);
   compare("lm_head", *statistics.of[kLayers][static_cast<size_t>(model::LinearInput::head)]);
   CHECK(compared == kLayers * 7 + 1 + 2);
 }

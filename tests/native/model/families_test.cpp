@@ -66,7 +66,7 @@ TEST_CASE("encoders are run for embeddings only, decoders for the rest") {
   CHECK(
       plan_forward(decoder.index, *json::parse(decoder.config, json::kPython), tiles, ForwardUse::embed).error().code ==
       ErrorCode::not_implemented);
-  for (const char* change : {"\"position_embedding_type\": \"relative_key\"", "\"hidden_act\": \"relu\""}) {
+  for (const char* change : {"\"position_embedding_type\": \"relative_key\"", "\"hidden_act\": \"quick_gelu\""}) {
     std::string config = encoder.config;
     config.insert(config.rfind('}'), text_of(", {}", change));
     CHECK(plan_forward(encoder.index, *json::parse(config, json::kPython), tiles, ForwardUse::embed).error().code ==

@@ -104,7 +104,7 @@ inline std::unique_ptr<ForwardSession> run_forward(const ModelFolder& model, std
           const size_t width = rows.size() / plan->architecture.hidden;
           size_t position = 0;
           for (size_t portion = 0; portion < portions; ++portion) {
-            const std::span<float> part = session->pass().logits(portion, rows);
+            const std::span<float> part = session->pass().logits(portion, rows, session->first_row());
             for (size_t i = 0; i < part.size(); i += width, ++position)
               std::copy_n(part.data() + i, width,
                           logits->data() + position * plan->architecture.vocabulary + session->first_row());

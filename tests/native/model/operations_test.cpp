@@ -23,7 +23,7 @@ TEST_CASE("a norm divides by the root of the mean square") {
     const std::vector<float> x = random.vector(3 * columns), weight = random.vector(columns);
     for (const bool plus_one : {false, true}) {
       std::vector<float> y(x.size());
-      normalize({1e-3, plus_one}, weight, x.data(), 3, y.data());
+      normalize({1e-3, plus_one}, weight, {}, x.data(), 3, columns, y.data());
       for (size_t row = 0; row < 3; ++row) {
         double square = 0;
         for (size_t i = 0; i < columns; ++i) square += double{x[row * columns + i]} * x[row * columns + i];
@@ -197,6 +197,8 @@ TEST_CASE("a pass that only feeds a sink does not change the activations") {
   a.layers = 1;
   a.max_positions = 16;
   a.is_sliding = List<bool>(1);
+  a.is_rotated = List<bool>{true};
+  a.names = ModelNames("input_norm=n1 q=q k=k v=v o=o feed_forward_norm=n2 gate=g up=u down=d final_norm=norm");
   RandomValues random(5);
   ForwardPass pass(a, InputPrecision::float32);
   const std::vector<int32_t> tokens = {1, 2, 3, 4, 5, 6};
@@ -206,7 +208,7 @@ TEST_CASE("a pass that only feeds a sink does not change the activations") {
   for (const BlockWeight& weight : block_weights(a))
     pass.block()[weight.slot] = random.vector(std::max<size_t>(weight.rows, 1) * weight.columns);
   const auto logits = [&] {
-    const std::span<float> found = pass.logits(0, table);
+    const std::span<float> found = pass.logits(0, table, 0);
     return std::vector<float>(found.begin(), found.end());
   };
   struct Count final : InputSink {

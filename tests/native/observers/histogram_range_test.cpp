@@ -140,6 +140,23 @@ TEST_CASE("last bins: the three candidates of Quark, minimum 0") {
   CHECK(found.errors[0] > 0);
 }
 
+// amd-quark 0.13: bins of magnitudes in symmetric specs, of signed values between minimum and maximum in asymmetric ones.
+TEST_CASE("last bins of an asymmetric spec end at the maximum, those of a symmetric one at the largest magnitude") {
+  std::vector<float> x = normal_values(4000, 4);
+  x[7] = -20;
+  x[8] = 5;
+  for (const bool symmetric : {false, true}) {
+    const Observation found =
+        histogram_range_observed(ObserverId::PerTensorMSELastBinsObserver, Dtype::int8, symmetric, x);
+    const float width = (symmetric ? 20.0f : 25.0f) / 2048;
+    const float end = symmetric ? 20.0f : 5.0f;
+    REQUIRE(found.candidates.size() == 3);
+    for (int i = 0; i < 3; ++i)
+      CHECK(found.candidates[static_cast<size_t>(i)] ==
+            doctest::Approx(end - (2.5f - static_cast<float>(i)) * width).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("least squares search keeps a uniform range and cuts an outlier off") {
   std::vector<float> uniform;
   for (int i = 0; i <= 10000; ++i) uniform.push_back(static_cast<float>(i) / 10000);

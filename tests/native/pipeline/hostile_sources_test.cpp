@@ -46,6 +46,16 @@ const std::vector<RawTensor> kExperts = {{"m.down_proj_blocks", U8, {2, 4, 1, 16
 const std::vector<RawTensor> kNvfp4 = {
     {"a.weight", U8, {2, 16}}, {"a.weight_scale", F8, {2, 2}}, {"a.weight_scale_2", F32, {}}};
 
+std::string words_of(const std::string& arguments) {
+  return R"({"quantization_config":{"quant_method":"compressed-tensors","config_groups":{"group_0":{"targets":["Linear"],)"
+         R"("weights":{)" +
+         arguments + "}}}}}";
+}
+std::string shape_bytes(uint64_t rows, uint64_t columns) {
+  const uint64_t shape[] = {rows, columns};
+  return {reinterpret_cast<const char*>(shape), sizeof shape};
+}
+
 std::vector<RawTensor> and_also(std::vector<RawTensor> tensors, RawTensor more) {
   tensors.push_back(std::move(more));
   return tensors;
@@ -128,10 +138,16 @@ TEST_CASE("hostile sources: shapes, widths and JSON that do not go together are 
       {"an order of other columns than the words have",
        {{"a.weight_packed", StorageDtype::I32, {8, 2}},
         {"a.weight_scale", F32, {8, 1}},
+        {"a.weight_shape", StorageDtype::I64, {2}, shape_bytes(8, 16)},
         {"a.weight_g_idx", StorageDtype::I32, {17}}},
-       hostile_sources_config_of("compressed-tensors"),
+       words_of(R"("num_bits":4,"strategy":"channel")"),
        shape_mismatch,
-       "a.weight_packed"},
+       "a.weight_g_idx"},
+      {"words whose length nothing says",
+       {{"a.weight_packed", StorageDtype::I32, {8, 2}}, {"a.weight_scale", F32, {8, 1}}},
+       words_of(R"("num_bits":4,"strategy":"channel")"),
+       tensor_missing,
+       "a.weight_shape"},
       {"GPTQ's words, and no word of GPTQ",
        {{"a.qweight", StorageDtype::I32, {4, 8}}, {"a.scales", F32, {1, 8}}},
        "{}",

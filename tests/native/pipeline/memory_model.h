@@ -72,6 +72,18 @@ struct MemoryModel {
     return index;
   }
 
+  /// The index with the bytes of its inline tensors.
+  ModelIndex read_index() const {
+    ModelIndex index = this->index();
+    for (const uint32_t tensor : index.inline_tensors()) {
+      const ModelTensor& found = index.tensors()[tensor];
+      const auto first = files[found.file].begin() + static_cast<std::ptrdiff_t>(found.stored.begin);
+      const auto size = static_cast<std::ptrdiff_t>(found.stored.end - found.stored.begin);
+      REQUIRE(bool(index.set_inline_bytes(tensor, std::string(first, first + size))));
+    }
+    return index;
+  }
+
   void fill(const List<TileRead>& reads) const {
     for (const TileRead& read : reads)
       for (uint64_t row = 0; row < read.rows; ++row) {

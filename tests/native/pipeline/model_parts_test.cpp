@@ -37,7 +37,7 @@ TEST_CASE("model parts: subsets of several models in any order") {
       const auto count = static_cast<uint32_t>(1 + random() % 5);
       const auto kept = static_cast<uint32_t>(random() % count + 1);  // at least one part tells of the others
       for (uint32_t number = 1; number <= count; ++number) {
-        std::string name = count == 1 ? stem + ".gguf" : part_name({stem, number, count, ".gguf"});
+        std::string name = count == 1 ? stem + ".gguf" : part_name({stem + "-", number, count, ".gguf"});
         if (number == kept || random() % 4 != 0)
           files.push_back({std::move(name), {number, count, stem}});
         else

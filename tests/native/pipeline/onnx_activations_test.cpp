@@ -64,7 +64,7 @@ TEST_CASE("static inputs and outputs are requested from calibration, and the res
   CHECK(asked.plan->requests[0].scales == 1);
   CHECK(asked.plan->tensors[0].reason->text.ends_with(
       "; as DequantizeLinear; inputs static uint8; outputs static uint8"));
-  CHECK(asked.plan->tensors[2].reason->text.ends_with("; as DequantizeLinear"));
+  CHECK(asked.plan->tensors[2].reason->text.ends_with("; as Gather of codes"));
 
   std::string found = "[";
   for (const char* layer : {"up", "down"})

@@ -62,24 +62,51 @@ TEST_CASE("output config: changes are in text_config, too, if the model has one"
 
 TEST_CASE("output config: transformers.js learns of external data") {
   Plan plan;
-  plan.external_data_of = "onnx/model_q4.onnx";
+  plan.onnx.file = "onnx/model_q4.onnx";
+  plan.onnx.data_files = 1;
   CHECK(output_config_written(plan, "") == "");
   CHECK(output_config_written(plan, R"({"eps": 1e-05})") ==
         R"({"eps": 1e-05, "transformers.js_config": {"use_external_data_format": {"model_q4.onnx": 1}}})");
-  CHECK(
-      output_config_written(
-          plan, R"({"transformers.js_config": {"dtype": "q4", "use_external_data_format": {"model.onnx": 2}}})") ==
-      R"({"transformers.js_config": {"dtype": "q4", "use_external_data_format": {"model.onnx": 2, "model_q4.onnx": 1}}})");
-  for (const char* const said : {"true", "1"}) {
-    const std::string of_all = R"({"transformers.js_config": {"use_external_data_format": )" + std::string(said) + "}}";
-    CHECK(output_config_written(plan, of_all) == of_all);
+  CHECK(output_config_written(
+            plan, R"({"transformers.js_config": {"dtype": "q4", "use_external_data_format": {"model.onnx": 2}}})") ==
+        R"({"transformers.js_config": {"dtype": "q4", "use_external_data_format": {"model_q4.onnx": 1}}})");
+  for (const char* const said : {"true", "1", "2", "false", R"({"model": 1})"}) {
+    const std::string before = R"({"transformers.js_config":{"use_external_data_format":)" + std::string(said) + "}}";
+    plan.onnx.data_files = 1;
+    CHECK(output_config_written(plan, before) ==
+          R"({"transformers.js_config":{"use_external_data_format":{"model_q4.onnx":1}}})");
+    plan.onnx.data_files = 0;
+    CHECK(output_config_written(plan, before) == R"({"transformers.js_config":{}})");
   }
-  CHECK(output_config_written(plan, R"({"transformers.js_config":{"use_external_data_format":false}})") ==
-        R"({"transformers.js_config":{"use_external_data_format":{"model_q4.onnx":1}}})");
+  plan.onnx.data_files = 1;
   CHECK(output_config_written(plan, R"({"transformers.js_config":"?"})") ==
         R"({"transformers.js_config":{"use_external_data_format":{"model_q4.onnx":1}}})");
-  plan.external_data_of.clear();
+  plan.onnx.file.clear();
   CHECK(output_config_written(plan, R"({"eps": 1e-05})") == R"({"eps": 1e-05})");
+}
+
+TEST_CASE("output config: transformers.js is told of the files that are there, on every device") {
+  Plan plan;
+  plan.onnx.file = "onnx/decoder_q4.onnx";
+  plan.onnx.cache_type = "float32";
+  const auto present = [&](const char* text) { plan.onnx.present = *json::parse(text); };
+  const auto block = [&](std::string_view before) {
+    const std::string text = output_config_written(plan, R"({"transformers.js_config":)" + std::string(before) + "}");
+    return text.substr(26, text.size() - 27);
+  };
+  CHECK(block(R"({"dtype":"fp16"})") == R"({"dtype":{"decoder":"q4"}})");
+  CHECK(block(R"({"dtype":{"decoder":"q4","encoder":"fp32"}})") == R"({"dtype":{"decoder":"q4"}})");
+  CHECK(block(R"({"kv_cache_dtype":"float16"})") == R"({"kv_cache_dtype":{"q4":"float32"}})");
+  CHECK(block(R"({"device_config":{"webgpu":{"dtype":"q4f16","use_external_data_format":true,"device":"gpu"}}})") ==
+        R"({"device_config":{"webgpu":{"dtype":{"decoder":"q4"},"device":"gpu"}}})");
+  present(R"({"files":{"encoder_q4.onnx":2,"decoder_q4.onnx":1,"decoder_fp16.onnx":0},
+             "declared":{"dtype":{"encoder":"q4","decoder":"fp16"},"kv_cache_dtype":{"fp16":"float16"}}})");
+  CHECK(block(R"({"dtype":"fp16","kv_cache_dtype":"float16"})") ==
+        R"({"dtype":{"encoder":"q4","decoder":"fp16"},"kv_cache_dtype":{"fp16":"float16","q4":"float32"},)"
+        R"("use_external_data_format":{"encoder_q4.onnx":2}})");
+  plan.onnx.cache_type = {};
+  present("null");
+  CHECK(block(R"({"kv_cache_dtype":"float16"})") == "{}");
 }
 
 TEST_CASE("output config: a text that is not JSON is refused") {

@@ -36,6 +36,7 @@ TEST_CASE("packed architecture: every family is read as it was packed") {
     CHECK(read->norm_epsilon == a.norm_epsilon);
     CHECK(read->attention_scale == a.attention_scale);
     CHECK(read->logit_cap == a.logit_cap);
+    CHECK(read->names.text() == a.names.text());
     REQUIRE(read->is_sliding.size() == a.layers);
     for (uint32_t layer = 0; layer < a.layers; ++layer) CHECK(read->is_sliding[layer] == a.is_sliding[layer]);
     CHECK(read->rope.theta == a.rope.theta);
@@ -49,7 +50,7 @@ TEST_CASE("packed architecture: what is cut off, has more bytes, or is none is r
   for (size_t size = 0; size < bytes.size(); ++size) CHECK(why_refused(bytes.substr(0, size)) != "");
   CHECK(why_refused(bytes + '\0').find("bytes are left") != std::string::npos);
   CHECK(
-      why_refused("wqtk\2" + bytes.substr(5)) ==
+      why_refused("wqtk\3" + bytes.substr(5)) ==
       "byte 0: is not the beginning of an architecture that this version packs; use module and worker of one version");
 }
 
@@ -67,9 +68,13 @@ TEST_CASE("packed architecture: sizes and choices that no model has are refused"
   CHECK(refused([](model::Architecture& a) { a.head_dim = 1u << 24; }));
   CHECK(refused([](model::Architecture& a) { ++a.layers; }));
   CHECK(refused([](model::Architecture& a) { a.is_encoder = true; }));
+  CHECK(refused([](model::Architecture& a) { a.names = {}; }));
+  CHECK(refused([](model::Architecture& a) { a.rope.share = 0.1; }));
+  CHECK(refused([](model::Architecture& a) { a.rope.scaling = model::Rope::Scaling::longrope; }));
+  CHECK(refused([](model::Architecture& a) { a.is_rotated = {}; }));
   CHECK(refused([](model::Architecture& a) { a.is_sliding[0] = true; }));
-  CHECK(refused([](model::Architecture& a) { a.activation = static_cast<kernels::Activation>(3); }));
-  CHECK(refused([](model::Architecture& a) { a.rope.scaling = static_cast<model::Rope::Scaling>(3); }));
+  CHECK(refused([](model::Architecture& a) { a.activation = static_cast<kernels::Activation>(5); }));
+  CHECK(refused([](model::Architecture& a) { a.rope.scaling = static_cast<model::Rope::Scaling>(5); }));
   CHECK(refused([](model::Architecture& a) { a.sliding_rope.scaling = static_cast<model::Rope::Scaling>(9); }));
 }
 

@@ -143,7 +143,7 @@ TEST_CASE(
     }
   CHECK(refused > bytes.size());
   std::string later = bytes;
-  later[4] = 3;
+  later[4] = 4;
   CHECK(PackedTasks::open(later).error().message.find("version") != std::string::npos);
 }
 

@@ -180,8 +180,8 @@ TEST_CASE("output bytes and sums are the same for every tile size and order") {
     const MemoryModel model = session_model_of(dtype, 104, 960);
     const ModelIndex index = model.index();
     for (const SessionCase& c : kSessionCases) {
-      CAPTURE(c.format);
-      CAPTURE(c.spec);
+      CAPTURE(std::string(c.format));
+      CAPTURE(std::string(c.spec));
       auto whole = run_plan(model, session_plan_of(index, c, 64u << 20));
       REQUIRE(bool(whole));
       for (const uint64_t tile_bytes : {uint64_t{1}, uint64_t{50'000}, uint64_t{1} << 17}) {
@@ -205,16 +205,16 @@ TEST_CASE("written codes decode to the values of the spec, bit for bit") {
     const MemoryModel model = session_model_of(dtype, 72, 192);
     const ModelIndex index = model.index();
     for (const SessionCase& c : kSessionCases) {
-      CAPTURE(c.format);
-      CAPTURE(c.spec);
+      CAPTURE(std::string(c.format));
+      CAPTURE(std::string(c.spec));
       const Plan plan = session_plan_of(index, c, 20'000);
       auto out = run_plan(model, plan);
       REQUIRE(bool(out));
       json::Value config;
       config.set("quantization_config", plan.quantization_config);
-      auto compared = compare_models(index, {}, out->model.index(), config, {10'000, 10'000});
+      auto compared = compare_models(index, {}, out->model.read_index(), config, {10'000, 10'000});
       REQUIRE(bool(compared));
-      CHECK(compared->diagnostics.empty());
+      for (const Diagnostic& found : compared->diagnostics) FAIL_CHECK(found.where, ": ", found.message);
       REQUIRE(compared->pairs.size() == 3);
       for (const ComparedPair& pair : compared->pairs) {
         if (pair.name != "a.q_proj.weight") continue;
@@ -245,8 +245,8 @@ TEST_CASE("odd shapes are refused, or written and read back whole") {
     for (const SessionCase& c : cases) {
       CAPTURE(shape[0]);
       CAPTURE(shape[1]);
-      CAPTURE(c.format);
-      CAPTURE(c.spec);
+      CAPTURE(std::string(c.format));
+      CAPTURE(std::string(c.spec));
       List<Diagnostic> diagnostics;
       PlanOptions options;
       options.format = c.format;

@@ -10,7 +10,9 @@ constexpr std::string_view kState = "weight.quant_state.bitsandbytes__";
 constexpr std::string_view kParts[] = {".weight.absmax", ".weight.quant_map", ".weight.nested_absmax",
                                        ".weight.nested_quant_map"};
 
+// Of a layer whose codes are there.
 const ModelTensor* state_of(const ModelIndex& model, std::string_view layer) {
+  if (tensor_of(model, layer, "weight") == nullptr) return nullptr;
   for (const std::string_view type : {"nf4", "fp4"})
     if (const ModelTensor* state = model.find(text_of("{}.{}{}", layer, kState, type))) return state;
   return nullptr;
@@ -51,7 +53,9 @@ class BitsAndBytesSource final : public SourceFormat {
     for (const std::string_view ending : kParts)
       if (name.ends_with(ending) && state_of(model, name.substr(0, name.size() - ending.size())) != nullptr)
         return StoredRole::part;
-    return name.find(kState) != std::string_view::npos ? StoredRole::part : StoredRole::plain;
+    const size_t state = name.find(text_of(".{}", kState));
+    const bool is_state = state != std::string_view::npos && state_of(model, name.substr(0, state)) == &tensor;
+    return is_state ? StoredRole::part : StoredRole::plain;
   }
 
   List<std::vector<uint64_t>> possible_shapes(const ModelIndex& model, const ModelTensor& codes) const override {

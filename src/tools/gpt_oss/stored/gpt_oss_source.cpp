@@ -11,10 +11,7 @@ class GptOssSource final : public SourceFormat {
  public:
   StoredRole role_of(const ModelIndex& model, const ModelTensor& tensor) const override {
     const std::string_view name = tensor.stored.name;
-    if (name.ends_with(kBlocks)) {
-      const bool has_scales = model.find(text_of("{}{}", without(name, kBlocks), kScales)) != nullptr;
-      return has_scales ? StoredRole::codes : StoredRole::plain;
-    }
+    if (name.ends_with(kBlocks)) return tensor.stored.shape.size() > 2 ? StoredRole::codes : StoredRole::plain;
     const bool is_part =
         name.ends_with(kScales) && model.find(text_of("{}{}", without(name, kScales), kBlocks)) != nullptr;
     return is_part ? StoredRole::part : StoredRole::plain;

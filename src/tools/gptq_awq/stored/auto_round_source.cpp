@@ -24,7 +24,31 @@ bool is_integer(const json::Value& object) {
   return object["data_type"].is_null() || object["data_type"].as_string() == "int";
 }
 
-// Widths and groups of single layers are seen in their tensors; what else may differ is not.
+// A layer's name or a regular expression, as an expression.
+std::string pattern_of(std::string_view key) {
+  if (key.find_first_of("*+?[(|^$\\") != std::string_view::npos) return std::string(key);
+  std::string pattern = "^";
+  for (const char c : key) {
+    if (c == '.') pattern += '\\';
+    pattern += c;
+  }
+  return pattern += '$';
+}
+
+// Widths and groups that single layers have for themselves, in GPTQ's words for them.
+json::Value dynamic_of(const json::Value& block) {
+  json::Value dynamic{json::Object()};
+  for (const auto& [layer, own] : block["extra_config"].members()) {
+    if (own["bits"].is_integer() && own["bits"].as_integer() >= kFloatBits) continue;  // it has no words
+    json::Value said;
+    for (const char* key : {"bits", "group_size"})
+      if (own[key].is_integer() && !(own[key] == block[key])) said.set(key, own[key]);
+    if (!said.is_null()) dynamic.set(text_of("+:{}", pattern_of(layer)), std::move(said));
+  }
+  return dynamic;
+}
+
+// What else may differ is not read.
 Status check_layers(const json::Value& block, bool is_awq) {
   for (const auto& [layer, own] : block["extra_config"].members()) {
     if (own["bits"].is_integer() && own["bits"].as_integer() >= kFloatBits) continue;
@@ -49,6 +73,7 @@ Result<std::unique_ptr<SourceFormat>> auto_round_source(const json::Value& block
     json::Value words = block;
     words.set("quant_method", packing.quant_method);
     if (packing.checkpoint_format != nullptr) words.set("checkpoint_format", packing.checkpoint_format);
+    words.set("dynamic", dynamic_of(block));
     return packed_words_source(words);
   }
   return error_at(

@@ -2,6 +2,7 @@
 // for all modules and for single ones by path: "quantization": {"group_size", "bits", "mode", "<path>": {...} | false}.
 #include "checkpoint/read_only_format.h"
 #include "pipeline/stored/source_format.h"
+#include "tools/mlx/stored/mlx_names.h"
 
 namespace wasmquant {
 namespace {
@@ -43,6 +44,11 @@ class MlxSource final : public SourceFormat {
     return std::optional(std::move(*found));
   }
 
+  bool rearranges() const noexcept override { return true; }
+  Status restore(const ModelIndex& model, List<ModelTensor>& tensors, std::string& config) const override {
+    return restore_mlx_names(model, tensors, config);
+  }
+
  private:
   static bool is_quantized(const ModelIndex& model, std::string_view layer) {
     const ModelTensor* weight = tensor_of(model, layer, "weight");
@@ -55,6 +61,10 @@ class MlxSource final : public SourceFormat {
     const json::Value& own = said != nullptr && said->is_object() ? *said : config_;
     const std::string where = &own == &config_ ? "/quantization" : text_of("/quantization/{}", layer);
     const std::string_view asked = own["mode"].is_string() ? own["mode"].as_string() : std::string_view("affine");
+    for (const char* key : {"bits", "group_size"})
+      if (!own[key].is_null() && !own[key].is_integer())
+        return error_at(ErrorCode::config_invalid, text_of("{}/{}", where, std::string_view(key)),
+                        "found {}; expected a whole number", json::write(own[key]));
     for (const Mode& mode : kModes) {
       if (asked != mode.name) continue;
       const int64_t group = own["group_size"].is_integer() ? own["group_size"].as_integer() : mode.group_size;

@@ -1,7 +1,6 @@
 // AMD Quark's exports: the config gives the scheme, and shapes of scales refine it. With weight_format fake_quantized the
 // weights are values, stored with the scales that they were rounded by.
 #include "config/config_text.h"
-#include "config/match/name_match.h"
 #include "config/resolve/resolve.h"
 #include "pipeline/stored/scale_scheme.h"
 #include "pipeline/stored/source_format.h"
@@ -19,11 +18,8 @@ constexpr const char* kNotOfWeights[] = {"algo_config", "pre_quant_opt_config", 
 // Which layers have codes is seen in the tensors, so that an exclusion that this version cannot match does no harm.
 json::Value of_weights(const json::Value& block) {
   json::Array usable;
-  for (const json::Value& entry : block["exclude"].items()) {
-    std::string problem;
-    if (is_regex(entry.as_string())) Regex(std::string_view(entry.as_string()).substr(3), &problem);
-    if (problem.empty()) usable.push_back(entry);
-  }
+  for (const json::Value& entry : block["exclude"].items())
+    if (is_usable_pattern(entry.as_string())) usable.push_back(entry);
   json::Value own = block;
   if (!block["exclude"].is_null()) own.set("exclude", std::move(usable));
   for (const char* key : kNotOfWeights)
@@ -124,7 +120,7 @@ Result<std::unique_ptr<SourceFormat>> quark_source(const json::Value& block) {
     if (!has_codes || !is_real) return {};
     return error_at(
         ErrorCode::format_unsupported, "/quantization_config",
-        "says that biases are quantized, which are not read: export the model without a spec for biases, or "
+        "says that the checkpoint has quantized biases, which cannot be read: export it without a spec for biases, or "
         "with weight_format fake_quantized");
   };
   TRY_VOID(refuse_bias(parsed.config.global));

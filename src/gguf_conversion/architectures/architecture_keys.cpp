@@ -1,0 +1,203 @@
+// Keys of single architectures, by the words of architectures.def. Types:
+//   u  a whole number · f  a number · b  true or false · p  which layers see a window of keys (layer_types)
+//   r  the rotary dimensions of a head: its width times a factor · h  a number for each layer with attention, 0 for the others
+//   m  the same for layers of experts, or in models without them only of a feed-forward · l  which layers have linear attention
+//   y  the same for layers that see all keys, and num_key_value_heads for those that see a window of them
+//   z  a width for each layer, twice as wide for those that share the keys of earlier ones
+//   w  the width of LFM2's feed-forward, from that of one without a gate · i  the number of a token, whose text is in NAMES' place
+//   d  how many dimensions turn with time, height and width: four numbers · a  how many entries an array has · t  text · s  mean or cls, the number of a pooling
+// NAMES of numbers are an expression of config_values.h.
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include "core/decimal.h"
+#include "core/message.h"
+#include "families/config_reader.h"
+#include "families/word_list.h"
+#include "gguf_conversion/architectures/config_values.h"
+#include "gguf_conversion/architectures/hyperparameters.h"
+#include "gguf_conversion/architectures/layer_kinds.h"
+
+namespace wasmquant::conversion {
+namespace {
+
+// [CONDITION]KEY=TYPE?:NAMES~DEFAULT
+struct KeyWord {
+  explicit KeyWord(std::string_view word) {
+    if (const size_t end = word.find(']'); word.starts_with('[')) {
+      condition = word.substr(1, end - 1);
+      word.remove_prefix(end + 1);
+    }
+    const size_t equals = word.find('='), colon = word.find(':', equals), tilde = word.find('~', colon);
+    key = word.substr(0, equals);
+    type = word[equals + 1];
+    is_optional = word[colon - 1] == '?';
+    names = word.substr(colon + 1, tilde == word.npos ? word.npos : tilde - colon - 1);
+    if (tilde != word.npos) value = word.substr(tilde + 1);
+    is_constant = names.starts_with('=');
+    if (is_constant) value = names.substr(1);
+  }
+
+  // Whether it needs what the keys of every architecture say.
+  bool is_dependent() const noexcept {
+    return key.starts_with("tokenizer.") || std::string_view("prhwimlyz").find(type) != std::string_view::npos;
+  }
+
+  std::string_view condition, key, names, value;  // value: a number as text
+  char type;
+  bool is_optional, is_constant;
+};
+
+class KeyWriter {
+ public:
+  KeyWriter(const json::Value& config, std::string_view architecture, const Hyperparameters& parameters,
+            gguf::Metadata& metadata)
+      : config_(config), values_(config_), architecture_(architecture), parameters_(parameters), metadata_(metadata) {}
+
+  Status write(const KeyWord& word) {
+    if (!word.condition.empty() && !values_.is_true(word.condition)) return {};
+    if (word.type == 'i') {
+      write_token(word);
+      return {};
+    }
+    const std::string key =
+        word.key.starts_with("tokenizer.") ? std::string(word.key) : text_of("{}.{}", architecture_, word.key);
+    if (const json::Value* const list = values_.find(word.names); word.type == 'a') {
+      if (list != nullptr && list->is_array()) metadata_.set_u32(key, static_cast<uint32_t>(list->items().size()));
+      return {};
+    }
+    if (word.type == 'd') {
+      write_sections(word, key);
+      return {};
+    }
+    if (word.type == 't' || word.type == 's') return write_text(word, key);
+    const auto number = word.is_constant ? parse_decimal(word.value) : values_.number(word.names, word.type == 'b');
+    if (!number && word.value.empty()) {
+      if (word.is_optional) return {};
+      return refuse(word, "the model needs this key");
+    }
+    if (std::string_view("phmlyz").find(word.type) != std::string_view::npos) return write_layers(word, key);
+    const double value = number ? *number : parse_decimal(word.value);
+    if (!std::isfinite(value)) return refuse(word, word.type == 'b' ? "has to be true or false" : "has to be a number");
+    if (word.type == 'f') metadata_.set_f32(key, static_cast<float>(value));
+    if (word.type == 'b') metadata_.set_bool(key, value != 0);
+    if (word.type == 'r') metadata_.set_u32(key, static_cast<uint32_t>(value * parameters_.head_width));
+    if (word.type != 'u' && word.type != 'w') return {};
+    if (value < 0 && word.is_optional) return {};
+    constexpr double kLimit = 4294967296.0;
+    const auto whole = value >= 0 && value < kLimit ? static_cast<uint32_t>(value) : 0;
+    if (whole != value) return refuse(word, "has to be a whole number below 2^32");
+    metadata_.set_u32(key, word.type == 'w' ? adjusted_width(whole) : whole);
+    return {};
+  }
+
+ private:
+  Status write_text(const KeyWord& word, const std::string& key) {
+    const std::string_view text = word.is_constant ? word.value : config_.text(word.names);
+    if (text.empty()) return word.is_optional ? Status() : refuse(word, "the model needs this key");
+    if (word.type == 't') {
+      metadata_.set_text(key, text);
+      return {};
+    }
+    if (text != "mean" && text != "cls") return refuse(word, "has to be mean or cls");
+    metadata_.set_u32(key, text == "mean" ? 1 : 2);  // llama.cpp's enum llama_pooling_type
+    return {};
+  }
+
+  // What transformers' class of Qwen3.5 assumes, if config.json is silent.
+  void write_sections(const KeyWord& word, const std::string& key) {
+    constexpr int kSections = 4;
+    constexpr int32_t kDefault[kSections] = {11, 11, 10, 0};
+    const json::Value* const list = values_.find(word.names);
+    gguf::ArrayBuilder sections(gguf::ValueType::i32);
+    for (size_t i = 0; i < kSections; ++i)
+      sections.add_i32(list == nullptr            ? kDefault[i]
+                       : i < list->items().size() ? static_cast<int32_t>(list->items()[i].as_integer())
+                                                  : 0);
+    metadata_.set(std::move(sections).finish(key));
+  }
+
+  Status write_layers(const KeyWord& word, const std::string& key) {
+    const List<std::string_view> kinds = layer_kinds(config_, parameters_.layers);
+    if (kinds.size() != parameters_.layers)
+      return refuse(word, "the model needs layer_types next to this key, with one text for each layer");
+    const bool is_flag = word.type == 'p' || word.type == 'l';
+    bool is_routed = false;
+    for (const std::string_view kind : kinds) is_routed = is_routed || kind == "moe";
+    const json::Value* const value = values_.find(word.names);
+    const int32_t number = value == nullptr ? 0 : static_cast<int32_t>(value->as_integer());
+    const bool is_shared = word.type == 'z';
+    const auto windows = static_cast<int32_t>(values_.number("num_key_value_heads", false).value_or(0));
+    const double first_sharing = parameters_.layers - values_.number("num_kv_shared_layers", false).value_or(0);
+    gguf::ArrayBuilder layers(is_flag ? gguf::ValueType::boolean : gguf::ValueType::i32);
+    for (const std::string_view kind : kinds) {
+      const bool is_linear = kind == "linear_attention";
+      const bool counts = word.type == 'p'   ? kind == "sliding_attention"
+                          : word.type == 'l' ? is_linear
+                          : word.type == 'm' ? kind == (is_routed ? "moe" : "mlp")
+                                             : kind.ends_with("attention") && !is_linear;
+      if (is_flag)
+        layers.add_u8(counts ? 1 : 0);
+      else if (word.type == 'y')
+        layers.add_i32(kind == "sliding_attention" ? windows : number);
+      else if (is_shared)
+        layers.add_i32(static_cast<double>(layers.count()) < first_sharing ? number : 2 * number);
+      else
+        layers.add_i32(counts ? number : 0);
+    }
+    metadata_.set(std::move(layers).finish(key));
+    return {};
+  }
+
+  // Two thirds, because a gate is a third matrix, times a factor, up to a multiple: transformers, Lfm2MLP.
+  uint32_t adjusted_width(uint32_t width) const {
+    const json::Value* const adjusts = config_.find("block_auto_adjust_ff_dim");
+    if (adjusts == nullptr || !adjusts->as_bool()) return width;
+    const double factor = config_.number("block_ffn_dim_multiplier").value_or(1);
+    const uint64_t multiple = config_.count("block_multiple_of").value_or(256);
+    const auto adjusted = static_cast<uint64_t>(factor * static_cast<double>(uint64_t{2} * width / 3));
+    return static_cast<uint32_t>((adjusted + multiple - 1) / multiple * multiple);
+  }
+
+  void write_token(const KeyWord& word) {
+    const gguf::KeyValue* const tokens = metadata_.find("tokenizer.ggml.tokens");
+    if (tokens == nullptr) return;
+    gguf::ArrayView view(tokens);
+    for (uint64_t i = 0; i < view.count(); ++i)
+      if (view.next_text() == word.names) return metadata_.set_u32(word.key, static_cast<uint32_t>(i));
+  }
+
+  static Error refuse(const KeyWord& word, const char* why) {
+    std::string_view names = word.names;
+    return error_at(ErrorCode::argument_invalid, text_of("config.json: /{}", families::first_word(names)), "{}", why);
+  }
+
+  const families::ConfigReader config_;
+  const ConfigValues values_;
+  const std::string_view architecture_;
+  const Hyperparameters& parameters_;
+  gguf::Metadata& metadata_;
+};
+
+}  // namespace
+
+Status write_own_keys(const json::Value& config, const Family& family, gguf::Metadata& metadata) {
+  const Hyperparameters none;
+  KeyWriter writer(config, family.architecture, none, metadata);
+  for (std::string_view words : keys_of(family))
+    while (!words.empty())
+      if (const KeyWord word(families::next_word(words)); !word.is_dependent()) TRY_VOID(writer.write(word));
+  return {};
+}
+
+Status write_dependent_keys(const json::Value& config, const Family& family, const Hyperparameters& parameters,
+                            gguf::Metadata& metadata) {
+  KeyWriter writer(config, family.architecture, parameters, metadata);
+  for (std::string_view words : keys_of(family))
+    while (!words.empty())
+      if (const KeyWord word(families::next_word(words)); word.is_dependent()) TRY_VOID(writer.write(word));
+  return {};
+}
+
+}  // namespace wasmquant::conversion

@@ -1,0 +1,153 @@
+// The shapes, rows and views of the targets of one tensor, by its kind.
+#include "gguf_conversion/tensors/arranged_tensors.h"
+
+#include <utility>
+
+#include "core/message.h"
+#include "gguf_conversion/tensors/row_groups.h"
+
+namespace wasmquant::conversion {
+namespace {
+
+uint64_t product_of(std::span<const uint64_t> extents) noexcept {
+  uint64_t product = 1;
+  for (const uint64_t extent : extents) product *= extent;
+  return product;
+}
+
+// The targets of one tensor.
+class Arrangement {
+ public:
+  Arrangement(const LayoutSizes& sizes, uint32_t source, const SourceTensor& from, TensorMatch& match,
+              List<ConvertedTensor>& out)
+      : sizes_(sizes), source_(source), from_(from), match_(match), shape_(from.shape.begin(), from.shape.end()) {
+    const bool is_squeezed = match.kind == TensorKind::short_conv && shape_.size() == 3 && shape_[1] == 1;
+    if (is_squeezed) shape_.erase(shape_.begin() + 1);
+    out_ = &out;
+  }
+
+  Status run() {
+    switch (match_.kind) {
+      case TensorKind::input_major:
+      case TensorKind::paired:
+        return add_matrices(match_.kind == TensorKind::paired);
+      case TensorKind::columns:
+        return add_columns();
+      case TensorKind::grouped:
+        return add_grouped();
+      default:
+        return match_.groups.empty() ? add_equal_parts() : add_divided();
+    }
+  }
+
+ private:
+  size_t targets() const noexcept { return 1 + match_.more.size(); }
+  bool is_vector() const noexcept { return shape_.size() == 1; }
+  uint64_t rows() const noexcept {
+    return is_vector() ? shape_[0] : product_of(std::span(shape_).first(shape_.size() - 1));
+  }
+  Error mismatch(const char* expected) const { return error_at(ErrorCode::shape_mismatch, from_.name, "{}", expected); }
+
+  // Null for a target that is left out.
+  ConvertedTensor* target(size_t number) {
+    std::string& name = number == 0 ? match_.name : match_.more[number - 1];
+    if (name.empty()) return nullptr;
+    ConvertedTensor& to = out_->emplace_back();
+    to.source = source_;
+    to.name = std::move(name);
+    to.shape = shape_;
+    to.is_logarithm = match_.kind == TensorKind::decay;
+    return &to;
+  }
+  void finish(ConvertedTensor& to) const {
+    if (match_.adds_axis) to.shape.push_back(1);
+  }
+
+  // [..., in, out] as [..., out, in]; the outputs of several targets follow each other, or take turns. [..., out] if paired.
+  Status add_matrices(bool is_paired) {
+    const size_t axes = shape_.size();
+    const bool is_matrix = axes > 2 || !is_paired;
+    if (axes < 2 || shape_.back() % targets() != 0)
+      return mismatch("is no stack of matrices whose outputs are divided evenly");
+    const uint64_t outputs = shape_.back(), count = outputs / targets(), inputs = is_matrix ? shape_[axes - 2] : 1;
+    const uint64_t step = is_paired ? targets() : 1;
+    for (size_t number = 0; number < targets(); ++number) {
+      ConvertedTensor* const to = target(number);
+      if (to == nullptr) continue;
+      to->shape.back() = count;
+      to->rounds = rows() / inputs;
+      const uint64_t first = is_paired ? number : number * count;
+      to->views.push_back({first, {1, count, inputs}, {0, step, outputs}});
+      if (!is_matrix) continue;
+      to->shape[axes - 2] = count;
+      to->shape[axes - 1] = inputs;
+    }
+    return {};
+  }
+
+  Status add_columns() {
+    TRY(divided, divide_rows(match_.groups, sizes_, source_, from_, shape_.back()));
+    ConvertedTensor* const to = target(0);
+    to->rounds = rows();
+    for (const SourceRows& some : divided.front()) to->views.push_back({some.first, {1, 1, some.count}, {0, 0, 1}});
+    return {};
+  }
+
+  Status add_grouped() {
+    TRY(groups, sizes_.named(match_.groups[1]));
+    if (!is_vector() || groups == 0 || shape_[0] % groups != 0)
+      return mismatch("is not divided evenly by the groups of its norm");
+    target(0)->shape = {groups, shape_[0] / groups};
+    return {};
+  }
+
+  // [..., rows, columns], or a vector: targets with as many rows of each matrix.
+  Status add_equal_parts() {
+    const size_t axis = shape_.size() < 2 ? 0 : shape_.size() - 2;
+    if (shape_.empty() || shape_[axis] % targets() != 0) return mismatch("is not two halves of as many rows");
+    const uint64_t part = shape_[axis] / targets(), matrices = product_of(std::span(shape_).first(axis));
+    for (size_t number = 0; number < targets(); ++number) {
+      ConvertedTensor* const to = target(number);
+      if (to == nullptr) continue;
+      to->shape[axis] = part;
+      for (uint64_t m = 0; targets() > 1 && m < matrices; ++m)
+        to->rows.push_back({source_, (targets() * m + number) * part, part});
+      finish(*to);
+    }
+    return {};
+  }
+
+  Status add_divided() {
+    TRY(divided, divide_rows(match_.groups, sizes_, source_, from_, rows()));
+    const bool are_matrices = match_.groups.find('\'') != match_.groups.npos;
+    for (size_t number = 0; number < targets(); ++number) {
+      ConvertedTensor* const to = number < divided.size() ? target(number) : nullptr;
+      if (to == nullptr) continue;
+      to->rows = std::move(divided[number]);
+      const SourceRows& first = to->rows.front();
+      to->shape.front() = first.count * to->rows.size();
+      if (are_matrices) {
+        to->shape = {to->rows.size(), first.count, shape_.back()};
+        if (first.is_transposed) std::swap(to->shape[1], to->shape[2]);
+      }
+      finish(*to);
+    }
+    return {};
+  }
+
+  const LayoutSizes& sizes_;
+  const uint32_t source_;
+  const SourceTensor& from_;
+  TensorMatch& match_;
+  std::vector<uint64_t> shape_;
+  List<ConvertedTensor>* out_ = nullptr;
+};
+
+}  // namespace
+
+Status ArrangedTensors::add(uint32_t source, const SourceTensor& tensor, TensorMatch& match,
+                            List<ConvertedTensor>& out) const {
+  return Arrangement(sizes_, source, tensor, match, out).run();
+}
+
+}  // namespace wasmquant::conversion

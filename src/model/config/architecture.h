@@ -1,0 +1,99 @@
+// A transformer as config.json describes it: sizes, and family differences. Decoders are variations of Llama's architecture:
+//   x += o(attention(q, k, v of norm(x)));   x += down(activation(gate(n)) * up(n)),  n = norm(x)
+// Encoders are of BERT's, whose attention sees the whole sequence:
+//   x = norm(x + o(attention(q, k, v of x)));   x = norm(x + down(activation(up(x))))
+// Keys of transformers 4 and 5.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "core/list.h"
+#include "core/result.h"
+#include "kernels/exponential.h"
+#include "model/config/model_names.h"
+
+namespace wasmquant::model {
+
+/// Rotary position embedding: the angle of dimension pair i at position p is p * frequency(i).
+struct Rope {
+  enum class Scaling : uint8_t { none, linear, llama3, yarn, longrope };
+  double theta = 10000;
+  Scaling scaling = Scaling::none;
+  double factor = 1;                       // linear, llama3, yarn: low frequencies are divided by it
+  double low_factor = 1, high_factor = 4;  // llama3: periods longer than original_positions / low_factor are low
+  double fast_rotations = 32,
+         slow_rotations = 1;  // yarn: over original_positions; between them frequencies are blended
+  bool is_truncated = true;   // yarn: to whole pairs
+  double original_positions = 8192;
+  double query_beta = 0;  // queries grow by its product with the logarithm of spans of original_positions
+  double amplitude = 1;   // of sines and cosines
+  std::vector<float> short_factors,
+      long_factors;       // longrope: divide frequencies, in sequences up to original_positions and longer
+  double share = 1;       // of a head's dimensions, the first ones
+  bool is_pairs = false;  // dimension 2 i rotates with 2 i + 1, not i with i + half
+
+  /// Dimensions of a head that rotate.
+  uint32_t dimensions(uint32_t head_dim) const noexcept { return static_cast<uint32_t>(head_dim * share); }
+};
+
+/// A mixture of experts in the place of a feed-forward (N. Shazeer et al. 2017): to which of them a token goes, and their weights.
+struct Routing {
+  enum class Scores : uint8_t { softmax, sigmoid, softmax_of_chosen };
+  Scores scores = Scores::softmax;
+  uint32_t experts = 0, chosen = 0;        // 0: the model has none
+  uint32_t width = 0, shared_width = 0;    // of an expert, and of the one that every token sees
+  uint32_t groups = 1, chosen_groups = 1;  // experts are chosen from the groups whose two best have the largest sum
+  bool is_normalized = false;              // the weights of a token's experts add up to `scale`
+  float scale = 1;
+};
+
+/// Sizes and family differences of one model.
+struct Architecture {
+  std::string family;
+  uint32_t vocabulary = 0, hidden = 0, intermediate = 0, layers = 0;
+  uint32_t heads = 0, kv_heads = 0, head_dim = 0;
+  uint32_t max_positions = 0;  // tokens of a sequence
+  bool is_encoder = false;
+  uint32_t token_types = 0;     // of encoders: rows of that table
+  uint32_t first_position = 0;  // of learned ones, that of the first token
+  kernels::Activation activation = kernels::Activation::silu;
+  double norm_epsilon = 1e-6;
+  ModelNames names;            // which norms, biases and products there are
+  bool norm_plus_one = false;  // norms multiply by 1 + weight
+  bool layer_norms = false;    // norms subtract the mean
+  bool whole_norms = false;    // q and k are normed over all heads, not per head
+  bool norms_behind_rope = false;
+  bool has_slopes = false;          // scores of keys fall with their distance, by head (O. Press et al. 2021, ALiBi)
+  bool is_transposed = false;       // linear layers of blocks are stored [in, out]
+  bool is_parallel = false;         // the feed-forward reads x as it was before attention was added
+  bool tied_head = false;           // the head's weight is the embedding
+  bool rotated_down_input = false;  // the input of down is multiplied by a Hadamard matrix
+  float embedding_scale = 1;
+  float residual_scale = 1;  // of what is added to x
+  float logit_scale = 1;
+  float qkv_clip = 0;                      // q, k and v are limited to it; 0: not
+  float attention_scale = 1;               // of q * k
+  float attention_cap = 0, logit_cap = 0;  // cap * tanh(x / cap); 0: none
+  uint32_t window = 0;                     // keys that sliding layers see, including the token's own
+  List<bool> is_sliding, is_rotated;       // by layer
+  Routing routing;
+  List<bool> has_experts;   // by layer
+  Rope rope, sliding_rope;  // of full and of sliding layers
+
+  uint32_t query_columns() const noexcept { return heads * head_dim; }
+  uint32_t key_columns() const noexcept { return kv_heads * head_dim; }
+};
+
+/// The model_type of every supported family of decoders or encoders: "llama, mistral, …" for messages.
+std::string family_names(bool encoders);
+
+/// `config` is the parsed config.json. Errors, `where` a JSON pointer: config-invalid (a size is missing or
+/// impossible), not-implemented (another family, RoPE scaling type or activation; the message lists what is supported).
+Result<Architecture> read_architecture(const json::Value& config);
+
+/// Whether the sizes are those of a model, as read_architecture gives them: for one that was not read from a config.json.
+bool holds_together(const Architecture& architecture) noexcept;
+
+}  // namespace wasmquant::model

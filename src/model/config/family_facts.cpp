@@ -1,0 +1,91 @@
+#include "model/config/family_facts.h"
+
+#include <cmath>
+
+#include "core/message.h"
+#include "families/config_reader.h"
+#include "families/word_list.h"
+
+namespace wasmquant::model {
+
+FamilyFacts::Source FamilyFacts::source_of(std::string_view field, std::string_view usual) const noexcept {
+  for (std::string_view words = row_.keys; !words.empty();) {
+    const std::string_view word = families::next_word(words);
+    const size_t equals = word.find('='), tilde = word.find('~');
+    if (word.substr(0, equals) != field) continue;
+    return {word.substr(equals + 1, tilde == word.npos ? tilde : tilde - equals - 1),
+            tilde == word.npos ? std::string_view() : word.substr(tilde + 1)};
+  }
+  return {usual, {}};
+}
+
+const json::Value* FamilyFacts::find(std::string_view names) const noexcept {
+  while (!names.empty())
+    if (const json::Value* value = config_.find(families::first_word(names))) return value;
+  return nullptr;
+}
+
+std::optional<double> FamilyFacts::number(std::string_view field, std::string_view usual) const {
+  const Source source = source_of(field, usual);
+  if (const json::Value* value = find(source.names))
+    return value->is_finite() ? std::optional(value->as_number()) : std::nullopt;
+  if (source.otherwise.empty()) return std::nullopt;
+  const auto read = json::parse(source.otherwise);
+  return read ? std::optional(read->as_number()) : std::nullopt;
+}
+
+std::string FamilyFacts::text(std::string_view field, std::string_view usual) const {
+  const Source source = source_of(field, usual);
+  for (std::string_view names = source.names; !names.empty();)
+    if (const json::Value* value = config_.find(families::first_word(names)); value != nullptr && value->is_string())
+      return value->as_string();
+  return std::string(source.otherwise);
+}
+
+bool FamilyFacts::flag(std::string_view field) const {
+  const Source source = source_of(field, {});
+  const json::Value* const value = find(source.names);
+  return value != nullptr && value->is_bool() ? value->as_bool() : source.otherwise == "1";
+}
+
+Status FamilyFacts::read(Architecture& out) const {
+  if (flag("refused"))
+    return error_at(ErrorCode::not_implemented, text_of("/{}", source_of("refused", {}).names),
+                    "the forward pass of {} does not support true", out.family);
+  if (source_of("required", {}).names.size() > 0 && !flag("required"))
+    return error_at(ErrorCode::not_implemented, text_of("/{}", source_of("required", {}).names),
+                    "the forward pass of {} does not support false", out.family);
+  out.has_slopes = has(families::forward::kSlopes);
+  out.is_transposed = has(families::forward::kTransposed);
+  const auto scale = [this](const char* field, float otherwise) {
+    const auto found = number(field);
+    return found ? static_cast<float>(*found) : otherwise;
+  };
+  out.norm_plus_one = has(families::forward::kPlusOneNorms);
+  out.layer_norms = has(families::forward::kLayerNorms);
+  out.whole_norms = has(families::forward::kWholeNorms);
+  out.norms_behind_rope = has(families::forward::kNormsBehindRope);
+  out.is_parallel = has(families::forward::kParallel) || flag("parallel");
+  out.norm_epsilon = number("epsilon", "rms_norm_eps").value_or(1e-6);
+  const float root = has(families::forward::kScaledEmbedding) ? std::sqrt(static_cast<float>(out.hidden)) : 1;
+  out.embedding_scale = scale("embedding_scale", root);
+  out.residual_scale = scale("residual_scale", 1);
+  out.logit_scale = scale("logit_scale", 1) / scale("logit_divisor", 1);
+  out.qkv_clip = scale("clip", 0);
+  const float scalar = scale("attention_scalar", 0);
+  out.attention_scale =
+      scale("attention_scale", 1.0f / std::sqrt(scalar > 0 ? scalar : static_cast<float>(out.head_dim)));
+  out.attention_cap = scale("attention_cap", 0);
+  out.logit_cap = scale("logit_cap", 0);
+  return {};
+}
+
+std::string key_of(const json::Value& config, std::string_view names) {
+  std::string_view rest = names;
+  const std::string first(families::first_word(rest));
+  for (rest = names; !rest.empty();)
+    if (const std::string key(families::first_word(rest)); !config[key.c_str()].is_null()) return key;
+  return first;
+}
+
+}  // namespace wasmquant::model

@@ -1,0 +1,140 @@
+// Words of a row are parsed, conditions decided by a config.json.
+#include "model/config/model_names.h"
+
+#include "families/config_reader.h"
+#include "families/module_path.h"
+#include "families/table/forward_row.h"
+#include "families/word_list.h"
+
+namespace wasmquant::model {
+namespace {
+
+constexpr std::string_view kPartWords[kParts] = {"q",
+                                                 "k",
+                                                 "v",
+                                                 "o",
+                                                 "gate",
+                                                 "up",
+                                                 "down",
+                                                 "qkv",
+                                                 "heads_qkv",
+                                                 "gate_up",
+                                                 "router",
+                                                 "expert_gate",
+                                                 "expert_up",
+                                                 "expert_down",
+                                                 "shared_gate",
+                                                 "shared_up",
+                                                 "shared_down",
+                                                 "shared_scale",
+                                                 "shared_gate_up",
+                                                 "experts_gate_up",
+                                                 "experts_down",
+                                                 "input_norm",
+                                                 "q_norm",
+                                                 "k_norm",
+                                                 "attention_post_norm",
+                                                 "feed_forward_norm",
+                                                 "feed_forward_post_norm",
+                                                 "correction",
+                                                 "embedding",
+                                                 "positions",
+                                                 "types",
+                                                 "embedding_norm",
+                                                 "final_norm",
+                                                 "head",
+                                                 "layers",
+                                                 "prefixes"};
+constexpr size_t kLinearParts = 10;
+
+/// "KEY", or "KEY~1", which is true without the key.
+bool holds(std::string_view key, const json::Value& config) {
+  const bool otherwise = key.ends_with("~1");
+  if (otherwise) key.remove_suffix(2);
+  const json::Value* const value = config.find(key);
+  return value != nullptr && value->is_bool() ? value->as_bool() : otherwise;
+}
+
+std::string_view words_of(std::string_view part) noexcept {
+  for (const families::forward::NamesPart& row : families::forward::kParts)
+    if (row.name == part) return row.words;
+  return {};
+}
+
+}  // namespace
+
+void ModelNames::add_word(std::string_view word, const json::Value* config) {
+  if (config != nullptr) {
+    if (const size_t colon = word.find(':'); colon != word.npos) {
+      const bool is_not = word.starts_with('!');
+      if (holds(word.substr(is_not, colon - is_not), *config) == is_not) return;
+      word.remove_prefix(colon + 1);
+    }
+  }
+  const size_t equals = word.find('='), plus = word.find('+');
+  for (size_t part = 0; part < kParts; ++part) {
+    if (word.substr(0, equals) != kPartWords[part] || !modules_[part].empty()) continue;
+    modules_[part] = word.substr(equals + 1, plus == word.npos ? plus : plus - equals - 1);
+    if (plus == word.npos) return;
+    const std::string_view key = word.substr(plus + 1);
+    if (key.empty() || (config != nullptr && holds(key, *config))) biases_ |= uint64_t{1} << part;
+  }
+}
+
+void ModelNames::add(std::string_view words, const json::Value* config) {
+  while (!words.empty()) {
+    const std::string_view word = families::next_word(words);
+    if (word.starts_with('@'))
+      add(words_of(word.substr(1)), config);
+    else
+      add_word(word, config);
+  }
+}
+
+ModelNames ModelNames::of_row(std::string_view words, const json::Value& config) {
+  ModelNames out;
+  out.add(words, &config);
+  return out;
+}
+
+ModelNames::ModelNames(std::string_view words) { add(words, nullptr); }
+
+List<std::string> ModelNames::prefixes() const {
+  List<std::string> out;
+  for (std::string_view rest = of(ModelPart::prefixes); !rest.empty();)
+    out.push_back(std::string(families::first_word(rest)));
+  out.push_back({});
+  return out;
+}
+
+std::string ModelNames::text() const {
+  std::string out;
+  for (size_t part = 0; part < kParts; ++part) {
+    if (modules_[part].empty()) continue;
+    if (!out.empty()) out += ' ';
+    out += kPartWords[part];
+    out += '=';
+    out += modules_[part];
+    if (has_bias(static_cast<ModelPart>(part))) out += '+';
+  }
+  return out;
+}
+
+bool is_block_layer(std::string_view layer) {
+  if (families::layer_index_of(layer) < 0) return false;
+  const auto is_one = [&](std::string_view word) {
+    word.remove_prefix(word.find(':') + 1);  // of none: 0
+    const size_t equals = word.find('=');
+    for (size_t part = 0; part < kLinearParts; ++part)
+      if (word.substr(0, equals) == kPartWords[part])
+        return families::ends_with_components(layer, word.substr(equals + 1, word.find('+') - equals - 1));
+    return false;
+  };
+  for (const families::forward::NamesPart& part : families::forward::kParts)
+    if (families::any_word(part.words, is_one)) return true;
+  for (const families::forward::Row& row : families::forward::kRows)
+    if (families::any_word(row.names, is_one)) return true;
+  return false;
+}
+
+}  // namespace wasmquant::model

@@ -1,0 +1,86 @@
+// The modules of a model by what they are, as words of the family's row in families/table/forward.def:
+//   "q=self_attn.q_proj+ k=self_attn.k_proj ..."     '+': with a bias
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/json.h"
+#include "core/list.h"
+
+namespace wasmquant::model {
+
+/// What a module is. Names of layers' modules are below the layer, the others below a prefix.
+enum class ModelPart : uint8_t {
+  q,
+  k,
+  v,
+  o,
+  gate,
+  up,
+  down,
+  qkv,          // q, k and v in one matrix, one after another
+  heads_qkv,    // by key head: its queries, its key, its value
+  gate_up,      // gate, then up
+  router,       // scores of experts
+  expert_gate,  // of the expert in the place of '#'
+  expert_up,
+  expert_down,
+  shared_gate,  // of the expert that every token sees
+  shared_up,
+  shared_down,
+  shared_scale,  // the score of that expert
+  shared_gate_up,
+  experts_gate_up,  // a tensor with those of all experts, [experts, gate and up, in]
+  experts_down,
+  input_norm,
+  q_norm,
+  k_norm,
+  attention_post_norm,
+  feed_forward_norm,
+  feed_forward_post_norm,
+  correction,  // of scores, for the choice of experts; the name of a tensor
+  embedding,
+  positions,
+  types,
+  embedding_norm,
+  final_norm,
+  head,
+  layers,   // what precedes the number of a layer
+  prefixes  // what may precede all others but the head, between bars
+};
+inline constexpr size_t kParts = 36;
+
+/// Module names of one model.
+class ModelNames {
+ public:
+  ModelNames() = default;
+  /// The words of a row that hold for a config.json.
+  static ModelNames of_row(std::string_view words, const json::Value& config);
+  /// Of a text() of another.
+  explicit ModelNames(std::string_view words);
+
+  bool has(ModelPart part) const noexcept { return !modules_[static_cast<size_t>(part)].empty(); }
+  bool has_bias(ModelPart part) const noexcept { return (biases_ >> static_cast<uint64_t>(part) & 1) != 0; }
+  /// Whether it has parameters: norms may have none.
+  bool has_weight(ModelPart part) const noexcept { return has(part) && of(part) != "-"; }
+  /// "" without one.
+  const std::string& of(ModelPart part) const noexcept { return modules_[static_cast<size_t>(part)]; }
+  /// What may precede the names of modules outside the layers, and of layers: "model.", "".
+  List<std::string> prefixes() const;
+
+  std::string text() const;
+
+ private:
+  void add(std::string_view words, const json::Value* config);
+  void add_word(std::string_view word, const json::Value* config);
+
+  std::array<std::string, kParts> modules_;
+  uint64_t biases_ = 0;
+};
+
+/// Whether `layer` is in a block and has the name of a linear layer of the blocks of any family.
+bool is_block_layer(std::string_view layer);
+
+}  // namespace wasmquant::model

@@ -1,0 +1,71 @@
+#include "model/config/routing_config.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+
+namespace wasmquant::model {
+namespace {
+
+uint32_t count_of(const FamilyFacts& facts, std::string_view field, std::string_view usual, uint32_t otherwise = 0) {
+  constexpr double kMost = 1 << 24;
+  const auto found = facts.number(field, usual);
+  return found && *found >= 0 && *found <= kMost ? static_cast<uint32_t>(*found) : otherwise;
+}
+
+// mlp_only_layers and decoder_sparse_step (Qwen), first_k_dense_replace (DeepSeek), moe_layer_start_index to moe_layer_end_index (ERNIE).
+void read_layers(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
+  const uint32_t dense =
+      count_of(facts, "first_experts", "first_k_dense_replace|moe_layer_start_index|num_dense_layers");
+  const uint32_t period =
+      std::max(count_of(facts, "every", "decoder_sparse_step|moe_layer_interval|moe_layer_freq", 1), 1u);
+  const uint32_t last = count_of(facts, "last_experts", "moe_layer_end_index", out.layers);
+  const bool counts_from_one = !config["decoder_sparse_step"].is_null() || !config["moe_layer_interval"].is_null();
+  for (uint32_t layer = 0; layer < out.layers; ++layer)
+    out.has_experts[layer] = layer >= dense && layer <= last && (layer + counts_from_one) % period == 0;
+  for (const json::Value& layer : config["mlp_only_layers"].items())
+    if (layer.is_integer() && layer.as_integer() >= 0 && layer.as_integer() < out.layers)
+      out.has_experts[static_cast<size_t>(layer.as_integer())] = false;
+  const json::Array& types = config["mlp_layer_types"].items();
+  for (size_t layer = 0; layer < types.size() && layer < out.layers; ++layer)
+    out.has_experts[layer] = types[layer].as_string() == "sparse";
+}
+
+}  // namespace
+
+Status read_routing(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
+  if (!out.names.has(ModelPart::router)) return {};
+  Routing& routing = out.routing;
+  routing.experts = count_of(facts, "experts", "num_experts|num_local_experts|n_routed_experts|moe_num_experts");
+  routing.chosen = count_of(facts, "chosen", "num_experts_per_tok|moe_k|moe_topk");
+  routing.width = count_of(facts, "expert_width", "moe_intermediate_size");
+  const uint32_t shared = count_of(facts, "shared", "n_shared_experts|num_shared_experts|moe_num_shared_experts");
+  routing.shared_width =
+      out.names.has(ModelPart::shared_down)
+          ? count_of(facts, "shared_width", "shared_expert_intermediate_size", shared * routing.width)
+          : 0;
+  routing.groups = std::max(count_of(facts, "groups", "n_group", 1), 1u);
+  routing.chosen_groups = std::max(count_of(facts, "chosen_groups", "topk_group", 1), 1u);
+  routing.scores = facts.has(families::forward::kSigmoidScores)   ? Routing::Scores::sigmoid
+                   : facts.has(families::forward::kChosenSoftmax) ? Routing::Scores::softmax_of_chosen
+                                                                  : Routing::Scores::softmax;
+  routing.is_normalized = facts.has(families::forward::kNormalizedScores) || facts.flag("normalized");
+  routing.scale = static_cast<float>(facts.number("score_scale", "routed_scaling_factor").value_or(1));
+  const bool fits = routing.experts >= 1 && routing.experts <= kMaxExperts && routing.chosen >= 1 &&
+                    routing.chosen <= routing.experts && routing.width >= 1 && routing.experts % routing.groups == 0 &&
+                    routing.chosen_groups <= routing.groups;
+  if (!fits)
+    return error_at(ErrorCode::config_invalid, "/num_experts",
+                    "{} experts of width {} in {} groups, of which a token sees {} in {} groups, are impossible",
+                    routing.experts, routing.width, routing.groups, routing.chosen, routing.chosen_groups);
+  out.has_experts = List<bool>(out.layers);
+  read_layers(config, facts, out);
+  const bool has_dense = out.names.has(ModelPart::up) || out.names.has(ModelPart::gate_up);
+  for (const bool has_experts : out.has_experts)
+    if (!has_experts && !has_dense)
+      return error_at(ErrorCode::not_implemented, "/first_k_dense_replace",
+                      "the forward pass of {} does not support layers without experts", out.family);
+  return {};
+}
+
+}  // namespace wasmquant::model

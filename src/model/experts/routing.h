@@ -1,0 +1,24 @@
+// Which experts a token is sent to, and their weights.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/config/architecture.h"
+
+namespace wasmquant::model {
+
+/// Where the tokens of a portion go, and what they bring: the normed input of the feed-forward.
+struct Routed {
+  std::vector<float> input;       // [tokens, hidden]
+  std::vector<uint32_t> experts;  // [tokens, chosen]
+  std::vector<float> weights;     // [tokens, chosen]
+
+  bool has(uint32_t expert) const noexcept;
+};
+
+/// `logits` [tokens, experts] of the router; `correction` [experts] is added to scores for the choice only, or empty. Scores are float64, sums
+/// in order; of equal ones the first is chosen. Sets experts and weights of `out`.
+void route(const Routing& routing, std::span<const float> logits, std::span<const float> correction, Routed& out);
+
+}  // namespace wasmquant::model
