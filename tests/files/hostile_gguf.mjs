@@ -96,7 +96,7 @@ bad('34-alignment-2-31', aligned('u32', u32(2 ** 31)), cut, 'not all in the file
 
 // 35 · names, shapes and types of tensors
 const one = (...args) => file({ tensors: [tensor(...args)], data: 64 });
-bad('35-name-64', one('n'.repeat(64), [4]), large, 'a text of 64 bytes; the limit is 63', 'byte 24', 'no room for a NUL');
+bad('35-name-64', one('n'.repeat(64), [4]), large, 'this tensor name has 64 bytes; GGUF readers accept at most 63', 'nnnn', 'no room for a NUL');
 bad('35-name-empty', one('', [4]), invalid, 'and not empty', 'byte 24', 'no name');
 bad('35-name-nul', one('a\0b', [4]), invalid, 'without NUL', 'byte 24', 'cut in C');
 bad('35-name-not-utf8', one(Buffer.from([0xc3, 0x28]), [4]), invalid, 'valid UTF-8', 'byte 24', 'bytes');

@@ -36,3 +36,35 @@ export function noise(count, seed = 1) {
     return state / 2 ** 31 - 1;
   });
 }
+
+/** A GGUF file of one F32 matrix of 64 rows and columns. `keys`: of text. */
+export function gguf(keys, name) {
+  const size = 64;
+  const text = (value) => {
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(value.length));
+    return Buffer.concat([length, Buffer.from(value)]);
+  };
+  const number = (value, bytes) => {
+    const out = Buffer.alloc(bytes);
+    if (bytes === 8) out.writeBigUInt64LE(BigInt(value));
+    else out.writeUInt32LE(value);
+    return out;
+  };
+  const header = Buffer.concat([
+    Buffer.from('GGUF'),
+    number(3, 4),
+    number(1, 8),
+    number(Object.keys(keys).length, 8),
+    ...Object.entries(keys).flatMap(([key, value]) => [text(key), number(8, 4), text(value)]),
+    text(name),
+    number(2, 4),
+    number(size, 8),
+    number(size, 8),
+    number(0, 4),
+    number(0, 8),
+  ]);
+  return new Uint8Array(
+    Buffer.concat([header, Buffer.alloc((32 - (header.length % 32)) % 32), Buffer.alloc(4 * size * size)]),
+  );
+}

@@ -130,11 +130,19 @@ export function addConfigOptions(command: Command): Command {
       new Option('-p, --preset <name>', 'ready-made config; see: wasmquant config presets').conflicts('config'),
     )
     .option('-c, --config <file>', 'config file (JSON, in the format of AMD Quark); - reads stdin')
-    .option('-x, --exclude <glob>', 'do not quantize these layers (repeatable)', parsePattern)
-    .option('-l, --layer <glob=preset>', 'another preset for these layers (repeatable, first match wins)', parseLayer)
+    .option(
+      '-x, --exclude <glob>',
+      'do not quantize these layers, or layers of a class or operator such as Conv1d or Gemm (repeatable)',
+      parsePattern,
+    )
+    .option(
+      '-l, --layer <glob=preset>',
+      'another preset for these layers, or none (repeatable, first match wins)',
+      parseLayer,
+    )
     .option(
       '--layer-type <class=preset>',
-      'another preset for layers of a class, such as GRU, LSTM, Embedding or Conv2d (repeatable)',
+      'another preset, or none, for layers of a class such as GRU, LSTM, Embedding or Conv2d (repeatable)',
       parseLayer,
     )
     .option('--pure', "GGUF recipes: the recipe's main type in every layer, as llama-quantize --pure");
@@ -159,11 +167,14 @@ export interface OnnxFlags {
 
 export function addOnnxOptions(command: Command): Command {
   return command
-    .option('--qdq', 'ONNX: DequantizeLinear before every quantized weight, no MatMulNBits or MatMulInteger')
+    .option(
+      '--qdq',
+      'ONNX: DequantizeLinear before every quantized weight; session.qdq_matmulnbits_accuracy_level decides how it computes',
+    )
     .addOption(
       new Option(
         '--accuracy-level <n>',
-        'ONNX: precision that MatMulNBits may compute in: 1 float32, 2 float16, 3 bfloat16, 4 int8',
+        'ONNX: precision that MatMulNBits may compute in, for 8 bits, too: 1 float32, 2 float16, 3 bfloat16, 4 int8',
       ).argParser(parseAccuracyLevel),
     )
     .option('--external-data', 'ONNX: weights in a separate file, <output>_data (default: above 1.5 GiB)')
@@ -202,7 +213,7 @@ export function addInclusionOptions(command: Command): Command {
     .addOption(
       new Option(
         '--include-experts',
-        'also quantize experts that vLLM reads but transformers does not; others are quantized anyway',
+        'also quantize experts that only vLLM can read (those that transformers reads are quantized anyway)',
       ).conflicts('excludeExperts'),
     )
     .option('--exclude-experts', 'leave the experts of a mixture as they are');

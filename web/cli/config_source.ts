@@ -49,11 +49,14 @@ export async function readConfigText(path: string, signal: AbortSignal): Promise
   return json;
 }
 
+/** `--layer NAME=none` and `--layer-type CLASS=none` leave layers as they are. */
+const kNone = 'none';
+
 /** Types of a recipe's layers, or weight specs, by glob, in the given order; the core checks type names. */
 function chosenLayers(quantizer: Quantizer, choices: LayerChoice[], forRecipe: boolean): Map<string, unknown> {
   const chosen = new Map<string, unknown>();
   for (const { glob, preset } of choices) {
-    if (chosen.has(glob)) continue;
+    if (chosen.has(glob) || preset === kNone) continue;
     chosen.set(glob, forRecipe ? preset : { weight: weightOf(quantizer, glob, preset) });
   }
   return chosen;
@@ -76,7 +79,9 @@ export async function configFor(
   options: ConfigOptions,
   signal: AbortSignal,
 ): Promise<string | object> {
-  const { exclude = [], layer = [], layerType = [], pure = false } = options;
+  const { layer = [], layerType = [], pure = false } = options;
+  const left = [...layer, ...layerType].filter(({ preset }) => preset === kNone).map(({ glob }) => glob);
+  const exclude = [...(options.exclude ?? []), ...left];
   const named = options.preset === undefined ? undefined : presetNamed(quantizer, options.preset);
   const config = named && configOf(named, options.format !== undefined && formats.outputs[options.format].takesRecipes);
   const forRecipe = config !== undefined && isRecipe(config);

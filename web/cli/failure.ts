@@ -37,7 +37,7 @@ export interface Failure {
 
 const kHints: Record<string, string> = {
   'config-invalid': 'wasmquant config check shows the same list without a model',
-  'source-invalid': 'a model is a file, a folder, an index file or an http(s) URL',
+  'source-invalid': 'a model is a file, a folder, an index file, hf:ORG/MODEL or an http(s) URL',
   'memory-budget': '--memory sets it; fewer --threads need less',
   ENOSPC: 'the disk is full; nothing was changed',
 };

@@ -3,6 +3,7 @@
  * overrides and lone surrogates are shown as escapes, so that no file can move the cursor, hide text or forge a line.
  */
 import pc from 'picocolors';
+import { printable, unprintable } from '../present/printable.js';
 import { err, out } from './streams.js';
 
 export type Colors = ReturnType<typeof pc.createColors>;
@@ -29,22 +30,11 @@ export interface OutputOptions {
   color?: boolean;
 }
 
-const kShortEscapes: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
-// Cc control, Cf format (bidi, zero width), Zl/Zp line separators, Cs lone surrogates.
-const kUnprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-
-/** `text` with everything that affects a terminal shown as `\n`, `\x1b` or `\u{202e}`. */
-export function printable(text: string): string {
-  return text.replace(kUnprintable, (character) => {
-    const point = character.codePointAt(0) ?? 0;
-    const hex = point.toString(16);
-    return kShortEscapes[character] ?? (point <= 0xff ? `\\x${hex.padStart(2, '0')}` : `\\u{${hex}}`);
-  });
-}
+export { printable };
 
 /** ASCII escapes for everything {@link printable} escapes: 8-bit controls affect terminals too. */
 const escaped = (json: string) =>
-  json.replace(kUnprintable, (character) => {
+  json.replace(unprintable, (character) => {
     if (character === '\n') return character; // between members; newlines in strings are already escaped
     return [...Array(character.length).keys()]
       .map((unit) => `\\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`)

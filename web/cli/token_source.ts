@@ -1,11 +1,12 @@
 /** `--tokens FILE` or `--text FILE`: the input of a model. Text is tokenized with the model's tokenizer.json. */
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Model, Quantizer, TextInput } from '../lib/node.js';
+import { type Model, type Quantizer, readTextFile, type TextInput, weightFilePattern } from '../lib/node.js';
 import { tokenizerFiles } from '../present/tokenizer_files.js';
 import { CommandError, usageError } from './failure.js';
 import { openModel } from './model_source.js';
+import { printable } from './terminal.js';
 
 export interface TokenOptions {
   tokens?: string;
@@ -41,14 +42,20 @@ export function addTokenOptions(command: Command): Command {
         'text',
       ),
     )
-    .option('--text <file>', "UTF-8 text instead, through the model's tokenizer.json")
+    .option('--text <file>', "text instead, or JSON lines with a field text, through the model's tokenizer.json")
     .addOption(ofText('--length <n>', 'tokens per sequence of the text (default: 256)'))
     .addOption(ofText('--sequences <n>', 'maximum number of sequences from the text'));
 }
 
+/** Whether a path is that of a text rather than of a model or of arrays, by its name. */
+export async function isTextFile(path: string): Promise<boolean> {
+  const isOther = weightFilePattern.test(path) || /^(https?|hf):|\.(index\.json|bin|pt|pth|pkl|h5|dat)$/i.test(path);
+  return !isOther && (await stat(path).catch(() => null))?.isFile() === true;
+}
+
 /** Text and the tokenizer of the first model that has one. Errors: source-invalid, file-invalid. */
 export async function openText(models: readonly Model[], path: string): Promise<Pick<TextInput, 'text' | 'tokenizer'>> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+  const bytes = await readFile(path).catch((error: unknown) => {
     throw new CommandError(
       'source-invalid',
       `cannot be read: ${error instanceof Error ? error.message : String(error)}`,
@@ -57,6 +64,8 @@ export async function openText(models: readonly Model[], path: string): Promise<
       },
     );
   });
+  const { text, remark } = await readTextFile(new Uint8Array(bytes), path);
+  if (remark) process.stderr.write(`note: ${printable(remark)}\n`);
   return { text, tokenizer: await openTokenizer(models, 'put it there, or give --tokens') };
 }
 

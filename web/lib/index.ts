@@ -5,6 +5,7 @@ import { browserHost } from './host/browser_host.js';
 import { EngineQuantizer } from './quantizer.js';
 
 export * from './api/exports.js';
+export { readTextFile } from './text_files.js';
 
 /**
  * Loads the engine. Workers start with the first run and end some time after the last, or when the quantizer is

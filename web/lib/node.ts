@@ -10,6 +10,7 @@ import { nodeHost } from './host/node_host.js';
 import { EngineQuantizer } from './quantizer.js';
 
 export * from './api/exports.js';
+export { readTextFile } from './text_files.js';
 
 /**
  * Loads the engine. Workers start with the first run and end some time after the last, or when the quantizer is

@@ -91,13 +91,13 @@ export class EngineQuantizer implements Quantizer {
   }
 
   static async create(host: Host, options: QuantizerOptions): Promise<EngineQuantizer> {
-    check(options, quantizerOptions, 'options');
-    const threads = options.threads ?? (host.hasWorkers ? Math.min(host.cores, maxDefaultThreads) : 0);
-    const memory = planMemory(options.memoryBudgetBytes ?? host.budgetBytes, threads);
-    const module = options.wasmModule ?? (await host.compile(options.wasmUrl));
+    const { workerUrl, wasmUrl, ...given } = check(options, quantizerOptions, 'options');
+    const threads = given.threads ?? (host.hasWorkers ? Math.min(host.cores, maxDefaultThreads) : 0);
+    const memory = planMemory(given.memoryBudgetBytes ?? host.budgetBytes, threads);
+    const module = given.wasmModule ?? (await host.compile(wasmUrl));
     // Worker scripts include this code already.
     const Local = threads === 0 ? (await loaded(import('./pool/local_port.js'))).LocalPort : null;
-    return new EngineQuantizer(host, await Instance.create(module), module, memory, Local, options.workerUrl);
+    return new EngineQuantizer(host, await Instance.create(module), module, memory, Local, workerUrl);
   }
 
   /** Live bound C++ objects in this thread, for leak tests. */
@@ -118,8 +118,12 @@ export class EngineQuantizer implements Quantizer {
       const [text, dialect] = [textOfConfig(config), dialectOf(options)];
       return this.#open().call((module) => module.checkConfig(text, dialect));
     } catch (error) {
-      const code = error instanceof QuantizationError ? error.code : 'config-invalid';
-      return [{ severity: 'error', code, where: '', message: textOf(error) }];
+      const {
+        code,
+        where = '',
+        detail,
+      } = error instanceof QuantizationError ? error : failure('config-invalid', '', textOf(error), error);
+      return [{ severity: 'error', code, where, message: detail }];
     }
   }
 
@@ -152,33 +156,31 @@ export class EngineQuantizer implements Quantizer {
 
   async open(source: Source | Source[], options: OpenOptions = {}): Promise<Model> {
     const instance = this.#open();
-    check(options, openOptions, 'options');
-    const files = await this.#host.openModel(source, options.hub ?? {});
-    const model = await OpenedModel.open(instance, files, options);
-    const isWanted = options.format === undefined || options.format === model.format;
+    const given = check(options, openOptions, 'options');
+    const files = await this.#host.openModel(source, given.hub ?? {});
+    const model = await OpenedModel.open(instance, files, given);
+    const isWanted = given.format === undefined || given.format === model.format;
     if (isWanted && !this.#closed) return model;
     await model.close();
-    throw this.#closed
-      ? disposed()
-      : failure('format-unknown', files.where, `is ${model.format}, not ${options.format}`);
+    throw this.#closed ? disposed() : failure('format-unknown', files.where, `is ${model.format}, not ${given.format}`);
   }
 
   plan(model: Model, config: string | object, options: PlanOptions = {}): Plan {
     const instance = this.#open();
-    check(options, planOptions, 'options');
-    const settings = { ...this.#memory.tiles, calibrates: options.calibrated === true };
+    const given = check(options, planOptions, 'options');
+    const settings = { ...this.#memory.tiles, calibrates: given.calibrated === true };
     const source = opened(model);
-    const choices = { ...options, folder: source.isInOnnxFolder };
+    const choices = { ...given, folder: source.isInOnnxFolder };
     return withPlan(instance, source, textOfConfig(config), choices, settings, (_, plan) => plan);
   }
 
   async quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report> {
     this.#open();
-    check(options, runOptions, 'options');
-    const { reuse, shards, resume } = options;
+    const own = check(options, runOptions, 'options');
+    const { reuse, shards, resume } = own;
     if (shards && resume)
       throw failure('argument-invalid', 'resume', 'a part of a run is not resumed; run the part again with overwrite');
-    return this.#run(options.signal, async (resources, signal) => {
+    return this.#run(own.signal, async (resources, signal) => {
       const source = opened(model);
       source.indexFor(resources.instance);
       const text = textOfConfig(config);
@@ -186,28 +188,28 @@ export class EngineQuantizer implements Quantizer {
       const read = reuse ? [...source.weights, ...opened(reuse.output, 'reuse.output').weights] : source.weights;
       const inputs = read.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
       const { quantizeInto } = await loaded(import('./run/quantize_model.js')); // on demand, like those below
-      const use = { resumes: resume ?? false, isShared: shards !== undefined };
-      const target = await this.#host.openTarget(options.target, options.overwrite ?? false, inputs, use);
-      const given = { ...options, signal, library: this.version.library };
-      return quantizeInto(resources, source, text, target, given, former);
+      const adds = source.format === 'onnx' && !shards;
+      const use = { resumes: resume ?? false, isShared: shards !== undefined, adds };
+      const target = await this.#host.openTarget(own.target, own.overwrite ?? false, inputs, use);
+      return quantizeInto(resources, source, text, target, { ...own, signal }, former);
     });
   }
 
   async mergeShards(folder: string, options: { overwrite?: boolean } = {}): Promise<Report> {
     check(folder, 'string', 'folder');
-    check(options, { overwrite: 'boolean' }, 'options');
-    return this.#run(undefined, () => this.#host.mergeShards(folder, options.overwrite ?? false));
+    const { overwrite = false } = check(options, { overwrite: 'boolean' }, 'options');
+    return this.#run(undefined, () => this.#host.mergeShards(folder, overwrite));
   }
 
   async compare(reference: Model, quantized: Model, options: CompareOptions = {}): Promise<Report> {
-    check(options, compareOptions, 'options');
-    return this.#run(options.signal, async (resources, signal) => {
+    const own = check(options, compareOptions, 'options');
+    return this.#run(own.signal, async (resources, signal) => {
       const { compareModels } = await loaded(import('./run/compare.js'));
       const models = [opened(reference, 'reference'), opened(quantized, 'quantized')] as const;
-      const report = await compareModels(resources, ...models, { ...options, signal });
-      if (options.runtime === undefined) return report;
+      const report = await compareModels(resources, ...models, { ...own, signal });
+      if (own.runtime === undefined) return report;
       const { compareOutputs } = await loaded(import('./curve/outputs.js'));
-      return { ...report, outputs: await compareOutputs(...models, { ...options, signal }) };
+      return { ...report, outputs: await compareOutputs(...models, { ...own, signal }) };
     });
   }
 
@@ -218,11 +220,11 @@ export class EngineQuantizer implements Quantizer {
     options: DistributionOptions = {},
   ): Promise<Distribution> {
     check(tensor, 'string', 'tensor');
-    check(options, { bins: 'number', signal: 'signal' }, 'options');
-    return this.#run(options.signal, async (resources, signal) => {
+    const own = check(options, { bins: 'number', signal: 'signal' }, 'options');
+    return this.#run(own.signal, async (resources, signal) => {
       const { histogramOf } = await loaded(import('./run/weight_histogram.js'));
       const models = [opened(reference, 'reference'), opened(quantized, 'quantized')] as const;
-      return histogramOf(resources, ...models, tensor, { ...options, signal });
+      return histogramOf(resources, ...models, tensor, { ...own, signal });
     });
   }
 
@@ -232,27 +234,27 @@ export class EngineQuantizer implements Quantizer {
     tensors: readonly string[],
     options: PlanOptions & { signal?: AbortSignal } = {},
   ): Promise<TensorReport[]> {
-    check(tensors, 'strings', 'tensors');
-    check(options, { ...planOptions, signal: 'signal' }, 'options');
-    return this.#run(options.signal, async (resources, signal) => {
+    const names = check(tensors, 'strings', 'tensors');
+    const own = check(options, { ...planOptions, signal: 'signal' }, 'options');
+    return this.#run(own.signal, async (resources, signal) => {
       const text = textOfConfig(config);
       const { previewTensors } = await loaded(import('./run/preview.js'));
-      return previewTensors(resources, opened(model), text, tensors, { ...options, signal });
+      return previewTensors(resources, opened(model), text, names, { ...own, signal });
     });
   }
 
   async curve(model: Model | Source | Source[], options: CurveOptions = {}): Promise<Curve> {
     return this.#run(options?.signal, async (resources, signal) => {
       const { curveOf, withModel } = await loaded(import('./curve/curve.js'));
-      const means = { resources, host: this.#host, library: this.version.library };
-      return withModel(resources, model, (each) => curveOf(means, each, { ...options, signal }));
+      const means = { resources, host: this.#host };
+      return withModel(resources, model, (each) => curveOf(means, each, options, signal));
     });
   }
 
   languageModel(model: Model, options: { source?: Model } = {}): LanguageModel {
     this.#open();
-    check(options, { source: 'any' }, 'options');
-    const source = options.source && opened(options.source, 'source');
+    const given = check(options, { source: 'any' }, 'options');
+    const source = given.source && opened(given.source, 'source');
     return new OpenedLanguageModel((signal, use) => this.#run(signal, use), opened(model), source);
   }
 
@@ -285,7 +287,7 @@ export class EngineQuantizer implements Quantizer {
 /** A config for the core: objects as JSON; JSON text and preset names unchanged. Errors: argument-invalid. */
 function textOfConfig(config: string | object): string {
   if (typeof config === 'string') return config;
-  if (typeof config === 'object' && config !== null) return jsonText(config, 'config');
+  if (typeof config === 'object' && config !== null) return jsonText(config, 'config', '');
   throw failure(
     'argument-invalid',
     'config',
@@ -294,8 +296,7 @@ function textOfConfig(config: string | object): string {
 }
 
 function dialectOf(options: { dialect?: Dialect | 'auto' }): string {
-  check(options, { dialect: dialectNames }, 'options');
-  return options.dialect ?? 'auto';
+  return check(options, { dialect: dialectNames }, 'options').dialect ?? 'auto';
 }
 
 function opened(model: Model, argument = 'model'): OpenedModel {

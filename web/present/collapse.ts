@@ -17,7 +17,8 @@ interface Numbered<Row> {
   numbers: string[];
 }
 
-const kNumberSegment = /(?<=^|[./])\d+(?=[./]|$)/g;
+/** Splits a name: pieces and numbers in turn. */
+const kNumberSegment = /(?<=^|[./])(\d+)(?=[./]|$)/;
 
 /** `0..31`, `0..30..2` (step 2), or runs: `0,3..5`. */
 function rangeText(numbers: string[]): string {
@@ -38,9 +39,10 @@ function rangeText(numbers: string[]): string {
 function groupBy<Item>(items: Item[], key: (item: Item) => string): Item[][] {
   const groups = new Map<string, Item[]>();
   for (const item of items) {
-    const group = groups.get(key(item));
+    const of = key(item);
+    const group = groups.get(of);
     if (group) group.push(item);
-    else groups.set(key(item), [item]);
+    else groups.set(of, [item]);
   }
   return [...groups.values()];
 }
@@ -64,12 +66,11 @@ function merge<Row>(items: Numbered<Row>[]): Group<Row>[] {
 
 /** Groups in the order of their first row. `alike` gives equal text for rows that may share a line. */
 export function collapse<Row extends { name: string }>(rows: Row[], alike: (row: Row) => string): Group<Row>[] {
-  const items = rows.map((row) => ({
-    row,
-    pieces: row.name.split(kNumberSegment),
-    numbers: row.name.match(kNumberSegment) ?? [],
-  }));
-  return groupBy(items, ({ pieces, row }) => JSON.stringify(pieces) + alike(row)).flatMap(merge);
+  const items = rows.map((row) => {
+    const parts = row.name.split(kNumberSegment);
+    return { row, pieces: parts.filter((_, i) => i % 2 === 0), numbers: parts.filter((_, i) => i % 2 === 1) };
+  });
+  return groupBy(items, ({ pieces, row }) => `${pieces.join('\0')}\n${alike(row)}`).flatMap(merge);
 }
 
 /** Every row on its own line. */

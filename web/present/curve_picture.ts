@@ -1,5 +1,6 @@
 // The curve as an SVG picture: size from left to right, loss from bottom to top, the frontier a line, estimates hollow.
 import type { Curve, CurvePoint } from 'wasmquant';
+import { lossTickText, multiples, sizeTickText, stepFor } from './axis.js';
 import { bytesText } from './units.js';
 
 const width = 720;
@@ -7,20 +8,6 @@ const height = 420;
 const edge = { left: 72, right: 24, top: 40, bottom: 56 };
 
 const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
-
-/** 1, 2 or 5 times a power of ten. */
-function stepFor(span: number, steps: number): number {
-  const rough = span / steps || 1;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  return ([1, 2, 5].find((factor) => factor * power >= rough) ?? 10) * power;
-}
-
-function ticks(from: number, to: number, steps: number): number[] {
-  const step = stepFor(to - from, steps);
-  const first = Math.ceil(from / step - 1e-9);
-  const last = Math.floor(to / step + 1e-9);
-  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step);
-}
 
 interface Placed {
   point: CurvePoint;
@@ -34,11 +21,6 @@ export function lossText(loss: number, kind: Curve['metric']['kind']): string {
   if (kind === 'bits-per-byte') return loss.toFixed(4);
   return kind === 'kld' ? loss.toPrecision(3) : `${(100 * loss).toPrecision(3)} %`;
 }
-
-const tickText = (loss: number, kind: Curve['metric']['kind']) =>
-  kind === 'output-error' || kind === 'weight-error' || kind === 'embedding-error'
-    ? `${Number((100 * loss).toPrecision(6))} %`
-    : `${Number(loss.toPrecision(6))}`;
 
 /** Room above and below what is shown. */
 function rangeOf(values: readonly number[], share: number): [number, number] {
@@ -65,13 +47,14 @@ export function curvePicture({ metric, original, points }: Curve, title: string)
   const number = (value: number) => value.toFixed(1);
   const placed: Placed[] = shown.map((point) => ({ point, x: atX(point.bytes), y: atY(point.loss as number) }));
   const frontier = placed.filter(({ point }) => point.onFrontier).sort((a, b) => a.x - b.x);
-  const vertical = ticks(low, high, 5).map((loss) => {
+  const step = stepFor(high - low, 5);
+  const vertical = multiples(low, high, step).map((loss) => {
     const y = number(atY(loss));
-    return `<line class="axis" x1="${edge.left}" x2="${width - edge.right}" y1="${y}" y2="${y}"/><text x="${edge.left - 8}" y="${y}" text-anchor="end" dominant-baseline="middle">${tickText(loss, metric.kind)}</text>`;
+    return `<line class="axis" x1="${edge.left}" x2="${width - edge.right}" y1="${y}" y2="${y}"/><text x="${edge.left - 8}" y="${y}" text-anchor="end" dominant-baseline="middle">${lossTickText(metric.kind, loss, step)}</text>`;
   });
-  const horizontal = ticks(left, right, 6).map(
+  const horizontal = multiples(left, right, stepFor(right - left, 6)).map(
     (bytes) =>
-      `<text x="${number(atX(bytes))}" y="${height - edge.bottom + 20}" text-anchor="middle">${bytesText(bytes)}</text>`,
+      `<text x="${number(atX(bytes))}" y="${height - edge.bottom + 20}" text-anchor="middle">${sizeTickText(bytes)}</text>`,
   );
   const base =
     original.loss === null

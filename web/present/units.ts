@@ -16,9 +16,17 @@ function scaled(value: number, units: string[]): string {
   return `${unit === 0 ? String(Math.round(rest)) : threeDigits(rest)} ${units[unit]}`.trimEnd();
 }
 
+const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB'];
+
 /** `1.62 MB`. */
 export function bytesText(bytes: number): string {
-  return scaled(bytes, ['B', 'kB', 'MB', 'GB', 'TB']);
+  return scaled(bytes, byteUnits);
+}
+
+/** `1.5 MB`, `100 MB`, `1.234567 MB`: every digit that there is, and no other. */
+export function exactBytesText(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(byteUnits.length - 1, Math.floor(Math.log10(bytes) / 3 + 1e-12));
+  return `${Number((bytes / 1000 ** power).toPrecision(12))} ${byteUnits[power]}`;
 }
 
 /** `2.57 M`, `8.03 B`: elements in thousands, millions and billions. */
@@ -52,6 +60,12 @@ export function durationText(milliseconds: number): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
 }
+
+/** `20 s`, `3 min 20 s`: a time that is still to come, in whole seconds. */
+export const remainingText = (milliseconds: number) => {
+  const seconds = Math.max(1, Math.round(milliseconds / 1000));
+  return seconds < 60 ? `${seconds} s` : durationText(1000 * seconds);
+};
 
 /** `288 × 256`; `scalar` for no dimensions. */
 export function shapeText(shape: readonly number[]): string {

@@ -23,6 +23,9 @@ export function verdictOf(kind: Kind, increase: number): Verdict {
   return increase <= good ? 'good' : increase <= visible ? 'visible' : 'bad';
 }
 
+/** A tenth of what is good: nobody can see such an increase. */
+export const unseenIncrease = (kind: Kind) => limits[kind][0] / 10;
+
 export function percent(share: number): string {
   const value = Math.abs(100 * share);
   const digits = value < 0.095 ? 2 : value < 10 ? 1 : 0;
@@ -35,7 +38,7 @@ export function lossText(kind: Kind, increase: number): string {
   if (kind === 'embedding-error') return `embeddings ${percent(increase)} apart`;
   if (kind === 'output-error') return `outputs off by ${percent(increase)}`;
   if (kind === 'weight-error') return `weights off by ${percent(increase)}`;
-  return increase < 0.0005 ? 'no visible loss' : `${percent(increase)} more loss`;
+  return increase < unseenIncrease(kind) ? 'no visible loss' : `${percent(increase)} more loss`;
 }
 
 /** The rule behind a word, for people who ask. */

@@ -35,10 +35,10 @@ for group_size, dtype in ((64, mx.float16), (128, mx.bfloat16)):
 add("affine.default", (3, 128), mx.bfloat16, said=False, group_size=64, bits=4)
 for mode, group_size, bits in (("mxfp4", 32, 4), ("nvfp4", 16, 4), ("mxfp8", 32, 8)):
     add(mode, (3, 96), mx.bfloat16, mode=mode, group_size=group_size, bits=bits)
-add("switch_mlp.up_proj", (3, 2, 64), mx.bfloat16, group_size=32, bits=3)
-add("switch_mlp.down_proj", (3, 2, 64), mx.bfloat16, mode="mxfp4", group_size=32, bits=4)
+add("experts.up_proj", (3, 2, 64), mx.bfloat16, group_size=32, bits=3)
+add("experts.down_proj", (3, 2, 64), mx.bfloat16, mode="mxfp4", group_size=32, bits=4)
 tensors["norm.weight"] = values["norm.weight"] = mx.random.normal((8,))
 mx.save_safetensors(str(folder / "model.safetensors"), tensors, {"format": "mlx"})
 mx.save_safetensors(str(folder / "values.safetensors"), values, {"mlx": mx.__version__})
-config = {"model_type": "x", "quantization": quantization, "quantization_config": quantization}
+config = {"quantization": quantization, "quantization_config": quantization}
 (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")

@@ -33,6 +33,7 @@ test('both entries export the same names', () => {
     'planOf',
     'progressive',
     'quarkConfig',
+    'readTextFile',
     'weightFilePattern',
   ];
   assert.deepEqual(Object.keys(browserEntry).sort(), names);

@@ -81,7 +81,8 @@ test('the config block of a folder describes what was stored, and the folder rea
   for (const format of ['compressed-tensors', 'quark']) {
     const target = join(folder, format);
     const report = await quantizer.quantizeModel(model, config, { target, format, calibration: tokens });
-    assert.deepEqual(report.diagnostics, []);
+    const codes = report.diagnostics.map(({ code }) => code);
+    assert.deepEqual(codes, ['files-left']); // bf16/, another model
     blocks[format] = JSON.parse(readFileSync(join(target, 'config.json'))).quantization_config;
     const back = await modelFor(t, quantizer, target);
     assert.deepEqual((await quantizer.compare(model, back)).diagnostics, []);

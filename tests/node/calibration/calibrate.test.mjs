@@ -101,6 +101,24 @@ test('algorithms that also see the float model are planned with twice the activa
   }
 });
 
+test('algorithms of pre_quant_opt_config see the unquantized model, so their scales do not depend on dtypes', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const normsWith = async (dtype, key) => {
+    const target = join(folder, `${dtype}-${key}`);
+    const config = configOf({ ...int8, dtype }, { [key]: [{ name: 'smoothquant' }] });
+    await quantizer.quantizeModel(source, config, { target, format: 'fake-quantized', calibration });
+    const { header, data } = parsed(readFileSync(join(target, 'model.safetensors')));
+    const norms = Object.keys(header).filter((tensor) => tensor.endsWith('layernorm.weight'));
+    assert.ok(norms.length > 2);
+    return norms.map((tensor) => [tensor, Buffer.from(data(tensor)).toString('hex')]);
+  };
+  const coarse = await normsWith('int4', 'pre_quant_opt_config');
+  assert.deepEqual(coarse, await normsWith('int16', 'pre_quant_opt_config'));
+  assert.notDeepEqual(coarse, await normsWith('int4', 'algo_config'));
+});
+
 test('smoothquant repairs 8-bit activations', async (t) => {
   const folder = scratchFolder(t);
   const quantizer = await quantizerFor(t, { threads: 2 });
@@ -179,9 +197,9 @@ test('what cannot be calibrated is refused before anything is written', async (t
   const family = join(folder, 'family');
   cpSync(tinyLlama, family, { recursive: true, filter: (path) => !path.includes('bf16') });
   const settings = JSON.parse(readFileSync(join(family, 'config.json'), 'utf8'));
-  writeFileSync(join(family, 'config.json'), JSON.stringify({ ...settings, model_type: 'opt' }));
+  writeFileSync(join(family, 'config.json'), JSON.stringify({ ...settings, model_type: 'rwkv' }));
   const stranger = await modelFor(t, quantizer, family);
-  await refused(configOf(int4, gptq), small, { code: 'not-implemented', message: /opt/ }, stranger);
+  await refused(configOf(int4, gptq), small, { code: 'not-implemented', message: /rwkv/ }, stranger);
 });
 
 /** Rewrites a file whose tensors are F32 or BF16 with F32 alone. */
@@ -232,4 +250,30 @@ test('a run can be aborted while it calibrates', async (t) => {
   const options = { target: join(folder, 'out'), calibration, signal: stop.signal, onProgress };
   await assert.rejects(quantizer.quantizeModel(model, configOf(int4, gptq), options), { message: 'enough' });
   assert.deepEqual(readdirSync(folder), []);
+});
+
+test('cle names the weight that is not finite, whichever of a pair it is', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 0 });
+  const { header, data } = parsed(readFileSync(join(tinyLlama, 'model.safetensors')));
+  const names = Object.keys(header).filter((name) => name !== '__metadata__');
+  for (const spoiled of ['mlp.down_proj', 'mlp.up_proj', 'self_attn.o_proj', 'self_attn.v_proj']) {
+    const folder = scratchFolder(t);
+    cpSync(tinyLlama, folder, { recursive: true, filter: (path) => !path.endsWith('model.safetensors') });
+    const name = `model.layers.1.${spoiled}.weight`;
+    const tensors = Object.fromEntries(
+      names.map((each) => [
+        each,
+        { dtype: header[each].dtype, shape: header[each].shape, data: new Uint8Array(data(each)) },
+      ]),
+    );
+    const bytes = tensors[name].data;
+    new DataView(bytes.buffer, bytes.byteOffset).setFloat32(4 * 77, Number.NaN, true);
+    writeFileSync(join(folder, 'model.safetensors'), safetensors(tensors));
+    const model = await modelFor(t, quantizer, folder);
+    const config = configOf(int8, { pre_quant_opt_config: [{ name: 'cle' }] });
+    await assert.rejects(
+      quantizer.quantizeModel(model, config, { target: memoryStream().stream, format: 'fake-quantized' }),
+      { code: 'value-not-finite', message: `${name}: element 77 is NaN or infinite` },
+    );
+  }
 });

@@ -35,6 +35,20 @@ test("every window begins with the tokenizer's prefix", () => {
   assert.deepEqual(tokensOfText({ text: 'x'.repeat(2000), tokenizer: letters }, 50).shape, [40, 50]);
 });
 
+test('texts without tokens change nothing, wherever they stand', () => {
+  const texts = ['abcdefg', 'hijk'];
+  const options = { tokenizer: letters, length: 4 };
+  const right = tokensOfText({ text: texts, ...options }, 100);
+  assert.equal(right.data[0], 7);
+  for (const text of [
+    ['', ...texts],
+    ['', '', ...texts, ''],
+    [texts[0], '', texts[1]],
+  ])
+    assert.deepEqual(tokensOfText({ text, ...options }, 100), right, JSON.stringify(text));
+  assert.throws(() => tokensOfText({ text: ['', ''], ...options }, 100), { code: 'argument-invalid' });
+});
+
 test('a text shorter than a window is one sequence of its own length', () => {
   const { data, shape } = tokensOfText({ text: 'abc', tokenizer: letters }, 100);
   assert.deepEqual(shape, [1, 4]);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { graph, model, node, tensor } from '../onnx/model.mjs';
 import { noise, safetensors } from '../written_model.mjs';
 import { cli, scratch } from './process.mjs';
 
@@ -28,10 +29,14 @@ const loading = (name, out, more = '') => [
   `model = ${name}.from_pretrained(${JSON.stringify(out)}, dtype="auto"${more})`,
 ];
 
+/** vLLM serves decoders in compressed-tensors. */
+const serving = (out) => ['# pip install vllm', `vllm serve ${JSON.stringify(out)}`];
+
 test('the class is the one that config.json names, with its head', async (t) => {
   for (const name of ['Gemma2ForCausalLM', 'BertForSequenceClassification', 'T5ForConditionalGeneration', 'ViTModel']) {
     const { lines, out } = await linesOf(t, { model_type: 'any', architectures: [name, 'Other'] });
-    assert.deepEqual(lines, ['# pip install transformers compressed-tensors', ...loading(name, out)]);
+    const served = name.endsWith('ForCausalLM') ? serving(out) : [];
+    assert.deepEqual(lines, ['# pip install transformers compressed-tensors', ...loading(name, out), ...served]);
   }
 });
 
@@ -55,7 +60,7 @@ test('transformers does not load the experts of the quark format: the lines name
   const config = { model_type: 'qwen3_moe', architectures: ['Qwen3MoeForCausalLM'] };
   const { lines, out } = await linesOf(t, config, { files, flags: ['--preset', 'int8', '--format', 'quark'] });
   assert.match(lines.at(-3), /transformers cannot load this file \(loader-limit\): .*vLLM/);
-  assert.deepEqual(lines.slice(-2), ['# pip install vllm', `vllm serve ${JSON.stringify(out)}`]);
+  assert.deepEqual(lines.slice(-2), serving(out));
 });
 
 test('without a class there are no lines of Python', async (t) => {
@@ -108,13 +113,13 @@ test('packed zero points need an option of transformers; next to another scheme 
     const text = flags.join(' ');
     if (outcome === null) {
       assert.match(lines[0], /^transformers cannot load this file \(loader-limit\): load the file with vLLM; or give/);
-      assert.deepEqual(lines.slice(1), ['# pip install vllm', `vllm serve ${JSON.stringify(out)}`], text);
+      assert.deepEqual(lines.slice(1), serving(out), text);
       assert.match(stdout, /warning {2}model\.layers\.0\.mlp\.\w+ {2}loader-limit/, text);
       continue;
     }
     const [first, second] = loading('LlamaForCausalLM', out, outcome);
     const more = outcome === '' ? '' : ', CompressedTensorsConfig';
-    assert.deepEqual(lines.slice(-2), [first + more, second], text);
+    assert.deepEqual(lines.slice(1), [first + more, second, ...serving(out)], text);
     assert.equal(stdout.includes('loader-option'), outcome !== '', text);
   }
 });
@@ -152,5 +157,25 @@ test('code next to the weights is loaded by the class that auto_map names', asyn
     auto_map: { AutoTokenizer: ['tokenization_own.Own', null] },
   };
   const known = await linesOf(t, tokenizerOnly);
-  assert.deepEqual(known.lines.slice(-2), loading('PhiForCausalLM', known.out));
+  assert.deepEqual(known.lines.slice(1), [...loading('PhiForCausalLM', known.out), ...serving(known.out)]);
+});
+
+test('a graph is opened by ONNX Runtime, a GGUF file by programs that read GGUF', async (t) => {
+  const folder = scratch(t);
+  const linesOfFile = async (source, out, preset) => {
+    const { code, stdout, stderr } = await cli(['quantize', source, '-o', join(folder, out), '--preset', preset]);
+    assert.equal(code, 0, stderr);
+    return /^to load it\n((?: {2}.*\n)*)/m.exec(stdout)[1];
+  };
+  const nodes = [node('MatMul', ['x', 'w'], ['y'])];
+  const shapes = { inputs: [['x', 'F32', [1, 64]]], outputs: [['y', 'F32', [1, 64]]] };
+  const tensors = [tensor('w', 'F32', [64, 64], noise(64 * 64))];
+  writeFileSync(join(folder, 'model.onnx'), model(graph({ nodes, tensors, ...shapes })));
+  const ofGraph = await linesOfFile(join(folder, 'model.onnx'), 'small.onnx', 'int8');
+  assert.match(ofGraph, /InferenceSession\.create\(".*small\.onnx"\)/);
+  assert.doesNotMatch(ofGraph, /llama|ollama/i);
+
+  const ofModel = await linesOfFile('tests/files/tiny-llama', 'small.gguf', 'q8_0');
+  assert.match(ofModel, /llama-completion -m ".*small\.gguf"/);
+  assert.doesNotMatch(ofModel, /InferenceSession/);
 });

@@ -45,13 +45,22 @@ const wrong = {
   'unknown format': [['plan', tinyLlama, '-p', 'int8', '-f', 'zip'], /compressed-tensors, quark/],
   'preset and config': [['plan', tinyLlama, '-p', 'int8', '-c', '-'], /cannot be used with/],
   'neither preset nor config': [['plan', tinyLlama], /--preset NAME or --config FILE[\s\S]*usual presets: int8/],
-  'unknown preset': [['plan', tinyLlama, '-p', 'int9'], /no preset "int9"[\s\S]*did you mean "int8"\?/],
+  'unknown preset': [
+    ['plan', tinyLlama, '-p', 'int9'],
+    /"int9" is not one of the \d+ presets[\s\S]*did you mean "int8"\?/,
+  ],
   'int4, which is no preset': [
     ['plan', tinyLlama, '-p', 'int4'],
-    /no preset "int4"[\s\S]*int4_wo_128 is the usual choice/,
+    /"int4" is not one of the \d+ presets[\s\S]*int4_wo_128 is the usual choice/,
   ],
-  'unknown recipe': [['plan', tinyLlama, '-p', 'q4km', '-f', 'gguf'], /no preset "q4km"[\s\S]*did you mean "q4_k_m"\?/],
-  'unknown preset of --layer': [['plan', tinyLlama, '-p', 'int8', '-l', '*=fp9'], /no preset "fp9"/],
+  'unknown recipe': [
+    ['plan', tinyLlama, '-p', 'q4km', '-f', 'gguf'],
+    /"q4km" is not one of the \d+ presets[\s\S]*did you mean "q4_k_m"\?/,
+  ],
+  'unknown preset of --layer': [
+    ['plan', tinyLlama, '-p', 'int8', '-l', '*=fp9'],
+    /"fp9" is not one of the \d+ presets/,
+  ],
   '--layer without preset': [['plan', tinyLlama, '-p', 'int8', '-l', '*.q_proj='], /GLOB=PRESET/],
   '--layer without =': [['plan', tinyLlama, '-p', 'int8', '-l', 'q_proj'], /GLOB=PRESET/],
   'empty --exclude': [['plan', tinyLlama, '-p', 'int8', '-x', ''], /glob/],

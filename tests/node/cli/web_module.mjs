@@ -5,13 +5,15 @@ import { scratchFolder } from '../scratch.mjs';
 
 const web = join(import.meta.dirname, '../../../web');
 
-/** `path`: in web/. Imports of the library are left out of the bundle, so they must be types. */
+/** `path`: in web/. Of the library, modules of the command line may only use types; `wasmquant` is the built library. */
 export async function moduleOf(t, path) {
   const bundle = await rolldown({
     input: join(web, path),
     platform: 'node',
     logLevel: 'silent',
-    external: /\/lib\//,
+    external: /\/(lib|dist)\//,
+    tsconfig: false,
+    resolve: { alias: { wasmquant: join(web, '../dist/index.js') } },
     transform: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   });
   const file = join(scratchFolder(t), 'module.mjs');

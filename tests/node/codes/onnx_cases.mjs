@@ -45,6 +45,12 @@ function norm() {
 }
 
 export const onnxCases = {
+  'onnx-parts': async (c) => {
+    const list = ['onnx/model.onnx', 'onnx/encoder.onnx'].map((name) => new File([twoLayers().bytes], name));
+    const source = await c.open(list);
+    const left = await c.run(list, 'int8');
+    return [...source.diagnostics, ...left.report.diagnostics];
+  },
   'quantized-already': async (c) => {
     const { bytes } = await c.run(twoLayers().bytes, 'int8');
     return (await c.open(new File([bytes], 'model_q8.onnx'))).diagnostics;

@@ -1,5 +1,5 @@
 // For each code of a run or a comparison: what has to be run for it.
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTensors } from '../../interop/safetensors_file.mjs';
 import { convolutions, twoLayers } from '../onnx/model.mjs';
@@ -57,6 +57,11 @@ export const runCases = {
     const target = join(c.folder(), 'out');
     return (await c.into(tinyLlama, algorithm('gptq'), { target, resume: true, calibration: { tokens: short } }))
       .diagnostics;
+  },
+  'files-left': async (c) => {
+    const source = c.without('generation_config.json');
+    writeFileSync(join(source, 'adapter_model.safetensors'), 'x');
+    return (await c.into(source, 'int8', { target: join(c.folder(), 'out') })).diagnostics;
   },
   'config-not-written': async (c) => {
     const target = join(c.folder(), 'out.safetensors');

@@ -54,6 +54,35 @@ test('a field without any effect would be found', () => {
   assert.ok(isDropped({ ...words, silent: [{ value: 'b' }, { value: 'c' }] }));
 });
 
+/** Of each class of config in the published types: the dialect, and what the types say of each key. */
+function publishedKeys() {
+  const types = readFileSync(join(import.meta.dirname, '../../../dist/generated/config_types.d.ts'), 'utf8');
+  const dialectOf = (name) =>
+    ['Aihwkit', 'Brevitas', 'Gguf'].find((start) => name.startsWith(start))?.toLowerCase() ?? 'quark';
+  return [...types.matchAll(/export interface (\w+)[^{]*\{([\s\S]*?)\n\}/g)].flatMap(([, name, body]) =>
+    [...body.matchAll(/\/\*\*([\s\S]*?)\*\/\s*'?([$\w]+)'?\??:/g)].map(([, text, key]) => ({
+      dialect: dialectOf(name),
+      key,
+      text: text.replaceAll(/\s*\n\s*\*\s*/g, ' ').trim(),
+    })),
+  );
+}
+
+test('published types say of a key that it does nothing exactly if it does nothing', () => {
+  const says = /\b(no effect|ignored|not applied|without effect|not quantized here)\b|Accepted/;
+  const keys = publishedKeys();
+  assert.ok(keys.length > 80, `${keys.length} keys`);
+  const wrong = [];
+  for (const { dialect, key, text } of keys) {
+    const rows = table[dialect].filter(({ path }) => path.split('.').at(-1) === key);
+    const isApplied = rows.some(({ applied }) => applied.length > 0);
+    const isRemarked = rows.some(({ remark }) => remark.some(({ code }) => code === 'no-effect'));
+    if (isApplied && says.test(text)) wrong.push(`${dialect}.${key} is applied: "${text}"`);
+    if (isRemarked && !isApplied && !says.test(text)) wrong.push(`${dialect}.${key} has no effect: "${text}"`);
+  }
+  assert.deepEqual(wrong, []);
+});
+
 test('the guide has the current table: npm run fields -- --write', () => {
   const guide = readFileSync(join(import.meta.dirname, '../../../web/docs/fields.md'), 'utf8');
   assert.equal(guide, guideOf(table));

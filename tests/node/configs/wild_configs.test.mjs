@@ -128,6 +128,11 @@ for (const entry of entries) {
     for (const { name: tensor, error } of report.tensors) assert.equal(error.maxAbs, 0, tensor);
     const count = Object.values(stored).filter((text) => !isKept(text)).length;
     const { diagnostics } = quantizer.plan(model, bfloat16Everywhere, fakeQuantized);
+    assert.deepEqual(
+      diagnostics.filter(({ code }) => code === 'key-unknown'),
+      [],
+      'each key of the block is known',
+    );
     const requantized = diagnostics.find(({ code }) => code === 'requantized');
     assert.match(requantized.message, new RegExp(`first of ${count} tensors`));
   });

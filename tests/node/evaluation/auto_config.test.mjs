@@ -115,8 +115,8 @@ test('auto-plan names the inputs it needs', async (t) => {
       assert.match(error.message, pattern);
       return true;
     });
-  await refused({}, 'options', /one of targetBits, targetBytes and maxLoss, not 0/);
-  await refused({ targetBits: 4, maxLoss: 1 }, 'options', /not 2/);
+  await refused({}, 'options', /exactly one of targetBits, targetBytes and maxLoss, found 0/);
+  await refused({ targetBits: 4, maxLoss: 1 }, 'options', /found 2/);
   await refused({ targetBits: Number.NaN }, 'targetBits', /NaN is not a positive number/);
   await refused({ targetBits: 1 }, 'targetBits', /too little: the smallest candidates need \d/);
   await refused({ maxLoss: 1e-12 }, 'maxLoss', /out of reach/);

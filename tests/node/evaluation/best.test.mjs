@@ -8,9 +8,16 @@ import { cli, cliJson } from '../cli/process.mjs';
 import { modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
 import { tokensOf } from '../tiny_llama.mjs';
 
-test('every preset in the dialect of Quark has a best config that is valid', async (t) => {
+test('every preset in the dialect of Quark, and every recipe, has a best config that is valid', async (t) => {
   const quantizer = await quantizerFor(t);
   for (const { name, config } of quantizer.presets()) {
+    if (config.recipe && !/^b?f\d+$/.test(config.recipe)) {
+      const best = quantizer.presetConfig(name, { best: true });
+      assert.deepEqual(best, { ...config, algo_config: best.algo_config });
+      assert.equal(best.algo_config[1].refine, Number(/\d/.exec(config.recipe)[0]) <= 2 ? 2 : 1, name);
+      assert.deepEqual(quantizer.checkConfig(best), [], name);
+      continue;
+    }
     if (!config.global_quant_config || config.dialect) {
       assert.throws(() => bestConfig(config), { code: 'argument-invalid' }, name);
       continue;
@@ -80,9 +87,23 @@ test('--best calibrates with a text, and names the inputs it needs', { timeout: 
   const calibrated = done.document.tensors.filter(({ calibration }) => calibration);
   assert.ok(calibrated.length >= 28, `${calibrated.length} layers`);
   const without = await cli([...quantize, '-p', 'int4_wo_64', '--best']);
-  assert.match(without.stderr, /--best calibrates, and needs a text/);
+  assert.match(without.stderr, /--best needs a calibration text/);
   assert.notEqual(without.code, 0);
-  const recipe = await cli([...quantize, '-p', 'q4_k_m', '-f', 'gguf', '--calibration', text, '--best']);
-  assert.match(recipe.stderr, /importance matrix/);
-  assert.notEqual(recipe.code, 0);
+  const ofRecipe = (recipe) => [
+    'quantize',
+    tinyLlama,
+    '-o',
+    `${out}.gguf`,
+    '-p',
+    recipe,
+    '--calibration',
+    text,
+    '--best',
+  ];
+  const recipe = await cliJson(ofRecipe('q4_k_m'));
+  assert.equal(recipe.code, 0, recipe.stderr);
+  assert.equal(recipe.document.tensors.filter(({ calibration }) => calibration).length, 28);
+  const floats = await cli(ofRecipe('f16'));
+  assert.match(floats.stderr, /f16 rounds nothing/);
+  assert.notEqual(floats.code, 0);
 });

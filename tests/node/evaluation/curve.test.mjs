@@ -1,15 +1,16 @@
 // curve(): each point is the file that a run writes, and its loss the one that evaluate, ONNX Runtime or the report finds.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Tokenizer } from '@huggingface/tokenizers';
 import * as ort from 'onnxruntime-web';
+import { undecidedPairs } from '../../../dist/curve/shape.js';
 import * as browserEntry from '../../../dist/index.js';
 import { readTensors, writeFloats } from '../../interop/safetensors_file.mjs';
 import { graph, model as modelBytes, node, noise, tensor, wordModel } from '../onnx/model.mjs';
-import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { files, memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
 
 const evalTokens = join(files, 'tiny-llama-reference/eval_tokens.safetensors');
 
@@ -150,6 +151,80 @@ test("weights, if nothing else can be measured: the report's errors, weighted by
   const gpt = await quantizer.curve(model, { schemes: ['int8'], tokens: { rows: [[1, 2, 3]] } });
   assert.equal(gpt.metric.kind, 'weight-error');
   assert.match(gpt.metric.reason, /config\.json/);
+});
+
+test('bytes that are unknown anywhere make it the KLD, in every number of windows', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const folder = scratchFolder(t);
+  cpSync(tinyLlama, folder, { recursive: true });
+  const path = join(folder, 'tokenizer.json');
+  const tokenizer = JSON.parse(readFileSync(path, 'utf8'));
+  const rows = rowsOf(16).map((row) => row.slice(0, 24));
+  const model = await modelFor(t, quantizer, folder);
+  const of = (schemes, windows) => quantizer.curve(model, { schemes, tokens: { rows }, ...(windows && { windows }) });
+  assert.equal((await of(['int8'], 16)).metric.kind, 'bits-per-byte');
+  // A token of the last window alone loses its text.
+  const { vocab } = tokenizer.model;
+  const used = new Set(rows.flat());
+  const [text, lost] = Object.entries(vocab).find(([, id]) => !used.has(id));
+  rows[15][7] = lost;
+  delete vocab[text];
+  writeFileSync(path, JSON.stringify(tokenizer));
+  for (const windows of [16, undefined]) {
+    const { metric, original, points } = await of(['int8', 'uint4_wo_32', 'int4_wo_32'], windows);
+    assert.equal(metric.kind, 'kld', `${windows}`);
+    assert.equal(original.loss, 0);
+    assert.ok(points.every(({ loss, measured }) => measured && Number.isFinite(loss)));
+  }
+  assert.equal((await of(['int8'], 8)).metric.kind, 'bits-per-byte', 'windows that are not measured do not matter');
+});
+
+test('order: undecided by standard errors where there are no samples, and by a single sample never decided', () => {
+  const point = (scheme, loss, more) => ({ scheme, loss, measured: true, samples: [], ...more });
+  const pairs = (...points) => undecidedPairs(points, ({ samples, loss, error }) => ({ samples, loss, error }));
+  assert.deepEqual(pairs(point('a', 0.183, { error: 0.024 }), point('b', 0.198, { error: 0.025 })), [['a', 'b']]);
+  assert.deepEqual(pairs(point('a', 0.1, { error: 0.01 }), point('b', 0.2, { error: 0.02 })), []);
+  assert.deepEqual(pairs(point('a', 1, { samples: [1] }), point('b', 2, { samples: [2] })), [['a', 'b']]);
+  assert.deepEqual(pairs(point('a', 1, { samples: [1, 2, 3] }), point('b', 2, { samples: [2, 3.1, 4] })), []);
+});
+
+test('outputs that are NaN or infinite are no figures of a curve', async (t) => {
+  const quantizer = await quantizerFor(t);
+  // Near 0 rounding changes the sign of some sums, of which sqrt and log make NaN and 1 / x something infinite or large.
+  const weights = Float32Array.from({ length: 64 * 256 }, (_, i) => Math.sin(i * 12.9898) * 0.05);
+  const feeds = [
+    {
+      x: new ort.Tensor(
+        'float32',
+        Float32Array.from({ length: 4 * 64 }, (_, i) => Math.cos(i * 7.13)),
+        [4, 64],
+      ),
+    },
+  ];
+  for (const type of ['Sqrt', 'Log']) {
+    const bytes = modelBytes(
+      graph({
+        nodes: [node('MatMul', ['x', 'w'], ['s'], { name: '/m' }), node(type, ['s'], ['y'], { name: '/r' })],
+        tensors: [tensor('w', 'F32', [64, 256], weights)],
+        inputs: [['x', 'F32', ['n', 64]]],
+        outputs: [['y', 'F32', ['n', 256]]],
+      }),
+    );
+    const model = await modelFor(t, quantizer, new File([bytes], 'm.onnx'));
+    const told = [];
+    const options = { schemes: ['int8', 'int4_wo_32'], runtime: ort, feeds, onPoint: (point) => told.push(point) };
+    const { points } = await quantizer.curve(model, options);
+    for (const { loss, measured, onFrontier, reason } of points) {
+      assert.deepEqual({ loss, measured, onFrontier }, { loss: null, measured: false, onFrontier: false }, type);
+      assert.match(reason, /its loss is Infinity: it has NaN or infinite values/);
+    }
+    assert.ok(told.every(({ loss }) => loss === null || Number.isFinite(loss)));
+    const stream = memoryStream();
+    await quantizer.quantizeModel(model, 'int4_wo_32', { target: stream.stream });
+    const output = await modelFor(t, quantizer, new File([stream.bytes()], 'q.onnx'));
+    const { outputs } = await quantizer.compare(model, output, { runtime: ort, feeds });
+    assert.equal(outputs.error, Number.POSITIVE_INFINITY, 'an infinite error, not NaN');
+  }
 });
 
 /** Outputs of a file in ONNX Runtime. */

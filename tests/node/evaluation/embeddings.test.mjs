@@ -56,9 +56,8 @@ test('the pooling follows 1_Pooling/config.json', async (t) => {
   const target = join(folder, '../int8');
   await quantizer.quantizeModel(source, 'int8', { target });
   const read = (path) => readFileSync(path, 'utf8');
-  for (const name of ['modules.json', '1_Pooling/config.json'])
+  for (const name of ['modules.json', '1_Pooling/config.json', 'original/config.json'])
     assert.equal(read(join(target, name)), read(join(folder, name)), name);
-  assert.throws(() => read(join(target, 'original/config.json')), { code: 'ENOENT' });
   assert.notDeepEqual(vectors, (await encoder.embeddings({ texts: sentences, tokenizer, pooling: 'mean' })).vectors);
 });
 

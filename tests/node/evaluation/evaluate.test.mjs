@@ -147,8 +147,8 @@ test('models that a forward pass cannot run', async (t) => {
   await refused({ hidden_size: undefined }, { code: 'config-invalid', where: '/hidden_size' });
   await refused({ hidden_size: 1e9 }, { code: 'config-invalid', where: '/hidden_size' });
   await refused({ num_key_value_heads: 3 }, { code: 'config-invalid', where: '/num_key_value_heads' });
-  await refused({ hidden_act: 'relu2' }, { code: 'not-implemented', where: '/hidden_act' });
-  await refused({ rope_parameters: { rope_type: 'yarn' } }, { code: 'not-implemented', message: /yarn/ });
+  await refused({ hidden_act: 'quick_gelu' }, { code: 'not-implemented', where: '/hidden_act' });
+  await refused({ rope_parameters: { rope_type: 'ntk' } }, { code: 'not-implemented', message: /ntk/ });
   await refused({ layer_types: ['full_attention'] }, { code: 'config-invalid', where: '/layer_types' });
   await refused(
     { num_hidden_layers: 4, layer_types: undefined },

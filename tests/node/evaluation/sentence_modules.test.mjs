@@ -325,7 +325,7 @@ test('the pooling goes into GGUF as llama.cpp numbers it, for encoders and decod
   const said = diagnostics.find(({ where }) => where === '1_Pooling/config.json');
   assert.match(
     said.message,
-    /^the file names no pooling: llama\.cpp has mean, cls and lasttoken, and this model has max/,
+    /^the GGUF file has no pooling key, because llama\.cpp supports only mean, cls and lasttoken, and this model uses max/,
   );
 });
 

@@ -87,7 +87,7 @@ test('algorithms that choose codes, or need a runtime or a folder, are refused',
   const refused = (source, rest, expected) =>
     assert.rejects(ggufOf(t, quantizer, source, 'q4_0', rest, { calibration }), expected);
   const where = '/algo_config/0';
-  await refused(tinyLlama, { algo_config: [{ name: 'gptq' }] }, { code: 'format-unsupported', where });
+  await refused(tinyLlama, { algo_config: [{ name: 'gpfq' }] }, { code: 'format-unsupported', where });
   await refused(tinyLlama, { algo_config: [{ name: 'awk' }] }, { code: 'config-invalid' });
   const pre_quant_opt_config = [{ ...rotation, r4: true }];
   await refused(

@@ -24,6 +24,10 @@ test('compare finds the errors that quantizing reported, in every form', async (
     [two, { global_quant_config: { weight: group('int4', 64, false) } }, {}],
     [two, embeddings(group('uint4', 32, false)), { qdq: true }],
     [two, embeddings({ dtype: 'int4', qscheme: 'per_channel', ch_axis: 0 }), {}],
+    [two, embeddings({ dtype: 'uint8', qscheme: 'per_channel', ch_axis: 0, symmetric: false }), {}],
+    [two, embeddings({ dtype: 'uint2', qscheme: 'per_tensor', symmetric: false }), {}],
+    [two, 'int8', { accuracyLevel: 4 }],
+    [two, 'int4_wo_per_channel', {}],
     [two, 'int8', {}],
     [two, 'int8_per_tensor', {}],
     [two, 'int8_dynamic', {}],
@@ -117,10 +121,11 @@ test("a repository with weights only in onnx/: as a folder, as a list of files, 
   assert.ok(quantizer.plan(file, 'int8').files.every(({ name }) => !name.includes('/')));
   const two = list.filter(({ name }) => name !== 'onnx/model.onnx');
   two.push(new File([bytes], 'onnx/encoder.onnx'));
-  await assert.rejects(quantizer.open(two), {
-    code: 'source-invalid',
-    message: /it has .*encoder\.onnx.*; name one of them/,
-  });
+  const parts = await modelFor(t, quantizer, two);
+  assert.deepEqual(
+    [parts, ...parts.parts].map(({ files: [file] }) => file.name.split('/').at(-1)),
+    ['model_fp16.onnx', 'encoder.onnx'],
+  );
 });
 
 test('a folder is laid out as transformers.js expects, one file per dtype', async (t) => {

@@ -137,9 +137,9 @@ test('embeddings are int8 in groups in the presets of integers, as rows that are
   ]) {
     const { report, error } = found[preset];
     const row = (name) => report.tensors.find((each) => each.name === name);
-    assert.match(row('words.weight').reason.text, /embeddings .* int8 in groups; as GatherBlockQuantized/, preset);
+    assert.match(row('words.weight').reason.text, /embeddings .* int8 in groups; as Gather of codes/, preset);
     assert.equal(row('words.weight').spec.group_size, 32, preset); // the largest that divides 96
-    assert.equal(row('odd.weight').action, 'copy', preset); // 20 has no groups
+    assert.equal(row('odd.weight').spec.qscheme, 'per_channel', preset); // 20 has no groups
     assert.ok(error < most, `${preset}: ${error}`);
   }
   // With DequantizeLinear throughout the whole table would be converted in each run.

@@ -12,3 +12,15 @@ export async function written(t, quantizer, source, config, options = {}) {
 }
 
 export const floats = (bytes, { begin, end }) => new Float32Array(bytes.slice(begin, end).buffer);
+
+/** The model's tensors in any order: [name, dtype, shape, bytes in hexadecimal]. */
+export async function contents(t, quantizer, bytes) {
+  const { tensors } = await modelFor(t, quantizer, bytes);
+  const rows = tensors.map(({ name, dtype, shape, begin, end }) => [
+    name,
+    dtype,
+    shape,
+    Buffer.from(bytes.subarray(begin, end)).toString('hex'),
+  ]);
+  return rows.sort(([left], [right]) => (left < right ? -1 : 1));
+}

@@ -196,7 +196,7 @@ test('caches that files cannot describe are refused, each with its reason', asyn
     [{ ...configOf({}), kv_cache_quant_config: cache }, 'gptq', /gptq has no place for its scales/],
     [{ ...configOf({}), kv_cache_quant_config: cache, kv_cache_post_rope: true }, 'quark', /before RoPE/],
     [excluded, 'quark', /k_proj keeps its weight/],
-    [{ ...configOf({}), kv_cache_quant_config: { '*key': output } }, 'quark', /no layer of this model/],
+    [{ ...configOf({}), kv_cache_quant_config: { '*key': output } }, 'quark', /no layers named k_proj or v_proj/],
   ])
     await assert.rejects(quantized(quantizer, model, config, { tokens }, format), { message: reason }, `${reason}`);
 });

@@ -42,6 +42,35 @@ test('small tensors share a job, large ones are cut into ranges', () => {
   assert.equal(schedule.done, true);
 });
 
+test('every tile of small, large and joined weights is quantized once', () => {
+  let state = 17;
+  const below = (limit) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * limit);
+  };
+  for (let round = 0; round < 500; ++round) {
+    const items = Array.from({ length: 1 + below(8) }, (_, at) => {
+      const [tiles, passes] = [below(4), below(3)];
+      return item(`x${at}`, tiles * (1 + below(40)), tiles, passes, below(2) === 0, passes > 0 ? below(4) : 0);
+    });
+    const schedule = new Schedule(items, 50);
+    const seen = items.map(({ tiles }) => Array(tiles).fill(0));
+    for (let job = schedule.next(); job; job = schedule.next()) {
+      for (const { kind, item: number, first, last } of job.parts)
+        for (let tile = first; kind !== 'observe' && tile < Math.min(last, items[number].tiles); ++tile)
+          seen[number][tile] += 1;
+      schedule.complete(job, result(job));
+    }
+    const told = JSON.stringify(items);
+    assert.ok(schedule.done, told);
+    assert.deepEqual(
+      seen,
+      items.map(({ tiles }) => Array(tiles).fill(1)),
+      told,
+    );
+  }
+});
+
 test('among several workers the last jobs are smaller, down to a mebibyte', () => {
   const mebibyte = 2 ** 20;
   const items = Array.from({ length: 8 }, (_, at) => item(`x${at}`, 64 * mebibyte, 64));

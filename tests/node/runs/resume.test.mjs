@@ -9,6 +9,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -16,6 +17,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { createQuantizer } from '../../../dist/node.js';
 import { writeShards } from '../../faults/model.mjs';
+import { cli } from '../cli/process.mjs';
 import { scratchFolder, tinyLlama } from '../scratch.mjs';
 
 const journalName = 'wasmquant-run.json';
@@ -98,10 +100,13 @@ test('an interrupted run of other work is refused, and removed by a run that doe
   const partial = await interrupt(run, out, place);
   await assert.rejects(run(out, {}, 'int8'), (error) => {
     assert.equal(error.code, 'target-invalid');
-    assert.match(error.message, /interrupted run with another config or format; run without resume to start again/);
+    assert.match(
+      error.message,
+      /interrupted run with another config, calibration or format; run without resume to start again/,
+    );
     return true;
   });
-  await assert.rejects(run(out, { format: 'quark' }), /another config or format/);
+  await assert.rejects(run(out, { format: 'quark' }), /another config, calibration or format/);
   const shard = join(
     source,
     readdirSync(source).find((name) => name.endsWith('.safetensors')),
@@ -185,3 +190,37 @@ test('a run that ended while moving its files into a folder continues', async (t
   assert.equal((await run(out)).resumedFiles, journal.files.length);
   assert.deepEqual(contents(out), contents(join(folder, 'whole')));
 });
+
+for (const place of ['new folder', 'folder with a file'])
+  test(`a run that had ended is done again and compared: the same output is success (${place})`, async (t) => {
+    const { folder, run } = await setUp(t);
+    const out = join(folder, 'out');
+    const whole = await run(out);
+    if (place !== 'new folder') writeFileSync(join(out, 'notes.txt'), 'mine\n');
+    const before = contents(out);
+    const places = Object.fromEntries(readdirSync(out).map((name) => [name, statSync(join(out, name)).mtimeMs]));
+    const again = await run(out);
+    assert.deepEqual(withoutTime(again), withoutTime(whole));
+    assert.deepEqual(contents(out), before);
+    for (const [name, time] of Object.entries(places)) assert.equal(statSync(join(out, name)).mtimeMs, time, name);
+    assert.deepEqual([...partials(folder), ...partials(out)], []);
+    const command = await cli(['quantize', join(folder, 'model'), '-o', out, '-p', preset, '--resume']);
+    assert.equal(command.code, 0, command.stderr);
+    assert.deepEqual(contents(out), before);
+
+    const shard = join(
+      out,
+      readdirSync(out).find((name) => name.endsWith('.safetensors')),
+    );
+    const bytes = readFileSync(shard);
+    const refused = async (message, config) => {
+      await assert.rejects(run(out, {}, config), { code: 'target-exists', message });
+      assert.deepEqual([...partials(folder), ...partials(out)], []);
+    };
+    await refused(/is a folder with another .*, so not this run's output/, 'int8');
+    bytes[bytes.length - 1] ^= 1;
+    writeFileSync(shard, bytes);
+    await refused(/is a folder with another .*safetensors, so/);
+    rmSync(shard);
+    await refused(/is a folder without .*safetensors, so/);
+  });

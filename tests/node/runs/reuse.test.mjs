@@ -150,6 +150,50 @@ for (const [what, change] of [
     assert.ok(!readdirSync(folder).includes('other'));
   });
 
+test('a former run with another importance matrix, with none, or of another version is refused', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const folder = scratchFolder(t);
+  const matrix = (step) => {
+    const tokens = { data: Array.from({ length: 128 }, (_, i) => 3 + ((i * step) % 250)), shape: [2, 64] };
+    return quantizer.languageModel(model).importance({ calibration: { tokens } });
+  };
+  const matrices = { none: undefined, a: await matrix(7), b: await matrix(131) };
+  const run = (name, imatrix, more) => {
+    const gguf = imatrix && { gguf: { imatrix, imatrixName: 'text' } };
+    return outcome(quantizer, model, 'q4_0', { target: join(folder, name), format: 'gguf', ...gguf, ...more });
+  };
+  const runs = {};
+  for (const [name, imatrix] of Object.entries(matrices)) runs[name] = await run(name, imatrix);
+  for (const [then, { report }] of Object.entries(runs))
+    for (const [now, imatrix] of Object.entries(matrices)) {
+      const output = await modelFor(t, quantizer, join(folder, then));
+      for (const own of [report, JSON.parse(JSON.stringify(report))]) {
+        const again = run(`${then}-${now}`, imatrix, {
+          overwrite: true,
+          reuse: { config: 'q4_0', output, report: own },
+        });
+        if (then !== now) {
+          await assert.rejects(again, { code: 'argument-invalid', where: 'reuse' }, `${then}, ${now}`);
+          continue;
+        }
+        const { files, report: found } = await again;
+        assert.deepEqual(files, runs[now].files);
+        assert.equal(found.reused, found.totals.quantized);
+      }
+    }
+  const output = await modelFor(t, quantizer, join(folder, 'none'));
+  const { identity, ...report } = runs.none.report;
+  for (const [wrong, message] of [
+    [undefined, /earlier version/],
+    [{ ...identity, library: '0.0.1' }, /is of version 0\.0\.1/],
+  ])
+    await assert.rejects(
+      run('next', undefined, { reuse: { config: 'q4_0', output, report: { ...report, identity: wrong } } }),
+      { code: 'argument-invalid', message },
+    );
+});
+
 test('the output of an earlier process is reused: the model opened again, the report read from a file', async (t) => {
   const folder = scratchFolder(t);
   for (const [format, [before, after]] of Object.entries({

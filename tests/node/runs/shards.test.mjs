@@ -158,6 +158,59 @@ test('missing parts, duplicate parts and parts of another plan are refused', asy
   assert.equal(late.document.error.code, 'target-exists', 'a whole model is not taken apart');
 });
 
+test('parts of two models, or of two calibrations, are refused', async (t) => {
+  const folder = scratchFolder(t);
+  const quantizer = await quantizerFor(t, { threads: 1 });
+  const other = join(folder, 'other');
+  cpSync(tinyLlama, other, { recursive: true });
+  const shard = join(other, shardNames[2]);
+  const bytes = readFileSync(shard);
+  bytes[bytes.length - 1] ^= 1; // one value of one tensor
+  writeFileSync(shard, bytes);
+  const [model, changed] = [await modelFor(t, quantizer, tinyLlama), await modelFor(t, quantizer, other)];
+  const weight = { dtype: 'int4', qscheme: 'per_group', ch_axis: -1, group_size: 32, symmetric: true };
+  const observer = { observer_cls: 'PerGroupMSEObserver', observer_options: { weighted: true } };
+  const weighted = { global_quant_config: { weight: { ...weight, ...observer } }, exclude: ['lm_head'] };
+  const calibration = (step) => {
+    const data = Array.from({ length: 64 }, (_, i) => (i * step) % 250);
+    return { calibration: { tokens: { data, shape: [2, 32] } } };
+  };
+  const same = [weighted, model, calibration(3)];
+  for (const [number, [first, second, message]] of [
+    [['int8', model, {}], ['int8', changed, {}], /part 2 was made from other weights than part 1/],
+    [same, [weighted, model, calibration(77)], /part 2 followed a different plan than part 1: config, options, calibr/],
+    [same, same, null],
+  ].entries()) {
+    const target = join(folder, `out-${number}`);
+    for (const [at, [config, of, options]] of [first, second].entries())
+      await quantizer.quantizeModel(of, config, { target, shards: { part: at + 1, of: 2 }, ...options });
+    if (message) await assert.rejects(quantizer.mergeShards(target), { code: 'file-invalid', message });
+    else await quantizer.mergeShards(target);
+  }
+});
+
+test('files of subfolders are where one run puts them', async (t) => {
+  const folder = scratchFolder(t);
+  const [source, out] = [join(folder, 'source'), join(folder, 'out')];
+  cpSync(tinyLlama, source, { recursive: true });
+  mkdirSync(join(source, 'additional_chat_templates'));
+  writeFileSync(join(source, 'additional_chat_templates/tools.jinja'), '{{ tools }}');
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, source);
+  for (const number of [1, 2]) {
+    await quantizer.quantizeModel(model, 'int8', { target: out, shards: { part: number, of: 2 } });
+    assert.ok(!existsSync(join(out, 'additional_chat_templates')), 'before all parts are done');
+  }
+  const merged = await quantizer.mergeShards(out);
+  const whole = await quantizer.quantizeModel(model, 'int8', { target: join(folder, 'whole') });
+  assert.deepEqual(merged.files, whole.files);
+  assert.equal(readFileSync(join(out, 'additional_chat_templates/tools.jinja'), 'utf8'), '{{ tools }}');
+  assert.deepEqual(
+    readdirSync(out, { recursive: true }).sort(),
+    readdirSync(join(folder, 'whole'), { recursive: true }).sort(),
+  );
+});
+
 test('missing, truncated, changed and extra shards are refused', async (t) => {
   const out = await twoParts(t);
   const quantizer = await quantizerFor(t);

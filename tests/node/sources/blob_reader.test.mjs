@@ -1,8 +1,12 @@
 // Ranges of blobs: the right bytes in any order, one stream for ranges that follow each other, and what a blob says when it
 // cannot be read.
 import assert from 'node:assert/strict';
+import { appendFileSync, copyFileSync, openAsBlob } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { createQuantizer } from 'wasmquant';
 import { blobReader } from '../../../dist/io/blob_reader.js';
+import { scratchFolder } from '../scratch.mjs';
 
 const bytes = Uint8Array.from({ length: 300_000 }, (_, index) => (index * 31) % 251);
 
@@ -82,4 +86,19 @@ test('a range beyond the end is short, and a failing blob fails each read once',
     ['gone', 'gone'],
   );
   reader.close();
+});
+
+test('a file that changed after it was chosen is named, with what to do', async (t) => {
+  const path = join(scratchFolder(t), 'model.safetensors');
+  copyFileSync('tests/files/tiny-llama/model.safetensors', path);
+  const blob = await openAsBlob(path);
+  const quantizer = await createQuantizer({ threads: 0 });
+  const model = await quantizer.open(new File([blob], 'model.safetensors'));
+  appendFileSync(path, 'more');
+  const target = new WritableStream();
+  await assert.rejects(quantizer.quantizeModel(model, 'int8', { target, format: 'fake-quantized' }), {
+    code: 'read-failed',
+    message: /^model\.safetensors: cannot be read at byte \d+: it has changed, .*; choose it again/,
+  });
+  await quantizer.close();
 });

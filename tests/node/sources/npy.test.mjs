@@ -111,6 +111,23 @@ for (const [how, threads] of [
   });
 }
 
+test('a matrix in an archive is quantized under any name that does not say what it is', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const kept = ['a.bias', 'a.weight', 'layer.input', 'layer.output'];
+  const given = ['scores', 'enc_w', 'layers.0.kernel', 'params/dense/w', ...kept];
+  const names = (suffixed) => given.map((name) => (kept.includes(name) ? name : `${name}${suffixed}`)).sort();
+  for (const deflate of [false, true]) {
+    const archive = npzFile(given.map((name) => ({ name: `${name}.npy`, bytes: matrix, deflate })));
+    const model = await modelFor(t, quantizer, new Blob([archive]));
+    assert.deepEqual(model.tensors.map(({ name }) => name).sort(), names('.weight'));
+    const config = quantizer.presetConfig('int8', { layers: { enc_w: 'int4_wo_32' } });
+    const { tensors, diagnostics } = quantizer.plan(model, config, { format: 'fake-quantized' });
+    const dtypes = Object.fromEntries(tensors.map(({ name, spec }) => [name, spec?.dtype]));
+    assert.deepEqual([dtypes['scores.weight'], dtypes['enc_w.weight']], ['int8', 'int4']);
+    assert.deepEqual(diagnostics.filter(({ code }) => code === 'pattern-unused' && !/lm_head/.test(code)).length, 0);
+  }
+});
+
 const one = () => npzFile([{ name: 'a.weight.npy', bytes: matrix }]);
 
 test('arrays cannot be opened together with other formats', async (t) => {

@@ -113,7 +113,7 @@ test('a part whose neighbours cannot be read is refused, with what to do', async
   renameSync(paths[0], join(folder, 'renamed.gguf'));
   await assert.rejects(quantizer.open(join(folder, 'renamed.gguf')), {
     code: 'tensor-missing',
-    message: /is part 1 of 3 of a model, and part 2 is not here/,
+    message: /is part 1 of 3 of a model, and part 2 is not here. .* call this one MODEL-00001-of-00003\.gguf/,
   });
   assert.equal(quantizer.liveObjects, objects);
 });
@@ -239,5 +239,63 @@ test('a folder for transformers.js opens, and its ONNX file leads to config and 
   writeFileSync(join(folder, 'onnx', 'model_fp16.onnx'), twoLayers().bytes);
   assert.equal((await modelFor(t, quantizer, folder)).files[0].name, 'model.onnx');
   renameSync(join(folder, 'onnx', 'model.onnx'), join(folder, 'onnx', 'decoder.onnx'));
-  await assert.rejects(quantizer.open(folder), { code: 'source-invalid', message: /decoder\.onnx, model_fp16\.onnx/ });
+  const both = await modelFor(t, quantizer, folder);
+  assert.deepEqual([both.files[0].name, both.parts[0].files[0].name], ['model_fp16.onnx', 'decoder.onnx']);
+});
+
+/** Names of the files of a variant, as tools write them: parts by number, and their index. */
+const variants = {
+  transformers: [(n) => `model-0000${n}-of-00003.fp16.safetensors`, 'model.safetensors.index.fp16.json'],
+  'diffusers, earlier': [(n) => `model.fp16-0000${n}-of-00003.safetensors`, 'model.fp16.safetensors.index.json'],
+  'short numbers': [(n) => `weights_${n}-of-3.safetensors`, 'weights.safetensors.index.json'],
+  'counted from 0': [(n) => `model-0000${n - 1}-of-00003.safetensors`, 'model.safetensors.index.json'],
+};
+
+for (const [tool, [nameOf, indexName]] of Object.entries(variants)) {
+  test(`parts of a variant (${tool}) are one model: from the folder, the index and any part`, async (t) => {
+    const quantizer = await quantizerFor(t);
+    const folder = join(scratchFolder(t), 'model');
+    cpSync(sharded, folder, { recursive: true });
+    const wanted = (await modelFor(t, quantizer, folder)).tensors.map(({ name }) => name).sort();
+    const parts = [1, 2, 3].map((n) => join(folder, nameOf(n)));
+    for (const [at, path] of parts.entries())
+      renameSync(join(folder, `model-0000${at + 1}-of-00003.safetensors`), path);
+    const index = join(folder, 'model.safetensors.index.json');
+    const text = readFileSync(index, 'utf8').replace(/model-0000(\d)-of-00003\.safetensors/g, (_, n) =>
+      nameOf(Number(n)),
+    );
+    rmSync(index);
+    writeFileSync(join(folder, indexName), text);
+    for (const source of [folder, join(folder, indexName), ...parts, parts.map(fileOf)]) {
+      const model = await modelFor(t, quantizer, source);
+      assert.deepEqual(model.tensors.map(({ name }) => name).sort(), wanted, String(source));
+    }
+    const out = join(scratchFolder(t), 'out');
+    await quantizer.quantizeModel(await modelFor(t, quantizer, parts[1]), 'int8', { target: out });
+    assert.ok(readdirSync(out).includes(indexName));
+    assert.equal((await modelFor(t, quantizer, out)).config.model_type, 'llama');
+    rmSync(join(folder, indexName));
+    for (const source of [folder, parts[0]])
+      assert.equal((await modelFor(t, quantizer, source)).tensors.length, wanted.length);
+    await assert.rejects(quantizer.open([fileOf(parts[1])]), { code: 'tensor-missing', message: /is part/ });
+    rmSync(parts[2]);
+    for (const source of [folder, parts[0]])
+      await assert.rejects(quantizer.open(source), { code: 'tensor-missing', message: /is not here/ });
+  });
+}
+
+test('of a folder with a model and a variant of it, the plain one is the model', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const folder = join(scratchFolder(t), 'model');
+  cpSync(sharded, folder, { recursive: true });
+  for (const n of [1, 2, 3])
+    cpSync(
+      join(folder, `model-0000${n}-of-00003.safetensors`),
+      join(folder, `model-0000${n}-of-00003.fp16.safetensors`),
+    );
+  const filesOf = async () => (await modelFor(t, quantizer, folder)).files.map(({ name }) => name);
+  const plain = [1, 2, 3].map((n) => `model-0000${n}-of-00003.safetensors`);
+  assert.deepEqual(await filesOf(), plain);
+  rmSync(join(folder, 'model.safetensors.index.json'));
+  assert.deepEqual(await filesOf(), plain);
 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { cli, cliJson } from '../cli/process.mjs';
 import { memoryStream, modelFor, quantizerFor, scratchFolder } from '../scratch.mjs';
-import { noise, parsed, safetensors } from '../written_model.mjs';
+import { gguf, noise, parsed, safetensors } from '../written_model.mjs';
 
 const size = 64;
 const f32 = (seed, shape = [size, size]) => ({
@@ -35,37 +35,6 @@ async function bytesOf(t, quantizer, source, preset, options) {
   const model = await modelFor(t, quantizer, source);
   const report = await quantizer.quantizeModel(model, preset, { target: out.stream, ...options });
   return { report, bytes: out.bytes() };
-}
-
-/** A GGUF file of one F32 matrix. `keys`: of text. */
-function gguf(keys, name) {
-  const text = (value) => {
-    const length = Buffer.alloc(8);
-    length.writeBigUInt64LE(BigInt(value.length));
-    return Buffer.concat([length, Buffer.from(value)]);
-  };
-  const number = (value, bytes) => {
-    const out = Buffer.alloc(bytes);
-    if (bytes === 8) out.writeBigUInt64LE(BigInt(value));
-    else out.writeUInt32LE(value);
-    return out;
-  };
-  const header = Buffer.concat([
-    Buffer.from('GGUF'),
-    number(3, 4),
-    number(1, 8),
-    number(Object.keys(keys).length, 8),
-    ...Object.entries(keys).flatMap(([key, value]) => [text(key), number(8, 4), text(value)]),
-    text(name),
-    number(2, 4),
-    number(size, 8),
-    number(size, 8),
-    number(0, 4),
-    number(0, 8),
-  ]);
-  return new Uint8Array(
-    Buffer.concat([header, Buffer.alloc((32 - (header.length % 32)) % 32), Buffer.alloc(4 * size * size)]),
-  );
 }
 
 test('an adapter is refused with what to do, in every form, before anything is written', async (t) => {

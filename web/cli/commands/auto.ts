@@ -120,7 +120,7 @@ export function addAuto(program: Command, run: Run): void {
   const option = (flags: string) => new Option(flags).attributeName();
   const command = program
     .command('auto')
-    .description('choose a spec for every layer of a Llama-architecture model within a budget')
+    .description('choose a spec for every layer of a language model within a budget')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .addOption(budget('--target-bits <n>', 'bits per quantized weight, with scales'))

@@ -10,6 +10,7 @@ import {
   type RuntimeName,
 } from '../../lib/node.js';
 import { curvePicture, lossText } from '../../present/curve_picture.js';
+import { curveRuntimes } from '../../present/runtimes/table.js';
 import { bytesText, plural, shareText } from '../../present/units.js';
 import {
   addOutputOptions,
@@ -39,8 +40,6 @@ interface CurveCommand extends ResourceOptions, ReportOptions, ModelFlags {
   feeds?: string;
   svg?: string;
 }
-
-const kRuntimes: readonly RuntimeName[] = ['llama.cpp', 'ollama', 'vllm', 'transformers', 'onnxruntime', 'web'];
 
 const parseNames = (text: string) => text.split(',').map((name) => name.trim());
 
@@ -167,10 +166,7 @@ export function addCurve(program: Command, run: Run): void {
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .addOption(
-      new Option(
-        '--for <runtime>',
-        'where it will run (default: llama.cpp for GGUF, onnxruntime for ONNX, else transformers)',
-      ).choices(kRuntimes),
+      new Option('--for <runtime>', 'where it will run (default: by the format of the model)').choices(curveRuntimes),
     )
     .option(
       '--schemes <names>',

@@ -141,7 +141,7 @@ export function addEvaluate(program: Command, run: Run): void {
   const command = program
     .command('evaluate')
     .description(
-      "perplexity and bits per byte of a Llama-architecture model, quantized or not, and its KLD to another; of an encoder, how well its embeddings agree with another's",
+      "perplexity and bits per byte of a language model, quantized or not, and its KLD to another; of an encoder, how well its embeddings agree with another's",
     )
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)

@@ -41,7 +41,7 @@ async function generate({ signal, terminal }: Context, path: string, options: Ge
 export function addGenerate(program: Command, run: Run): void {
   const command = program
     .command('generate')
-    .description('continue a prompt with a Llama-architecture model, quantized or not (greedy decoding)')
+    .description('continue a prompt with a language model, quantized or not (greedy decoding)')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .requiredOption('--prompt <text>', "start of the text, tokenized with the model's tokenizer.json")

@@ -50,7 +50,7 @@ async function imatrix({ signal, terminal }: Context, path: string, options: Ima
 export function addImatrix(program: Command, run: Run): void {
   const command = program
     .command('imatrix')
-    .description('importance matrix of a Llama-architecture model, for quantize --imatrix and llama-quantize')
+    .description('importance matrix of a language model, for quantize --imatrix and llama-quantize')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .requiredOption('-o, --output <file>', 'file to write')

@@ -5,6 +5,7 @@ import { type Command, Option } from 'commander';
 import type { Model, OutputFormat, Plan, QuantizeModelOptions, Quantizer, Report, ShardPart } from '../../lib/node.js';
 import { bestConfig, createQuantizer, formats, outputFormatsOf, weightFilePattern } from '../../lib/node.js';
 import { otherDiagnostics } from '../../present/output_size.js';
+import { hasModules, loadTexts } from '../../present/runtimes/load_lines.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, durationText, plural } from '../../present/units.js';
 import {
@@ -30,7 +31,6 @@ import { configFor } from '../config_source.js';
 import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { CommandError, usageError } from '../failure.js';
-import { loadLines } from '../load_snippet.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
@@ -39,7 +39,7 @@ import { err } from '../streams.js';
 import { table } from '../tables.js';
 import type { Colors } from '../terminal.js';
 import { printable } from '../terminal.js';
-import { openText } from '../token_source.js';
+import { isTextFile, openText } from '../token_source.js';
 import { errorColumns, isExact, worstFirst } from './compare.js';
 import { headlineLines } from './plan.js';
 
@@ -110,12 +110,24 @@ function partLines({ shards, files }: Report, output: string): string[] {
   ];
 }
 
+/** How to load the output, which is the folder or the file `output`. */
+async function loadLines(model: Model, report: Report, output: string, isFolder: boolean): Promise<string[]> {
+  const written = {
+    model,
+    report,
+    isFolder,
+    hasModules: await hasModules(model),
+    pathOf: (file?: string) => (isFolder && file !== undefined ? join(output, file) : output),
+  };
+  return report.shards ? [] : loadTexts(formats, written).flatMap(({ lines }) => lines);
+}
+
 function reportLines(
   argument: string,
   model: Model,
   report: Report,
   options: QuantizeOptions & { output: string },
-  isFolder: boolean,
+  { isFolder, load }: { isFolder: boolean; load: string[] },
   { terminal }: Context,
 ): string[] {
   const { out: colors, columns } = terminal;
@@ -126,7 +138,6 @@ function reportLines(
   const rate = report.durationMs > 0 ? `, ${bytesText((bytesBefore / report.durationMs) * 1000)}/s` : '';
   const where = report.threads > 0 ? plural(report.threads, 'worker') : 'no workers';
   const diagnostics = [...model.diagnostics, ...otherDiagnostics(report.diagnostics)];
-  const load = report.shards ? [] : loadLines(model, report, options.output, isFolder);
   return [
     `${colors.bold(printable(argument))} → ${colors.bold(printable(options.output))}  ${colors.dim(`${modelSummary(model)} → ${report.format}`)}`,
     '',
@@ -152,18 +163,23 @@ function reportLines(
 }
 
 /** Without -o: the file's own name, or a folder called after model and scheme, where the command runs. */
-function usualOutput({ format, files }: Plan, argument: string, { preset, config }: QuantizeOptions): string {
+function usualOutput(
+  model: Model,
+  { format, files }: Plan,
+  argument: string,
+  { preset, config }: QuantizeOptions,
+): string {
   const [file] = files;
-  if (file && formats.outputs[format].isWholeFile) return basename(file.name);
+  if (file && formats.outputs[format].isWholeFile && model.parts.length === 0) return basename(file.name);
   const last =
     argument
       .replace(/[?#].*$/, '')
       .replace(/[/\\]+$/, '')
       .split(/[/\\]/)
       .at(-1) ?? '';
-  const model = last === '' || /^\.+$/.test(last) ? 'model' : last.replace(weightFilePattern, '');
+  const name = last === '' || /^\.+$/.test(last) ? 'model' : last.replace(weightFilePattern, '');
   const scheme = preset ?? basename(config ?? 'quantized').replace(/\.json$/i, '');
-  return `${model}-${scheme}`;
+  return `${name}-${scheme}`;
 }
 
 async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
@@ -173,12 +189,12 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   await using quantizer = await createQuantizer(quantizerOptions(options));
   const [named, ...others] = outputFormatsOf(options.output ?? '');
   if (named && others.length === 0) options.format ??= named;
-  if (options.calibration !== undefined && /\.(txt|md)$/i.test(options.calibration)) {
+  if (options.calibration !== undefined && (await isTextFile(options.calibration))) {
     options.calibrationText = options.calibration;
     delete options.calibration;
   }
   if (options.best && options.calibration === undefined && options.calibrationText === undefined)
-    throw usageError('--best calibrates, and needs a text', 'give one: --calibration FILE.txt');
+    throw usageError('--best needs a calibration text', 'add --calibration FILE.txt');
   const chosen = await configFor(quantizer, options, signal);
   const config = options.best ? best(quantizer, chosen) : chosen;
   await using model = await openModel(quantizer, argument, signal, options);
@@ -194,7 +210,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     ...(calibration ? await modelPaths(options.calibration ?? '', calibration) : []),
   ]);
   const choices = await planOptions(options);
-  const output = options.output ?? usualOutput(quantizer.plan(model, config, choices), argument, options);
+  const output = options.output ?? usualOutput(model, quantizer.plan(model, config, choices), argument, options);
   await checkReportPath(options, [output]);
   if (terminal.live) {
     const plan = quantizer.plan(model, config, choices);
@@ -224,9 +240,10 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   }
   if (options.report !== undefined) await writeReport(options.report, report);
   const isFolder = (await stat(output)).isDirectory();
+  const load = await loadLines(model, report, output, isFolder);
   return {
     document: { ...report, output },
-    lines: reportLines(argument, model, report, { ...options, output }, isFolder, context),
+    lines: reportLines(argument, model, report, { ...options, output }, { isFolder, load }, context),
   };
 }
 
@@ -257,11 +274,8 @@ export function addQuantize(program: Command, run: Run): void {
         'text (.txt, .md), or a safetensors file with token ids [sequences, length], for algorithms, static inputs and the importance of GGUF types, or with activations <layer>.input, <layer>.output',
       ).conflicts('calibrationText'),
     )
-    .option('--calibration-text <file>', "UTF-8 text instead of token ids, through the model's tokenizer.json")
-    .option(
-      '--best',
-      'with calibration: the algorithms and scales that lose least at this size (awq, gptq, least squares)',
-    )
+    .option('--calibration-text <file>', "text instead of token ids, through the model's tokenizer.json")
+    .option('--best', 'the most accurate algorithms for this size: awq, gptq, least squares (needs --calibration)')
     .option('--resume', 'keep the finished files of an interrupted run into a folder and continue from there')
     .addOption(
       new Option(

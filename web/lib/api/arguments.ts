@@ -1,24 +1,23 @@
 // Checks of what callers give: each wrong argument is argument-invalid, and says what was found and what is needed.
 
-import { failure, textOf } from './errors.js';
+import { failure } from './errors.js';
+import { arrayName, arrayOf, isObject, isPlain, listOf, plainOf, shown, tagOf } from './values.js';
 
-export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-
-const isStringList = (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === 'string');
+export { isObject, shown } from './values.js';
 
 /** What is needed, in words, and whether a value is that. */
 const kinds = {
   any: ['', () => true],
   boolean: ['true or false', (value: unknown) => typeof value === 'boolean'],
   string: ['a string', (value: unknown) => typeof value === 'string'],
-  strings: ['a list of strings', isStringList],
-  url: ['a URL', (value: unknown) => typeof value === 'string' || value instanceof URL],
+  strings: ['a list of strings', (value: unknown) => listOf(value)?.every((item) => typeof item === 'string') ?? false],
+  url: ['a URL', (value: unknown) => typeof value === 'string' || tagOf(value) === 'URL'],
   list: ['a list', Array.isArray],
   object: ['an object', (value: unknown) => isObject(value) && !Array.isArray(value)],
   function: ['a function', (value: unknown) => typeof value === 'function'],
-  bytes: ['a Uint8Array', (value: unknown) => value instanceof Uint8Array],
+  bytes: ['a Uint8Array', (value: unknown) => arrayName(value) === 'Uint8Array'],
   count: ['a whole number from 1', (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 1],
-  number: ['a number', (value: unknown) => typeof value === 'number'],
+  number: ['a number', (value: unknown) => typeof value === 'number' && !Number.isNaN(value)],
   signal: ['an AbortSignal', (value: unknown) => isObject(value) && 'aborted' in value && 'addEventListener' in value],
 } as const satisfies Record<string, readonly [string, (value: unknown) => boolean]>;
 
@@ -28,14 +27,6 @@ export type Kind = Name | readonly unknown[] | { readonly [option: string]: Kind
 
 /** The kind of each option in `Options`. */
 export type Kinds<Options> = { readonly [Key in keyof Required<Options>]: Kind };
-
-/** A value in an error message; of any type, also one that cannot become a string. */
-export function shown(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
-  if (Array.isArray(value)) return 'a list';
-  if (isObject(value)) return 'an object';
-  return typeof value === 'function' ? 'a function' : String(value);
-}
 
 /** Number of characters to insert, delete or replace. */
 function distance(a: string, b: string): number {
@@ -58,21 +49,38 @@ function checkKnown(given: object, known: readonly string[], where: string): voi
   throw failure('argument-invalid', where, `has no option ${shown(unknown)}; ${advice}`);
 }
 
-/** Errors: argument-invalid at `where`. */
-export function check(value: unknown, kind: Kind, where: string): void {
+const isAllowedList = (kind: Kind): kind is readonly unknown[] => Array.isArray(kind);
+
+/** Options, each read once. */
+function checkedOptions(given: object, options: { readonly [option: string]: Kind }, where: string): object {
+  const found = Object.entries(options).flatMap(([key, kind]) => {
+    const option: unknown = Reflect.get(given, key);
+    return option === undefined ? [] : [[key, check(option, kind, where === 'options' ? key : `${where}.${key}`)]];
+  });
+  checkKnown(given, Object.keys(options), where);
+  if (found.length === 0 && !isPlain(given))
+    throw failure(
+      'argument-invalid',
+      where,
+      `is ${shown(given)}; an object with ${Object.keys(options)[0]}... is needed`,
+    );
+  return Object.fromEntries(found);
+}
+
+/** The value; options, lists of strings and bytes as copies of what was checked. Errors: argument-invalid at `where`. */
+export const check = <T>(value: T, kind: Kind, where: string): T =>
+  reading(where, () => checked(value, kind, where)) as T;
+
+function checked(value: unknown, kind: Kind, where: string): unknown {
   if (typeof kind === 'string') {
     const [needed, isRight] = kinds[kind];
     if (!isRight(value)) throw failure('argument-invalid', where, `is ${shown(value)}; ${needed} is needed`);
-  } else if (Array.isArray(kind)) {
-    if (!kind.includes(value))
-      throw failure('argument-invalid', where, `is ${shown(value)}; it is one of ${kind.join(', ')}`);
-  } else {
-    check(value, 'object', where);
-    const given = value as Record<string, unknown>;
-    for (const [key, each] of Object.entries(kind))
-      if (given[key] !== undefined) check(given[key], each as Kind, where === 'options' ? key : `${where}.${key}`);
-    checkKnown(given, Object.keys(kind), where);
+    if (kind === 'strings') return listOf(value);
+    return kind === 'bytes' ? arrayOf(value, where).bytes : value;
   }
+  if (!isAllowedList(kind)) return checkedOptions(checked(value, 'object', where) as object, kind, where);
+  if (kind.includes(value)) return value;
+  throw failure('argument-invalid', where, `is ${shown(value)}; it is one of ${kind.join(', ')}`);
 }
 
 /** Calls `use`, which reads `where` as its type says. Errors: argument-invalid if it is something else. */
@@ -86,14 +94,12 @@ export function reading<T>(where: string, use: () => T): T {
   }
 }
 
-/** JSON text. Errors: argument-invalid, for what JSON cannot express. */
-export function jsonText(value: unknown, where: string): string {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-  } catch (error) {
-    throw failure('argument-invalid', where, `cannot be written as JSON: ${textOf(error)}`, error);
-  }
-  if (text === undefined) throw failure('argument-invalid', where, `is ${shown(value)}, which JSON cannot express`);
-  return text;
-}
+/** Options with the signal of the run that they are for. */
+export const checkedWith = <T extends object>(
+  options: T,
+  kinds: Kinds<T>,
+  signal: AbortSignal | undefined,
+): T & { signal?: AbortSignal } => ({ ...check(options, kinds, 'options'), ...(signal && { signal }) });
+
+/** The JSON text of `plainOf`. */
+export const jsonText = (value: unknown, name: string, prefix?: string) => JSON.stringify(plainOf(value, name, prefix));

@@ -100,9 +100,17 @@ export interface TextInput {
   sequences?: number;
 }
 
+/** What {@link readTextFile} found. */
+export interface TextFile {
+  /** For {@link TextInput.text}: a list if the file is JSON with several texts. */
+  text: string | string[];
+  /** How the file was read, in a sentence, where it is not plain text; else null. */
+  remark: string | null;
+}
+
 /** Options of `importance`. */
 export interface ImportanceOptions {
-  /** Tokens for Llama-architecture models, or activations of the inputs of any model. */
+  /** Tokens for language models, or activations of the inputs of any model. */
   calibration: Calibration;
   /** `gguf`, or `dat`, the format of llama.cpp before July 2025. Default `gguf`. */
   format?: 'gguf' | 'dat';

@@ -11,30 +11,34 @@ import { check } from './arguments.js';
 import { failure } from './errors.js';
 import type { Preset, PresetEdits } from './parsed_config_types.js';
 import type { QuantizationSpec } from './tensor_types.js';
+import { plainOf } from './values.js';
+
+/** What the caller gave for `name`, read once. */
+const own = <T>(value: T, name: string) => plainOf(value, name) as T;
 
 /** One scale for the whole tensor. Unsigned integers get zero points. */
 export function perTensor(dtype: string, rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
-  return { dtype, qscheme: 'per_tensor', ...rest };
+  return { dtype, qscheme: 'per_tensor', ...own(rest, 'rest') };
 }
 
 /** One scale per output channel (row of the weight). */
 export function perChannel(dtype: string, rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
-  return { dtype, qscheme: 'per_channel', ch_axis: 0, ...rest };
+  return { dtype, qscheme: 'per_channel', ch_axis: 0, ...own(rest, 'rest') };
 }
 
 /** One scale per `groupSize` values along the last axis. */
 export function perGroup(dtype: string, groupSize = 128, rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
-  return { dtype, qscheme: 'per_group', ch_axis: -1, group_size: groupSize, ...rest };
+  return { dtype, qscheme: 'per_group', ch_axis: -1, group_size: groupSize, ...own(rest, 'rest') };
 }
 
 /** OCP Microscaling: groups of 32 with power-of-two scales. `element`: fp4, fp6_e2m3, fp6_e3m2, fp8_e4m3, fp8_e5m2. */
 export function microscaling(element: string, rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
-  return perGroup(element, 32, { scale_format: 'e8m0', ...rest });
+  return perGroup(element, 32, { scale_format: 'e8m0', ...own(rest, 'rest') });
 }
 
 /** NVFP4: fp4 in groups of 16, with fp8 scales and one float32 scale per tensor. */
 export function nvfp4(rest: Partial<QuantizationSpec> = {}): QuantizationSpec {
-  return perGroup('fp4', 16, { scale_format: 'e4m3', ...rest });
+  return perGroup('fp4', 16, { scale_format: 'e4m3', ...own(rest, 'rest') });
 }
 
 /** Two stages: `outer` (a floating dtype, per tensor), then `inner` on its quantized values. */
@@ -69,11 +73,11 @@ export interface QuarkConfigParts {
 
 /** A config in Quark's dialect: `weight` for every layer except lm_head, embeddings and overrides in `parts`. */
 export function quarkConfig(weight: Stages, parts: QuarkConfigParts = {}): QuarkConfig {
-  check(parts, 'object', 'parts');
-  const { exclude = ['lm_head'], layers = {}, layerTypes = {}, inputs } = parts;
+  const given = check(own(parts, 'parts'), 'object', 'parts');
+  const { exclude = ['lm_head'], layers = {}, layerTypes = {}, inputs } = given;
   check(layers, 'object', 'layers');
   check(layerTypes, 'object', 'layerTypes');
-  const { indivisibleGroups = 'error', defaultExclusions = false } = parts;
+  const { indivisibleGroups = 'error', defaultExclusions = false } = given;
   const converted = (map: typeof layers) =>
     Object.fromEntries(Object.entries(map).map(([name, value]) => [name, layerOf(value)]));
   return {
@@ -118,10 +122,16 @@ const bestLayers = (layers: unknown) =>
     ? Object.fromEntries(Object.entries(layers).map(([name, layer]) => [name, bestLayer(layer)]))
     : layers;
 
+/** What loses least: each column's best scale, then error feedback, then descent from there, which at 2 bits gains twice. */
+const bestAlgorithms = (bits: number) => [
+  { name: 'awq', duo_scaling: true },
+  { name: 'gptq', damp_percent: 0.05, refine: bits <= 2 ? 2 : 1 },
+];
+
 /**
- * A config in Quark's dialect with the algorithms and scales that lose least at its size, for a run with `calibration`: `awq`
- * with duo scaling, then `gptq` refined, and scales of integers by least squares. Files and runtimes are the same.
- * @throws QuantizationError `argument-invalid` for configs of other dialects, GGUF recipes, and configs that name algorithms
+ * A config in Quark's dialect, or of a GGUF recipe, with the algorithms and scales that lose least at its size, for a run with
+ * `calibration`: `awq` with duo scaling, then `gptq` refined, and scales of integers by least squares. Files and runtimes are the same.
+ * @throws QuantizationError `argument-invalid` for configs of other dialects, recipes of floats, and configs that name algorithms
  */
 export function bestConfig(config: object): Record<string, unknown> {
   const {
@@ -129,26 +139,23 @@ export function bestConfig(config: object): Record<string, unknown> {
     layer_quant_config: layers,
     layer_type_quant_config: types,
     ...rest
-  } = config as Fields;
-  if (!isFields(all) || (rest.dialect ?? 'quark') !== 'quark')
-    throw failure(
-      'argument-invalid',
-      'config',
-      "is not in Quark's dialect, which best needs. For GGUF, give an importance matrix instead",
-    );
+  } = check(plainOf(config, 'config', ''), 'object', 'config') as Fields;
+  const recipe = rest.dialect === 'gguf' ? String(rest.recipe) : undefined;
+  if (recipe === undefined && (!isFields(all) || (rest.dialect ?? 'quark') !== 'quark'))
+    throw failure('argument-invalid', 'config', "is neither in Quark's dialect nor a GGUF recipe, which best needs");
+  if (recipe !== undefined && /^b?f\d+$/.test(recipe))
+    throw failure('argument-invalid', 'recipe', `${recipe} rounds nothing that best could choose`);
   if (Array.isArray(rest.algo_config) ? rest.algo_config.length > 0 : isFields(rest.algo_config))
     throw failure('argument-invalid', 'algo_config', 'already names algorithms; remove them, or leave best out');
-  // At 2 bits a second pass gains; at more it takes time for nothing.
-  const refine = isFields(all.weight) && /int2$/.test(String(all.weight.dtype)) ? 2 : 1;
+  if (recipe !== undefined)
+    return { ...(config as Fields), algo_config: bestAlgorithms(Number(/\d/.exec(recipe)?.[0] ?? 4)) };
+  const weight = (all as Fields).weight;
   return {
     ...rest,
     global_quant_config: bestLayer(all),
     ...(layers !== undefined && { layer_quant_config: bestLayers(layers) }),
     ...(types !== undefined && { layer_type_quant_config: bestLayers(types) }),
-    algo_config: [
-      { name: 'awq', duo_scaling: true },
-      { name: 'gptq', damp_percent: 0.05, refine },
-    ],
+    algo_config: bestAlgorithms(isFields(weight) && /int2$/.test(String(weight.dtype)) ? 2 : 4),
   };
 }
 
@@ -157,7 +164,7 @@ const layerEdits = { exclude: 'strings', layers: 'object', layerTypes: 'object',
 /** `presetConfig` of a quantizer: `presets` are those that it knows. Errors: argument-invalid. */
 export function editedPreset(presets: readonly Preset[], name: string, edits: PresetEdits): Record<string, unknown> {
   check(name, 'string', 'name');
-  check(edits, layerEdits, 'edits');
+  const { exclude, layers, layerTypes, best } = check(edits, layerEdits, 'edits');
   const named = (wanted: string) => {
     const found = presets.find((preset) => preset.name === wanted.toLowerCase());
     if (found) return found.config;
@@ -165,16 +172,16 @@ export function editedPreset(presets: readonly Preset[], name: string, edits: Pr
   };
   const config = named(name);
   const isRecipe = 'recipe' in config;
-  if (isRecipe && edits.layerTypes)
+  if (isRecipe && layerTypes)
     throw failure('argument-invalid', 'layerTypes', 'do not work with GGUF recipes; name layers instead');
   const layerOfPreset = (wanted: string): unknown => {
     const { global_quant_config: global } = named(wanted) as QuarkConfig;
     if (!global) throw failure('argument-invalid', wanted, 'is a GGUF recipe, not a spec for a layer');
     return { weight: global.weight };
   };
-  const chosen = (map: PresetEdits['layers'] = {}) =>
+  const chosen = (key: string, map: PresetEdits['layers'] = {}) =>
     Object.fromEntries(
-      Object.entries(map).map(([key, value]) => {
+      Object.entries(own(map, key)).map(([key, value]) => {
         if (typeof value !== 'string') return [key, layerOf(value)];
         return [key, isRecipe ? value : layerOfPreset(value)]; // a recipe's layers have types of llama.cpp
       }),
@@ -186,11 +193,11 @@ export function editedPreset(presets: readonly Preset[], name: string, edits: Pr
   const excluded = Array.isArray(config.exclude) ? config.exclude : [];
   const edited = {
     ...config,
-    ...(edits.exclude?.length && { exclude: [...excluded, ...edits.exclude] }),
-    ...before(isRecipe ? 'layers' : 'layer_quant_config', chosen(edits.layers)),
-    ...before('layer_type_quant_config', chosen(edits.layerTypes)),
+    ...(exclude?.length && { exclude: [...excluded, ...exclude] }),
+    ...before(isRecipe ? 'layers' : 'layer_quant_config', chosen('layers', layers)),
+    ...before('layer_type_quant_config', chosen('layerTypes', layerTypes)),
   };
-  return edits.best ? bestConfig(edited) : edited;
+  return best ? bestConfig(edited) : edited;
 }
 
 /** A config in aihwkit's dialect: Linear weights of `bits` bits, one scale per output channel. */

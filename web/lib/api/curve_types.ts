@@ -1,12 +1,12 @@
 // The curve of a model: size of the file against loss, by scheme.
 
+import type { RuntimeName } from '../generated/runtimes.js';
 import type { TextInput, TokenInput, Tokenizer, TokenRows } from './calibration_types.js';
 import type { OutputFormat } from './formats.js';
 import type { Model } from './model_types.js';
 import type { Progress } from './progress_types.js';
 
-/** Where a result is to run. `ollama` is llama.cpp; `web` is wllama, or ONNX Runtime Web for an ONNX model. */
-export type RuntimeName = 'llama.cpp' | 'ollama' | 'vllm' | 'transformers' | 'onnxruntime' | 'web';
+export type { RuntimeName };
 
 /** Options of `curve`. */
 export interface CurveOptions {

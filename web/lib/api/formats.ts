@@ -21,7 +21,7 @@ export interface InputFormatInfo {
   carriesConfig: boolean;
   /** config.json and tokenizer next to the weights belong to the model. */
   hasSiblingFiles: boolean;
-  /** Matrices without a dot in their name get `.weight` behind it. */
+  /** Matrices get `.weight` behind their name if it does not tell what they are. */
   addsWeightSuffix: boolean;
   /** Its models can be calibrated block by block. */
   canCalibrate: boolean;
@@ -63,6 +63,9 @@ export const formats: {
   /** Writable formats. */
   readonly outputs: Readonly<Record<OutputFormat, OutputFormatInfo>>;
 } = table;
+
+/** Ends of ONNX file names by which transformers.js finds a dtype: `model_q4.onnx`. */
+export const onnxSuffixes: readonly string[] = table.onnxSuffixes;
 
 /** Names of the readable formats. */
 export const inputFormats = Object.keys(table.inputs) as readonly InputFormat[];

@@ -13,7 +13,7 @@ import type { Model } from './model_types.js';
 import type { Progress } from './progress_types.js';
 
 /**
- * A model of the Llama architecture as a language model, or an encoder of BERT's as a maker of embeddings; see {@link Quantizer.languageModel}. It depends on its model
+ * A decoder as a language model, or an encoder of BERT's as a maker of embeddings; see {@link Quantizer.languageModel}. It depends on its model
  * and need not be closed.
  */
 export interface LanguageModel {
@@ -31,7 +31,7 @@ export interface LanguageModel {
    * sentence-transformers that are broken or not computed here; else as `evaluate`
    */
   embeddings(options: EmbeddingOptions): Promise<Embeddings>;
-  /** Whether `embeddings` is for it, not the other methods. */
+  /** True for encoders, which support only `embeddings`. */
   isEncoder(): Promise<boolean>;
   /**
    * Continues a prompt. Decodes greedily, in one worker, and keeps keys, values and the weights that fit the memory budget. The thread

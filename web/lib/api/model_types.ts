@@ -55,6 +55,9 @@ export interface Model extends AsyncDisposable {
   /** A small file next to the weights, such as `tokenizer.json`, or null. Of a GGUF file `tokenizer.json` and `tokenizer_config.json`
    * are made from its metadata, where it has a tokenizer of the kinds gpt2, llama or bert. Errors: file-too-large (over 64 MiB). */
   siblingFile(name: string): Promise<Uint8Array | null>;
+  /** Of an ONNX model in parts, such as encoder and decoder: the other graphs. A run of this model into a folder writes
+   * them all; plans, and runs into a single file, are only of this graph. Closed with it. */
+  parts: readonly Model[];
   /** Releases the files; the model cannot be used afterwards. */
   close(): Promise<void>;
 }

@@ -26,7 +26,7 @@ export interface PresetEdits {
   layers?: Record<string, string | QuantizationSpec | QuantizationSpec[]>;
   /** By class of the layer, `Embedding`, `GRU`, `Conv2d` ...: another preset, or a spec. Not for recipes. */
   layerTypes?: Record<string, string | QuantizationSpec | QuantizationSpec[]>;
-  /** With the algorithms of `bestConfig`, for runs with `calibration`. Not for recipes. */
+  /** With the algorithms of `bestConfig`, for runs with `calibration`. */
   best?: boolean;
 }
 

@@ -199,8 +199,8 @@ export interface TensorReport extends Omit<PlannedTensor, 'outputs'> {
 }
 
 /**
- * What calibration inputs say about one layer. Squares of its outputs are expected ones: over the calibration inputs,
- * and in the directions that these do not show, as if their features were uncorrelated.
+ * What calibration inputs say about one layer. Powers of its outputs are expectations: measured on the calibration inputs; in
+ * directions that these do not cover, features count as uncorrelated.
  */
 export interface LayerCalibration {
   /** Tokens that reached the layer. */
@@ -227,6 +227,14 @@ export interface ShardPart {
   of: number;
 }
 
+/** Two runs of equal identity on models of equal values give equal tensors. */
+export interface RunIdentity {
+  /** Version of the library. */
+  library: string;
+  /** A digest of what is done to each tensor: spec, importance, static scales, and places in the files. */
+  tasks: string;
+}
+
 /** The result of a run. */
 export interface Report {
   /** Output format; null for comparisons. */
@@ -239,6 +247,8 @@ export interface Report {
   totals: Totals;
   /** Warnings and notes of plan and run. */
   diagnostics: Diagnostic[];
+  /** Of runs: what decided the output, apart from the model's values and the files' names and headers. `reuse` compares it. */
+  identity?: RunIdentity;
   /** With `reuse`: number of quantized tensors copied from the former output. */
   reused?: number;
   /** With `shards`: the part; tensors, files and totals cover the part, but `totals.coverage` the whole. */

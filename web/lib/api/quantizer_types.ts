@@ -22,7 +22,7 @@ export interface QuantizerOptions {
   wasmModule?: WebAssembly.Module;
   /** URL of the worker script (`wasmquant/worker`), for bundlers that move it; default next to the library. */
   workerUrl?: string | URL;
-  /** Memory for all workers in bytes, at least 64 MiB; default 1 GiB in Node, 512 MiB in pages. The bare host's memory comes on top. */
+  /** Memory for all workers in bytes, at least 64 MiB; default 1 GiB in Node, 512 MiB in pages. The runtime's own memory is not included. */
   memoryBudgetBytes?: number;
 }
 

@@ -9,9 +9,15 @@ import type { Target } from './source_types.js';
 
 /** Options of ONNX outputs. The config decides which operators read the weights, see the guide "Formats". */
 export interface OnnxOptions {
-  /** DequantizeLinear before every quantized weight (QDQ), no MatMulNBits or integer operators. Default false. */
+  /**
+   * DequantizeLinear before every quantized weight (QDQ), no MatMulNBits or integer operators. ONNX Runtime's default session then
+   * rounds the inputs of MatMul to 8 bits, unless its option session.qdq_matmulnbits_accuracy_level is "0". Default false.
+   */
   qdq?: boolean;
-  /** Compute type of MatMulNBits: 1 float32, 2 float16, 3 bfloat16, 4 int8; default 0, the runtime's choice. */
+  /**
+   * Compute type of MatMulNBits: 1 float32, 2 float16, 3 bfloat16, 4 int8, which rounds its inputs; with any of them weights of 8
+   * bits are in MatMulNBits, too. Default 0: float.
+   */
   accuracyLevel?: 0 | 1 | 2 | 3 | 4;
   /** Stores tensors from 1 KiB in a second file, `<model's file>_data`. Default: if the model would exceed 1.5 GiB. */
   externalData?: boolean;
@@ -74,7 +80,7 @@ export interface QuantizeModelOptions extends PlanOptions {
   /** Where the output goes. */
   target: Target;
   /**
-   * For most algorithms (activations of a Llama-architecture model on tokens), for scales of static inputs and outputs,
+   * For most algorithms (activations of a language model on tokens), for scales of static inputs and outputs,
    * which are left out otherwise, and for column importance in GGUF outputs.
    */
   calibration?: Calibration;
@@ -83,7 +89,8 @@ export interface QuantizeModelOptions extends PlanOptions {
    * others; the bytes are the same. Not with calibrated configs, which process the whole model. With the same `Model` and
    * `Report` objects as in that run, nothing else is read. Otherwise each copied tensor is first measured against this
    * model, which reads both; tensors that cannot be measured are quantized.
-   * @throws QuantizationError `argument-invalid` if that config does not make this output from this model
+   * @throws QuantizationError `argument-invalid` if that config does not make this output from this model, or if the report says
+   * that it was made with another importance matrix, calibration, option or version
    */
   reuse?: FormerRun;
   /**
@@ -100,10 +107,10 @@ export interface QuantizeModelOptions extends PlanOptions {
   overwrite?: boolean;
   /**
    * For folders by path, in Node: an interrupted run leaves its complete files in a partial folder, and a later run of
-   * the same work with this option continues there, with the same bytes and report. Calibrated configs start over.
-   * Default false.
+   * the same work with this option continues there, with the same bytes and report. Calibrated configs start over. If the
+   * folder holds the whole output already, it is made again and compared. Default false.
    * @throws QuantizationError `target-invalid` if the interrupted run had another config, input or version,
-   * `argument-invalid` for other targets
+   * `target-exists` if the folder holds other files, `argument-invalid` for other targets
    */
   resume?: boolean;
 }

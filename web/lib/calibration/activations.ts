@@ -2,9 +2,10 @@
 
 import { failure, QuantizationError } from '../api/errors.js';
 import type { ActivationBatch, ActivationRole, CapturedActivations, TensorInfo } from '../api/types.js';
+import { tagOf } from '../api/values.js';
 import type { FoundActivations } from '../engine/forward_module.js';
 import type { Instance } from '../engine/instance.js';
-import { checkTensor, elementsOf } from '../engine/tensor.js';
+import { elementsOf, readTensor } from '../engine/tensor.js';
 import { OpenedModel } from '../model/model.js';
 import type { ForwardBatch } from '../plan/forward_plan.js';
 import { type RunResources, runOne } from '../pool/run_resources.js';
@@ -42,9 +43,9 @@ function batchOf(given: ActivationBatch, number: number): Batch {
     throw failure('argument-invalid', 'calibration', detail);
   }
   try {
-    const { data, shape } = given;
-    const dtype = checkTensor(given);
-    return { layer, role, dtype, shape, read: (first, count) => data.subarray(first, first + count) };
+    const { dtype, bytes, elements, shape } = readTensor(given);
+    const size = bytes.length / Math.max(1, elements);
+    return { layer, role, dtype, shape, read: (first, count) => bytes.subarray(first * size, (first + count) * size) };
   } catch (error) {
     if (!(error instanceof QuantizationError)) throw error;
     throw failure(error.code, `${layer}.${role}`, `batch ${number} of calibration, ${error.message}`);
@@ -88,7 +89,7 @@ async function* batchesOf(source: ActivationSource): AsyncGenerator<Batch> {
 /** Generators and streams can be read only once. */
 export function isReadOnce(source: Iterable<unknown> | AsyncIterable<unknown> | OpenedModel): boolean {
   if (source instanceof OpenedModel) return false;
-  if (typeof ReadableStream !== 'undefined' && source instanceof ReadableStream) return true;
+  if (tagOf(source) === 'ReadableStream') return true;
   const iterator: unknown = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
   return iterator === source;
 }
@@ -104,7 +105,7 @@ function unknownLayer(layer: string, layers: Set<string>, requests: string): Qua
 }
 
 /** Shows batches to the observers of a plan. Errors, each naming the layer: argument-invalid (unknown layer, or no
- * data), shape-mismatch, value-not-finite, dtype-unsupported, memory-budget. */
+ * data), shape-mismatch, value-not-finite, dtype-unsupported. */
 export async function observeActivations(
   instance: Instance,
   model: OpenedModel,

@@ -6,6 +6,7 @@ import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
 import { tokenCalibration } from '../api/language_model_kinds.js';
 import type { Calibration, Diagnostic, QuantizeModelOptions, Source, TokenCalibration } from '../api/types.js';
+import { arrayName } from '../api/values.js';
 import type { FoundActivations } from '../engine/forward_module.js';
 import type { TileSizes } from '../engine/memory.js';
 import type { BoundConfig, CalibratedAlgorithm } from '../engine/module.js';
@@ -67,7 +68,7 @@ async function planCalibration(
   if (algorithms.length === 0) return null;
   const seeing = algorithms.filter(({ needsInputs }) => needsInputs).map(({ name }) => name);
   if (!calibration && seeing.length > 0) {
-    const detail = `${seeing.join(' and ')} need calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or remove the algorithms from the config`;
+    const detail = `${seeing.join(' and ')} ${seeing.length === 1 ? 'needs' : 'need'} calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or remove the algorithms from the config`;
     throw failure('argument-invalid', 'calibration', detail);
   }
   const batch = await forwardBatchOf(resources.instance, model, calibration ?? anyTokens);
@@ -168,11 +169,10 @@ export async function given({ open }: RunResources, calibration: Calibration | u
   const none = { tokens: undefined, activations: undefined, close: async () => {} };
   if (calibration === undefined) return none;
   if (isObject(calibration) && 'tokens' in calibration) {
-    check(calibration, tokenCalibration, 'calibration');
-    return { ...none, tokens: calibration };
+    return { ...none, tokens: check(calibration, tokenCalibration, 'calibration') };
   }
   const isFile =
-    calibration instanceof OpenedModel || calibration instanceof Uint8Array || 'kind' in Object(calibration);
+    calibration instanceof OpenedModel || arrayName(calibration) === 'Uint8Array' || 'kind' in Object(calibration);
   if (!isFile && isIterable(calibration)) return { ...none, activations: calibration };
   const file = calibration instanceof OpenedModel ? calibration : await open(calibration as Source);
   const close = async () => (file === calibration ? undefined : file.close());

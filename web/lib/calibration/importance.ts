@@ -1,6 +1,6 @@
 // Importance matrices, mean squares of layer inputs, in llama-imatrix's format.
 
-import { check } from '../api/arguments.js';
+import { checkedWith } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import { importanceOptions } from '../api/language_model_kinds.js';
 import type { ImportanceOptions } from '../api/types.js';
@@ -21,9 +21,9 @@ export async function observeImportance(
   resources: RunResources,
   model: OpenedModel,
   options: ImportanceOptions,
+  runSignal?: AbortSignal,
 ): Promise<Uint8Array> {
-  check(options, importanceOptions, 'options');
-  const { calibration, format = 'gguf', dataset, signal } = options;
+  const { calibration, format = 'gguf', dataset, signal } = checkedWith(options, importanceOptions, runSignal);
   const { instance, memory } = resources;
   const planned = <T>(settings: Partial<CorePlanOptions>, use: (bound: BoundPlan) => T) =>
     withPlan(instance, model, recipe, { format: 'gguf' }, { ...memory.tiles, calibrates: true, ...settings }, use);

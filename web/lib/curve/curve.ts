@@ -1,6 +1,6 @@
 // Size of the file against loss: plans all schemes, estimates them from a few weights, then writes and measures one after another.
 
-import { check, jsonText } from '../api/arguments.js';
+import { checkedWith, jsonText } from '../api/arguments.js';
 import { failure, QuantizationError } from '../api/errors.js';
 import type { Curve, CurveOptions, CurvePoint, Model } from '../api/types.js';
 import type { Host, Scratch } from '../host/host.js';
@@ -23,7 +23,6 @@ const keptBytes = 512 * 2 ** 20;
 export interface CurveMeans {
   resources: RunResources;
   host: Host;
-  library: string;
 }
 
 interface Written {
@@ -32,15 +31,15 @@ interface Written {
 }
 
 async function written(
-  { resources, host, library }: CurveMeans,
+  { resources, host }: CurveMeans,
   model: OpenedModel,
   { scheme, format }: Scheme,
   { signal }: CurveOptions,
 ): Promise<Written> {
   const scratch: Scratch = await host.scratch();
   try {
-    const target = await host.openTarget(scratch.target, false, [], { resumes: false, isShared: false });
-    const options = { target: scratch.target, format, library, ...(signal && { signal }) };
+    const target = await host.openTarget(scratch.target, false, [], { resumes: false, isShared: false, adds: false });
+    const options = { target: scratch.target, format, ...(signal && { signal }) };
     const { files } = await quantizeInto(resources, model, jsonText(scheme, 'schemes'), target, options);
     const output = (await abortable(
       signal,
@@ -57,8 +56,13 @@ async function written(
   }
 }
 
-export async function curveOf(means: CurveMeans, model: OpenedModel, options: CurveOptions): Promise<Curve> {
-  check(options, curveOptions, 'options');
+export async function curveOf(
+  means: CurveMeans,
+  model: OpenedModel,
+  given: CurveOptions,
+  runSignal?: AbortSignal,
+): Promise<Curve> {
+  const options = checkedWith(given, curveOptions, runSignal);
   const { resources } = means;
   const { signal, onPoint } = options;
   signal?.throwIfAborted();
@@ -98,14 +102,14 @@ export async function curveOf(means: CurveMeans, model: OpenedModel, options: Cu
   const errors: number[] = [];
   for (const { scheme, format, plan } of schemes) {
     const names = judge ? sampleNames(plan) : quantizedNames(plan);
-    const given = { format, ...(signal && { signal }) };
-    const tried = await previewTensors(resources, model, jsonText(scheme, 'schemes'), names, given);
+    const how = { format, ...(signal && { signal }) };
+    const tried = await previewTensors(resources, model, jsonText(scheme, 'schemes'), names, how);
     const { parameters, quantizedParameters } = plan.totals.coverage;
     const share = judge ? Math.sqrt(quantizedParameters / Math.max(1, parameters)) : 1;
-    errors.push(share * relativeError(tried, judge ? 0 : leftElements(plan)));
+    const error = share * relativeError(tried, judge ? 0 : leftElements(plan));
+    const point = curve.points[errors.push(error) - 1] as CurvePoint;
     if (judge) continue;
-    const point = curve.points[errors.length - 1] as CurvePoint;
-    Object.assign(point, { loss: errors.at(-1), measured: true });
+    setMeasured(point, { samples: [], loss: error });
     tell(point);
   }
   if (judge) await measureAll(means, model, options, { schemes, judge, curve, errors, tell });
@@ -113,12 +117,22 @@ export async function curveOf(means: CurveMeans, model: OpenedModel, options: Cu
   return curve;
 }
 
+/** Notes what was found. A loss that is NaN or infinite is no figure: it is greater than no other, and less than none. */
+function setMeasured(point: CurvePoint, { loss, error }: Found): boolean {
+  const isFigure = Number.isFinite(loss);
+  const reason = `its loss is ${loss}: it has NaN or infinite values where the original has none, or values where that has only zeros`;
+  Object.assign(point, { loss: isFigure ? loss : null, measured: isFigure });
+  if (!isFigure) Object.assign(point, { reason });
+  else if (Number.isFinite(error)) Object.assign(point, { error });
+  return isFigure;
+}
+
 interface Measuring {
   schemes: readonly Scheme[];
   judge: Judge;
   curve: Curve;
-  /** Of sampled weights, by scheme. */
-  errors: readonly number[];
+  /** Of sampled weights, by scheme; NaN if nothing can be told from them. */
+  errors: number[];
   tell: (point: CurvePoint) => void;
 }
 
@@ -130,11 +144,12 @@ async function measureAll(
   { schemes, judge, curve, errors, tell }: Measuring,
 ): Promise<void> {
   // The worst and the best first: the others are estimated between them.
-  const order = schemes.map((_, i) => i).sort((a, b) => (errors[b] ?? 0) - (errors[a] ?? 0));
+  const order = schemes.map((_, i) => i).sort((a, b) => (errors[b] ?? 0) - (errors[a] ?? 0) || 0);
   if (order.length > 2) order.splice(1, 0, order.pop() as number);
   const keeps = curve.points.reduce((sum, { bytes }) => sum + bytes, 0) <= keptBytes;
   const kept = new Map<number, Written>();
   const found = new Map<number, Found>();
+  let ran = false;
   let original: Found | null = null;
   const measured = async (i: number, first: number, last: number) => {
     const output = kept.get(i) ?? (await written(means, model, schemes[i] as Scheme, options));
@@ -153,6 +168,12 @@ async function measureAll(
     for (const last of judge.rounds) {
       if (judge.measuresOriginal) {
         original = await judge.measure(model, first, last, original, null);
+        if (!Number.isFinite(original.loss))
+          throw failure(
+            'value-not-finite',
+            model.name,
+            `has a loss of ${original.loss}, with which nothing can be compared`,
+          );
         curve.original.loss = original.loss;
       }
       for (const i of order) {
@@ -160,29 +181,27 @@ async function measureAll(
         if (point.reason !== undefined) continue;
         try {
           const result = await measured(i, first, last);
-          found.set(i, result);
-          Object.assign(
-            point,
-            { loss: result.loss, measured: true },
-            result.error !== undefined && { error: result.error },
-          );
+          ran = true;
+          if (setMeasured(point, result)) found.set(i, result);
+          else errors[i] = Number.NaN;
         } catch (error) {
           if (!(error instanceof QuantizationError) || options.signal?.aborted) throw error;
           Object.assign(point, { measured: false, loss: null, reason: error.message });
+          if (error.code === 'value-not-finite') errors[i] = Number.NaN;
         }
         curve.metric.windows = last;
         estimate(curve, errors);
         if (first === 0) for (const each of curve.points) if (each === point || !each.measured) tell(each);
       }
       first = last;
-      curve.undecided = undecidedPairs(curve.points, (point) => found.get(curve.points.indexOf(point))?.samples ?? []);
+      curve.undecided = undecidedPairs(curve.points, (point) => found.get(curve.points.indexOf(point)));
       if (curve.undecided.length === 0) break;
     }
     if (first > (judge.rounds[0] ?? 0)) for (const point of curve.points) tell(point);
   } finally {
     for (const output of kept.values()) await output.remove();
   }
-  if (found.size === 0) {
+  if (!ran) {
     const [point] = curve.points;
     throw failure('format-unsupported', point?.scheme ?? '', `no scheme could be measured: ${point?.reason}`);
   }

@@ -4,7 +4,7 @@ import { failure, QuantizationError } from '../api/errors.js';
 import type { CurveMetric, CurveOptions, EvaluateOptions, Evaluation, TextInput } from '../api/types.js';
 import { cosine } from '../language_model/agreement.js';
 import { embedTokens, isEncoder } from '../language_model/embeddings.js';
-import { evaluateModel } from '../language_model/evaluate.js';
+import { bytesOfText, evaluateModel } from '../language_model/evaluate.js';
 import { embeddingHeadOf } from '../language_model/sentence_modules.js';
 import type { OpenedModel } from '../model/model.js';
 import { partOf, type TokenBatch } from '../model/tokens.js';
@@ -77,11 +77,13 @@ async function textJudge(resources: RunResources, model: OpenedModel, options: T
       ...(options.onProgress && { onProgress: options.onProgress }),
     });
   const windows = tokens.lengths.length;
-  const { bytes } = await evaluate(model, 0, 1);
-  if (bytes === null) {
+  const rounds = roundsOf(options.windows, windows, usualRounds);
+  const bytesUntil = (end = 0) => bytesOfText(model, partOf(tokens, 0, end));
+  // One token that the tokenizer does not spell makes the bytes unknown; special tokens have none.
+  if (!(await bytesUntil(rounds[0])) || !(await bytesUntil(rounds.at(-1)))) {
     const measure: Judge['measure'] = async (of, first, last) => divergenceOf(await evaluate(of, first, last, model));
-    const rounds = [Math.min(windows, options.windows ?? usualKldWindows)];
-    return { kind: 'kld', name: 'KLD to the original', rounds, measure, measuresOriginal: false };
+    const all = [Math.min(windows, options.windows ?? usualKldWindows)];
+    return { kind: 'kld', name: 'KLD to the original', rounds: all, measure, measuresOriginal: false };
   }
   const bytesOf = new Map<number, number>(); // of windows [0, end)
   const measure: Judge['measure'] = async (of, first, last, before, original) => {
@@ -93,7 +95,6 @@ async function textJudge(resources: RunResources, model: OpenedModel, options: T
     if (!original || samples.length < 2) return { samples, loss };
     return { samples, loss, error: bitsOf(meanDifference(samples, original.samples).error * samples.length) };
   };
-  const rounds = roundsOf(options.windows, windows, usualRounds);
   return { kind: 'bits-per-byte', name: 'bits per byte', rounds, measure, measuresOriginal: true };
 }
 

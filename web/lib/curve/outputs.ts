@@ -3,6 +3,7 @@
 import { failure, QuantizationError } from '../api/errors.js';
 import { formats } from '../api/formats.js';
 import type { ComparedOutput, CompareOptions, CurveOptions, OutputComparison } from '../api/types.js';
+import { arrayName } from '../api/values.js';
 import { feedsOf } from '../model/array_feeds.js';
 import { fromHalf } from '../model/half.js';
 import { OpenedModel } from '../model/model.js';
@@ -40,7 +41,7 @@ type WithTensors = Runtime & { Tensor: TensorClass };
 const generatedCount = 4;
 
 function floatsOf(type: string, data: unknown): Values | null {
-  if (data instanceof Float32Array || data instanceof Float64Array) return data;
+  if (/^Float(32|64)Array$/.test(arrayName(data) ?? '')) return data as Values;
   if (type === 'float16' && ArrayBuffer.isView(data))
     return fromHalf(new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2));
   return null;
@@ -57,8 +58,8 @@ async function outputsOf(session: RuntimeSession, feed: Feed, names: readonly st
 }
 
 /**
- * Root of squared errors over squared values of an output; null if there are only zeros and no errors. Values that are not finite in
- * both do not count.
+ * Root of squared errors over squared values of an output; null if there are only zeros and no errors. Values that are not finite, and the
+ * same in both, do not count; if they differ, the error is infinite.
  */
 function errorOf(expected: Values, found: Values | undefined): number | null {
   if (found?.length !== expected.length) return 1; // a detector that finds another number of things
@@ -69,6 +70,7 @@ function errorOf(expected: Values, found: Values | undefined): number | null {
       if (Number.isFinite(was)) squares += was * was;
       continue;
     }
+    if (!Number.isFinite(was - is)) return Number.POSITIVE_INFINITY;
     squares += was * was;
     errors += (was - is) ** 2;
   }

@@ -3,6 +3,7 @@
 import { failure, QuantizationError } from '../api/errors.js';
 import { formats } from '../api/formats.js';
 import type { OutputFormat, Plan, RuntimeName } from '../api/types.js';
+import { curveRuntimes, webRuntimes } from '../generated/runtimes.js';
 import type { OpenedModel } from '../model/model.js';
 
 /** A preset in a format. */
@@ -12,43 +13,20 @@ export interface Scheme {
   plan: Plan;
 }
 
+export const runtimeNames: readonly RuntimeName[] = [...(Object.keys(curveRuntimes) as RuntimeName[]), 'web'];
+
 interface Choice {
   format: OutputFormat;
   schemes: readonly string[];
 }
 
-const gguf: Choice = {
-  format: 'gguf',
-  schemes: ['q8_0', 'q6_k', 'q5_k_m', 'q4_k_m', 'iq4_xs', 'q3_k_m', 'q2_k'],
-};
-const onnx: Choice = {
-  format: 'onnx',
-  schemes: ['int8', 'int8_per_tensor', 'uint4_wo_32', 'int4_wo_32', 'int4_wo_64', 'int4_wo_128', 'int4_wo_per_channel'],
-};
-const packed = ['int8', 'fp8_per_channel', 'int4_wo_32', 'int4_wo_64', 'int4_wo_128', 'nvfp4', 'mxfp4'];
-
-/** Each seen to load there: formats.md has the list. */
-const choices: Record<Exclude<RuntimeName, 'web' | 'ollama'>, Choice> = {
-  'llama.cpp': gguf,
-  vllm: { format: 'compressed-tensors', schemes: [...packed, 'uint4_wo_128'] },
-  transformers: { format: 'compressed-tensors', schemes: [...packed, 'int4_wo_per_channel'] },
-  onnxruntime: onnx,
-};
-
-export const runtimeNames: readonly RuntimeName[] = [
-  'llama.cpp',
-  'ollama',
-  'vllm',
-  'transformers',
-  'onnxruntime',
-  'web',
-];
-
-function choiceFor(model: OpenedModel, target: RuntimeName | undefined): Choice {
-  const usual = { gguf: 'llama.cpp', onnx: 'onnxruntime' } as const;
-  const own = usual[model.format as keyof typeof usual] ?? 'transformers';
-  if (target === 'web') return model.format === 'onnx' ? onnx : gguf;
-  return choices[target === 'ollama' ? 'llama.cpp' : (target ?? own)];
+/** Of several runtimes the first whose files are of that kind; models of another kind are written as safetensors. */
+function choiceFor({ format }: OpenedModel, target: RuntimeName | undefined): Choice {
+  if (target !== undefined && target !== 'web') return curveRuntimes[target];
+  const named = target === 'web' ? webRuntimes : (Object.keys(curveRuntimes) as (keyof typeof curveRuntimes)[]);
+  const choices = named.map((name) => curveRuntimes[name]);
+  const isOf = (container: string) => (choice: Choice) => formats.outputs[choice.format].container === container;
+  return choices.find(isOf(format)) ?? choices.find(isOf('safetensors')) ?? curveRuntimes[named[0]];
 }
 
 /** Whether two presets come to the same for a model, as where no group fits its rows. */

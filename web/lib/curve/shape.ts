@@ -40,7 +40,10 @@ export function estimate({ metric, original, points }: Curve, errors: readonly n
     .sort((a, b) => a - b);
   const ratio = ratios[Math.floor(ratios.length / 2)];
   for (const [i, point] of points.entries())
-    if (!point.measured) point.loss = ratio === undefined ? null : base + Math.max(0, ratio) * share(i);
+    if (!point.measured) {
+      const loss = base + Math.max(0, ratio ?? Number.NaN) * share(i);
+      point.loss = Number.isFinite(loss) ? loss : null;
+    }
 }
 
 /** Mean of differences, and its standard error. */
@@ -55,19 +58,30 @@ export function meanDifference(a: readonly number[], b: readonly number[]): { me
 /** Differences below this share of the loss matter to no one. */
 const smallShare = 0.001;
 
+/** What is known of a point: losses by sample, or a mean and its standard error. */
+type Evidence = { samples: readonly number[]; loss: number; error?: number } | undefined;
+
+/** Difference of two points and its standard error: of pairs of samples, else of two means; infinite for a single sample. */
+function differenceOf(worse: Evidence, better: Evidence): { mean: number; error: number } {
+  const samples = [worse?.samples ?? [], better?.samples ?? []] as const;
+  if (Math.min(samples[0].length, samples[1].length) > 1) return meanDifference(...samples);
+  const error = Math.hypot(worse?.error ?? Number.POSITIVE_INFINITY, better?.error ?? Number.POSITIVE_INFINITY);
+  return { mean: (worse?.loss ?? 0) - (better?.loss ?? 0), error };
+}
+
 /** Neighbours in loss that are closer than two standard errors of their difference, and not equal for all purposes. */
 export function undecidedPairs(
   points: readonly CurvePoint[],
-  samples: (point: CurvePoint) => readonly number[],
+  evidence: (point: CurvePoint) => Evidence,
 ): [string, string][] {
   const byLoss = points.filter(({ measured, loss }) => measured && loss !== null);
   byLoss.sort((a, b) => (a.loss ?? 0) - (b.loss ?? 0));
   return byLoss.slice(1).flatMap((point, i): [string, string][] => {
     const before = byLoss[i] as CurvePoint;
-    const [worse, better] = [samples(point), samples(before)];
-    if (worse.length < 2) return [];
-    const { mean, error } = meanDifference(worse, better);
-    const size = better.reduce((sum, each) => sum + Math.abs(each), 0) / better.length;
+    const [worse, better] = [evidence(point), evidence(before)];
+    const { mean, error } = differenceOf(worse, better);
+    const sizes = better?.samples.length ? better.samples : [before.loss ?? 0];
+    const size = sizes.reduce((sum, each) => sum + Math.abs(each), 0) / sizes.length;
     const isDecided = Math.abs(mean) > 2 * error || Math.abs(mean) + 2 * error < smallShare * size;
     return isDecided ? [] : [[before.scheme, point.scheme]];
   });

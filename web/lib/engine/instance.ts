@@ -4,6 +4,7 @@
 import type { CoreErrorCode } from '../api/errors.js';
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { Diagnostic } from '../api/types.js';
+import { arrayOf } from '../api/values.js';
 import createWasmquantModule from '../engine.js';
 import type { BoundWork } from './bound_work.js';
 import type { HeapBytes, StoredTile, TileRead, WasmquantModule } from './module.js';
@@ -196,8 +197,7 @@ export class Instance {
 
   /** Puts `data` into the heap while `use` runs, and passes its address. */
   withBytes<T>(data: ArrayBufferView, use: (pointer: number) => T): T {
-    if (!ArrayBuffer.isView(data)) throw failure('argument-invalid', '', 'expected bytes as a typed array');
-    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    const { bytes } = arrayOf(data, '');
     const pointer = this.run((module) => module.allocate(bytes.byteLength));
     if (pointer === 0 && bytes.byteLength > 0) {
       throw failure('memory-budget', '', `no room for ${bytes.byteLength} bytes in WebAssembly memory`);

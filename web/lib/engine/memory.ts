@@ -1,4 +1,4 @@
-// Splits the memory budget (RSS of the process or tab; below 160 MiB the bare host, 45 MiB for Node, comes on top):
+// Splits the memory budget (RSS of the process or tab; below 160 MiB it does not include the runtime itself, 45 MiB for Node):
 //   1. the host: at most 160 MiB for Node with its workers' JavaScript heaps
 //   2. per worker: at most 4 tiles (stored, float32, codes, observer), and two of 1 MiB in flight (tile_input.ts)
 //   3. results waiting for a stream: as much as one worker's share

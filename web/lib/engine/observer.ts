@@ -6,22 +6,21 @@ import type { ObservedPart, Observer, ObserverResult, QuantizationSpec, TensorIn
 import { defineDisposeSymbols } from './disposable.js';
 import type { Instance } from './instance.js';
 import type { BoundObserver, HeapBytes } from './module.js';
-import { checkSizes, checkTensor, elementsOf, specText, zeroPoints } from './tensor.js';
+import { elementsOf, readTensor, sizesOf, specText, zeroPoints } from './tensor.js';
 
 const wholeBatch: ObservedPart = { batch: -1 };
 
 /** Errors: argument-invalid, shape-mismatch. */
 function checkPart(part: ObservedPart, elements: number): ObservedPart {
-  check(part, { batch: 'number', shape: 'any', offset: 'number' }, 'part');
-  const { batch, shape, offset = 0 } = part;
+  const { batch, offset = 0, ...given } = check(part, { batch: 'number', shape: 'any', offset: 'number' }, 'part');
   for (const [name, number] of Object.entries({ batch, offset }))
     if (!Number.isSafeInteger(number) || number < 0)
       throw failure('argument-invalid', `part.${name}`, `is ${number}; it must be a whole number, 0 or more`);
-  if (shape !== undefined) checkSizes(shape);
+  const shape = given.shape === undefined ? undefined : sizesOf(given.shape);
   const whole = shape ? elementsOf(shape) : elements;
   if (offset + elements > whole)
     throw failure('shape-mismatch', 'part', `ends at element ${offset + elements} of a batch of ${whole}`);
-  return part;
+  return { batch, offset, ...(shape && { shape }) };
 }
 
 defineDisposeSymbols();
@@ -37,16 +36,11 @@ export class EngineObserver implements Observer {
   }
 
   update(tensor: TensorInput, part?: ObservedPart): void {
-    const dtype = checkTensor(tensor);
+    const { dtype, bytes, elements, shape: own } = readTensor(tensor);
     const bound = this.#alive();
-    const {
-      batch,
-      shape = tensor.shape,
-      offset = 0,
-    } = part === undefined ? wholeBatch : checkPart(part, tensor.data.length);
-    const { length } = tensor.data;
-    this.#instance.withBytes(tensor.data, (pointer) =>
-      this.#instance.done(() => bound.update(pointer, dtype, length, offset, JSON.stringify(shape), batch)),
+    const { batch, shape = own, offset = 0 } = part === undefined ? wholeBatch : checkPart(part, elements);
+    this.#instance.withBytes(bytes, (pointer) =>
+      this.#instance.done(() => bound.update(pointer, dtype, elements, offset, JSON.stringify(shape), batch)),
     );
   }
 

@@ -3,6 +3,7 @@
 import { check, jsonText, shown } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import type { QuantizationSpec, QuantizedTensor, TensorInput } from '../api/types.js';
+import { arrayOf, plainOf } from '../api/values.js';
 import type { Instance } from './instance.js';
 import type { HeapBytes } from './module.js';
 
@@ -20,43 +21,53 @@ export const elementsOf = (shape: readonly number[]) => shape.reduce((product, s
 
 const isSize = (size: unknown) => Number.isSafeInteger(size) && (size as number) >= 0;
 
-/** Errors: argument-invalid. */
-export function checkSizes(shape: unknown): asserts shape is number[] {
-  check(shape, 'list', 'shape');
-  const wrong = (shape as unknown[]).findIndex((size) => !isSize(size)); // also finds the gaps of sparse lists
+/** A copy of a shape. Errors: argument-invalid. */
+export function sizesOf(shape: unknown): number[] {
+  const sizes = check(plainOf(shape, 'shape'), 'list', 'shape') as unknown[];
+  const wrong = sizes.findIndex((size) => !isSize(size));
   if (wrong >= 0) throw failure('argument-invalid', 'shape', `has no whole number at index ${wrong}`);
+  return sizes as number[];
 }
 
-function checkShape(shape: unknown, count: number, what: string): asserts shape is number[] {
-  checkSizes(shape);
-  if (elementsOf(shape) !== count) {
-    throw failure(
-      'shape-mismatch',
-      'shape',
-      `[${shape.join(', ')}] has ${elementsOf(shape)} elements, but ${what} has ${count}`,
-    );
-  }
+function shapeOf(given: unknown, count: number, what: string): number[] {
+  const shape = sizesOf(given);
+  if (elementsOf(shape) === count) return shape;
+  throw failure(
+    'shape-mismatch',
+    'shape',
+    `[${shape.join(', ')}] has ${elementsOf(shape)} elements, but ${what} has ${count}`,
+  );
 }
 
-/** Checks a tensor and returns its dtype. Errors: argument-invalid, shape-mismatch. */
-export function checkTensor(tensor: TensorInput): 'F32' | 'F16' | 'BF16' {
-  check(tensor, 'object', 'tensor');
-  const dtype = tensor.dtype ?? 'F32';
-  const expected = dtype === 'F32' ? Float32Array : Uint16Array;
-  if (dtype !== 'F32' && dtype !== 'F16' && dtype !== 'BF16') {
+/** A tensor, read once. */
+export interface ReadTensor {
+  dtype: 'F32' | 'F16' | 'BF16';
+  bytes: Uint8Array<ArrayBuffer>;
+  elements: number;
+  shape: number[];
+}
+
+/** Errors: argument-invalid, shape-mismatch, dtype-unsupported. */
+export function readTensor(tensor: TensorInput): ReadTensor {
+  const { dtype = 'F32', data, shape } = check(tensor, 'object', 'tensor');
+  for (const key of ['data', 'shape'])
+    if (Object.getOwnPropertyDescriptor(tensor, key)?.get)
+      throw failure(
+        'argument-invalid',
+        key,
+        'is a getter of its own, which may give something else each time; give the value',
+      );
+  if (dtype !== 'F32' && dtype !== 'F16' && dtype !== 'BF16')
     throw failure('dtype-unsupported', 'dtype', `${shown(dtype)} is not one of F32, F16, BF16`);
-  }
-  if (!(tensor.data instanceof expected))
-    throw failure('argument-invalid', 'data', `dtype ${dtype} needs a ${expected.name}`);
-  checkShape(tensor.shape, tensor.data.length, 'data');
-  return dtype;
+  const { length, bytes } = arrayOf(data, 'data', dtype === 'F32' ? 'Float32Array' : 'Uint16Array');
+  return { dtype, bytes, elements: length, shape: shapeOf(shape, length, 'data') };
 }
 
 /** A spec as JSON text. Errors: argument-invalid. */
 export function specText(spec: QuantizationSpec | QuantizationSpec[]): string {
   if (typeof spec !== 'object' || spec === null)
     throw failure('argument-invalid', 'spec', 'is not an object such as {dtype: "int8"}');
-  return jsonText(spec, 'spec');
+  return jsonText(spec, 'spec', '');
 }
 
 function codesOf(
@@ -86,17 +97,17 @@ export function quantizeTensor(
   tensor: TensorInput,
   spec: QuantizationSpec | QuantizationSpec[],
 ): QuantizedTensor {
-  const dtype = checkTensor(tensor);
   const text = specText(spec);
-  return instance.withBytes(tensor.data, (pointer) => {
+  const { dtype, bytes, shape } = readTensor(tensor);
+  return instance.withBytes(bytes, (pointer) => {
     const { facts, regions } = instance.parts<QuantizedJson>((module) =>
-      module.quantizeTensor(pointer, dtype, JSON.stringify(tensor.shape), text),
+      module.quantizeTensor(pointer, dtype, JSON.stringify(shape), text),
     );
     const { codes, scale, zeroPoint, sharedExponents, pairShifts } = regions as Record<'codes' | 'scale', HeapBytes> &
       Record<string, HeapBytes | undefined>;
     const quantized: QuantizedTensor = {
       spec: facts.spec,
-      shape: [...tensor.shape],
+      shape,
       codes: codesOf(instance, codes, facts),
       scale: instance.float32(scale),
       scaleShape: facts.scaleShape,
@@ -115,53 +126,39 @@ export function fakeQuantizeTensor(
   tensor: TensorInput,
   spec: QuantizationSpec | QuantizationSpec[],
 ): Float32Array {
-  const dtype = checkTensor(tensor);
   const text = specText(spec);
-  return instance.withBytes(tensor.data, (pointer) =>
-    instance.floats((module) => module.fakeQuantizeTensor(pointer, dtype, JSON.stringify(tensor.shape), text)),
+  const { dtype, bytes, shape } = readTensor(tensor);
+  return instance.withBytes(bytes, (pointer) =>
+    instance.floats((module) => module.fakeQuantizeTensor(pointer, dtype, JSON.stringify(shape), text)),
   );
 }
 
-/** The name of a typed array's class; for the core, which knows the one that a spec needs. */
-const classOf = (data: unknown) => (ArrayBuffer.isView(data) ? data.constructor.name : null);
-
 export function dequantizeTensor(instance: Instance, quantized: QuantizedTensor): Float32Array {
-  check(quantized, 'object', 'quantized');
-  const { spec, codes, scale, scaleShape, zeroPoint, pairShifts, secondScale = 1, shape } = quantized;
+  const given = check(quantized, 'object', 'quantized');
+  const { spec, codes: codesGiven, scale: scaleGiven, zeroPoint: zeros, pairShifts: shifts, secondScale = 1 } = given;
   const text = specText(spec);
-  if (!ArrayBuffer.isView(codes)) throw failure('argument-invalid', 'codes', 'is not a typed array');
-  if (!(scale instanceof Float32Array)) throw failure('argument-invalid', 'scale', 'is not a Float32Array');
-  if (zeroPoint && !ArrayBuffer.isView(zeroPoint))
-    throw failure('argument-invalid', 'zeroPoint', 'is neither a typed array nor null');
-  if (pairShifts) check(pairShifts, 'bytes', 'pairShifts');
+  const [codes, scale] = [arrayOf(codesGiven, 'codes'), arrayOf(scaleGiven, 'scale', 'Float32Array')];
+  const zeroPoint = zeros && { name: arrayOf(zeros, 'zeroPoint').name, bytes: Float32Array.from(zeros, Number) };
+  const pairShifts = shifts && check(shifts, 'bytes', 'pairShifts');
   check(secondScale, 'number', 'secondScale');
-  checkShape(shape, codes.length, 'codes');
-  checkShape(scaleShape, scale.length, 'scale');
-  if (zeroPoint && zeroPoint.length !== scale.length)
-    throw failure('shape-mismatch', 'zeroPoint', `has ${zeroPoint.length} elements, scale has ${scale.length}`);
-  const given = JSON.stringify({
-    codes: classOf(codes),
-    zeroPoint: zeroPoint ? classOf(zeroPoint) : null,
+  const shape = JSON.stringify(shapeOf(given.shape, codes.length, 'codes'));
+  const scaleShape = shapeOf(given.scaleShape, scale.length, 'scale');
+  if (zeroPoint && zeroPoint.bytes.length !== scale.length)
+    throw failure('shape-mismatch', 'zeroPoint', `has ${zeroPoint.bytes.length} elements, scale has ${scale.length}`);
+  const told = JSON.stringify({
+    codes: codes.name,
+    zeroPoint: zeroPoint ? zeroPoint.name : null,
     scaleShape,
     pairShifts: pairShifts?.length ?? 0,
   });
-  const optional = <T extends ArrayBufferView, R>(data: T | null | undefined, use: (pointer: number) => R): R =>
+  const optional = <R>(data: ArrayBufferView | null | undefined, use: (pointer: number) => R): R =>
     data ? instance.withBytes(data, use) : use(0);
-  return instance.withBytes(codes, (codesAt) =>
-    instance.withBytes(scale, (scaleAt) =>
-      optional(zeroPoint && Float32Array.from(zeroPoint), (zeroPointAt) =>
+  return instance.withBytes(codes.bytes, (codesAt) =>
+    instance.withBytes(scale.bytes, (scaleAt) =>
+      optional(zeroPoint?.bytes, (zeroPointAt) =>
         optional(pairShifts, (shiftsAt) =>
           instance.floats((module) =>
-            module.dequantizeTensor(
-              codesAt,
-              scaleAt,
-              zeroPointAt,
-              shiftsAt,
-              secondScale,
-              JSON.stringify(shape),
-              text,
-              given,
-            ),
+            module.dequantizeTensor(codesAt, scaleAt, zeroPointAt, shiftsAt, secondScale, shape, text, told),
           ),
         ),
       ),

@@ -3,9 +3,7 @@
 import { failure, textOf } from '../api/errors.js';
 import { loaded } from '../api/loaded.js';
 import type { HubOptions, Report, Source, Target } from '../api/types.js';
-import { directoryFolder, listFolder } from '../io/folder.js';
-import { filesOfFolder, filesOfList, filesOfSingle, type ModelFiles } from '../io/model_files.js';
-import { isDirectoryHandle, openSource } from '../io/source.js';
+import type { ModelFiles } from '../io/model_files.js';
 import type { OutputTarget, TargetUse } from '../io/target.js';
 import type { FromWorker, Port } from '../worker/protocol.js';
 import { noOutput, openPortableInput, type WorkerHost } from '../worker/tile_input.js';
@@ -43,10 +41,23 @@ const policyWords = /unsafe-eval|CSP/i;
 const compileAdvice = (error: unknown) =>
   policyWords.test(textOf(error))
     ? "add 'wasm-unsafe-eval' to script-src of the Content-Security-Policy"
-    : 'pass wasmUrl or wasmModule; a Content-Security-Policy must allow it in connect-src';
+    : 'check the network, or pass wasmUrl or wasmModule; a Content-Security-Policy must allow it in connect-src';
 
-/** Fetches and compiles. Errors: engine-unavailable. */
-export async function compileUrl(url: string | URL): Promise<WebAssembly.Module> {
+/** Compiled modules by address: a second quantizer needs no network. */
+const compiled = new Map<string, Promise<WebAssembly.Module>>();
+
+/** Fetches and compiles, once for each address. Errors: engine-unavailable. */
+export function compileUrl(url: string | URL): Promise<WebAssembly.Module> {
+  const address = String(url);
+  const known = compiled.get(address);
+  if (known) return known;
+  const module = fetchModule(url);
+  compiled.set(address, module);
+  module.catch(() => compiled.delete(address)); // to be tried again
+  return module;
+}
+
+async function fetchModule(url: string | URL): Promise<WebAssembly.Module> {
   try {
     const response = await fetch(url);
     if (!response.ok) throw new Error(`the server answered ${response.status} ${response.statusText}`);
@@ -58,12 +69,6 @@ export async function compileUrl(url: string | URL): Promise<WebAssembly.Module>
   } catch (error) {
     throw failure('engine-unavailable', String(url), `${textOf(error)}; ${compileAdvice(error)}`, error);
   }
-}
-
-/** A model by `hf:` id or by URL. */
-export async function openUrlModel(source: string | URL, hub: HubOptions): Promise<ModelFiles> {
-  const { openAddress } = await loaded(import('../io/url_model.js'));
-  return openAddress(source, hub);
 }
 
 /** A started worker as the pool's port. */
@@ -92,10 +97,8 @@ export const portableHost: Omit<Host, 'compile' | 'startWorker'> = {
   },
   workerHost: { openInput: openPortableInput, openOutput: noOutput },
   async openModel(source, hub) {
-    if (Array.isArray(source)) return filesOfList(await listFolder(source, openSource));
-    if (isDirectoryHandle(source)) return filesOfFolder(await directoryFolder(source));
-    if (typeof source === 'string' || source instanceof URL) return openUrlModel(source, hub);
-    return filesOfSingle(await openSource(source, 'model.safetensors'), null, null);
+    const { openModelFiles } = await loaded(import('../io/open_model.js')); // with the first model
+    return openModelFiles(source, hub);
   },
   async openTarget(target, overwrite, _, { isShared }) {
     if (isShared) throw failure('target-invalid', 'target', 'parts of a run are written to a path, by Node');

@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { failure, textOf } from '../api/errors.js';
 import type { HubOptions } from '../api/types.js';
@@ -14,20 +13,21 @@ import {
   filesOfIndex,
   filesOfList,
   filesOfSingle,
-  isIndexName,
   isOnnxFolder,
   type ModelFiles,
 } from '../io/model_files.js';
 import { folderAround, kindOfPath, openNodeSource, pathFolder, pathOf } from '../io/node_source.js';
 import { openPathTarget, openSharedFolder } from '../io/node_target.js';
-import { isDirectoryHandle } from '../io/source.js';
+import { openUrlModel } from '../io/open_model.js';
+import { isIndexName } from '../io/part_name.js';
+import { isAddress, isDirectoryHandle } from '../io/source.js';
 import { openTarget } from '../io/target.js';
 import { nodeWorkerHost } from '../worker/node_tile_input.js';
 import type { FromWorker, Port } from '../worker/protocol.js';
-import { compileUrl, type Host, openUrlModel } from './host.js';
+import { compileUrl, type Host } from './host.js';
 
 async function compile(url: string | URL | undefined): Promise<WebAssembly.Module> {
-  const path = url === undefined ? fileURLToPath(new URL('../wasmquant.wasm', import.meta.url)) : pathOf(url);
+  const path = pathOf(url ?? new URL('../wasmquant.wasm', import.meta.url));
   if (path === null) return compileUrl(url ?? '');
   try {
     return await WebAssembly.compile(await readFile(path));
@@ -83,13 +83,14 @@ export const nodeHost: Host = {
     if (isDirectoryHandle(source)) return filesOfFolder(await directoryFolder(source));
     const path = pathOf(source);
     if (path !== null) return openPathModel(path, hub);
-    if (typeof source === 'string' || source instanceof URL) return openUrlModel(source, hub);
+    if (isAddress(source)) return openUrlModel(source, hub);
     return filesOfSingle(await openNodeSource(source, 'model.safetensors'), null, null);
   },
-  async openTarget(target, overwrite, inputs, { resumes, isShared }) {
-    if (typeof target === 'string' && isShared) return openSharedFolder(target, overwrite, inputs);
-    if (typeof target === 'string') return openPathTarget(target, overwrite, inputs, resumes);
-    if (isShared) throw failure('target-invalid', 'target', 'parts of a run are written to a folder; give its path');
+  async openTarget(target, overwrite, inputs, use) {
+    if (typeof target === 'string' && use.isShared) return openSharedFolder(target, overwrite, inputs);
+    if (typeof target === 'string') return openPathTarget(target, overwrite, inputs, use);
+    if (use.isShared)
+      throw failure('target-invalid', 'target', 'parts of a run are written to a folder; give its path');
     return openTarget(target, overwrite);
   },
   async scratch() {

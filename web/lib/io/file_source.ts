@@ -1,5 +1,6 @@
 // A file that can be read by ranges, and the checks that all of them share.
 
+import { isObject } from '../api/arguments.js';
 import { failure, QuantizationError, textOf } from '../api/errors.js';
 import type { UrlVersion } from './url_version.js';
 
@@ -26,6 +27,9 @@ export interface FileSource {
   readonly identity?: string;
 }
 
+/** Of a file next to the weights. Vocabulary files take some 20 MB; larger files are something else. */
+export const maxSiblingBytes = 64 * 1024 * 1024;
+
 /** Checks that a read returned all bytes. */
 export function checkedLength(name: string, offset: number, wanted: number, got: number): void {
   if (got === wanted) return;
@@ -33,10 +37,15 @@ export function checkedLength(name: string, offset: number, wanted: number, got:
   throw failure('file-truncated', name, detail);
 }
 
+/** What the File API calls a file that is not the one that was chosen any more. */
+const changedNames: unknown[] = ['NotReadableError', 'NotFoundError'];
+
 /** Converts a host's read error to a QuantizationError. */
 export function readFailure(name: string, offset: number, thrown: unknown): QuantizationError {
   if (thrown instanceof QuantizationError) return thrown;
-  return failure('read-failed', name, `cannot be read at byte ${offset}: ${textOf(thrown)}`, thrown);
+  const isChanged = isObject(thrown) && 'name' in thrown && changedNames.includes(thrown.name);
+  const why = isChanged ? 'it has changed, moved or been deleted since it was chosen; choose it again' : textOf(thrown);
+  return failure('read-failed', name, `cannot be read at byte ${offset}: ${why}`, thrown);
 }
 
 /** A source that reads through `fetchBytes`, with the common checks. */
@@ -69,11 +78,42 @@ export function fileSource(
 }
 
 export async function readBlob(blob: Blob, offset: number, length: number): Promise<Uint8Array> {
-  return new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
+  const piece = blob.slice(offset, offset + length);
+  if ('arrayBuffer' in piece) return new Uint8Array(await piece.arrayBuffer());
+  const reader = new FileReader(); // jsdom's Blobs have no more before version 27
+  await new Promise((done, failed) => {
+    reader.onload = done;
+    reader.onerror = () => failed(reader.error);
+    reader.readAsArrayBuffer(piece);
+  });
+  return new Uint8Array(reader.result as ArrayBuffer);
 }
 
-export const blobSource = (name: string, blob: Blob) =>
-  fileSource(name, blob.size, { kind: 'blob', name, blob }, (offset, length) => readBlob(blob, offset, length));
+/** jsdom's Blobs arrive as empty objects where they are posted: this thread reads them. */
+function isCloneable(blob: Blob): boolean {
+  try {
+    return structuredClone(blob).size === blob.size;
+  } catch {
+    return false;
+  }
+}
+
+export function blobSource(name: string, blob: Blob): FileSource {
+  const remote: RemoteSource = isCloneable(blob) ? { kind: 'blob', name, blob } : { kind: 'main', name };
+  return fileSource(name, blob.size, remote, (offset, length) => readBlob(blob, offset, length));
+}
+
+/** A part of a path as URLs spell it, and the other way round. Errors: source-invalid. */
+export const escaped = (text: string) => converted(encodeURIComponent, text);
+export const unescaped = (text: string) => converted(decodeURIComponent, text);
+
+function converted(convert: (text: string) => string, text: string): string {
+  try {
+    return convert(text);
+  } catch (error) {
+    throw failure('source-invalid', text, `cannot be part of a URL: ${textOf(error)}`, error);
+  }
+}
 
 /** Last part of a URL's path, decoded; also of a path inside that part, as in `..%2fmodel.gguf`. */
 export function nameOfUrl(url: URL): string {

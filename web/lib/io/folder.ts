@@ -10,6 +10,8 @@ export interface Folder {
   readonly where: string;
   /** File names without subfolders; null if the host cannot list (URLs). */
   readonly names: string[] | null;
+  /** Names of its folders, but not of links to folders; null if the host cannot list. */
+  readonly folders: string[] | null;
   /** Links out of the folder, which are not among its names, and where they lead; not with hosts that have no links. */
   readonly links?: ReadonlyMap<string, string>;
   /** A file directly in it; null if there is none. `mostBytes`: where it has to be downloaded, the download ends there. */
@@ -46,6 +48,7 @@ export async function directoryFolder(handle: FileSystemDirectoryHandle): Promis
   return {
     where: handle.name,
     names: [...files.keys()].sort(),
+    folders: [...folders.keys()].sort(),
     open: async (name) => {
       const file = files.get(name);
       return file ? openSource(file, name) : null;
@@ -77,14 +80,19 @@ export async function listFolder(
 /** The files of a list whose names start with `prefix`, as a folder. Picked files have names without their folders: such
  * a list stands for its subfolders, too. */
 function folderOfList(files: ReadonlyMap<string, FileSource>, prefix: string): Folder {
-  const names = [...files.keys()].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+  const paths = [...files.keys()].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+  const folders = new Set(paths.filter((path) => path.includes('/')).map((path) => path.slice(0, path.indexOf('/'))));
   return {
     where: 'the list of sources',
-    names,
-    open: async (name) => files.get(prefix + name) ?? null,
+    names: paths.filter((path) => !path.includes('/')),
+    folders: [...folders],
+    open: async (name) => {
+      const file = files.get(prefix + name);
+      return file && prefix !== '' ? { ...file, name } : (file ?? null);
+    },
     folder: async (name) => {
-      if (names.some((inner) => inner.startsWith(`${name}/`))) return folderOfList(files, `${prefix}${name}/`);
-      return names.some((inner) => inner.includes('/')) ? null : folderOfList(files, prefix);
+      if (folders.has(name)) return folderOfList(files, `${prefix}${name}/`);
+      return folders.size > 0 ? null : folderOfList(files, prefix);
     },
   };
 }

@@ -2,16 +2,11 @@
 
 import { failure } from '../api/errors.js';
 import type { HubOptions } from '../api/types.js';
-import type { FileSource } from './file_source.js';
+import { escaped, type FileSource, unescaped } from './file_source.js';
 import type { Folder } from './folder.js';
-import {
-  filesOfFolder,
-  filesOfIndex,
-  filesOfSingle,
-  isIndexName,
-  isOnnxFolder,
-  type ModelFiles,
-} from './model_files.js';
+import { filesOfFolder, filesOfIndex, filesOfSingle, isOnnxFolder, type ModelFiles } from './model_files.js';
+import { isIndexName } from './part_name.js';
+import { urlOf } from './source.js';
 import { openUrl } from './url_source.js';
 
 const usualEndpoint = 'https://huggingface.co';
@@ -38,12 +33,12 @@ function placeOfId(id: string): HubPlace | null {
   const match = /^([^/@]+)(?:\/([^/@]+))?(?:@([^/]+))?(?:\/(.+))?$/.exec(id);
   if (!match) return null;
   const [, owner = '', name, revision = 'main', path = ''] = match;
-  return placeOf(name === undefined ? [owner] : [owner, name], decodeURIComponent(revision), path);
+  return placeOf(name === undefined ? [owner] : [owner, name], unescaped(revision), path);
 }
 
 /** Addresses of pages: /org/model, and below it tree, blob, resolve or raw, a revision, and a path. */
 function placeOfAddress(url: URL): HubPlace | null {
-  const segments = url.pathname.split('/').filter(Boolean).map(decodeURIComponent);
+  const segments = url.pathname.split('/').filter(Boolean).map(unescaped);
   if (segments.length === 0 || notOwners.includes(segments[0] ?? '')) return null;
   const verb = segments.findIndex((name, at) => at > 0 && /^(tree|blob|resolve|raw)$/.test(name));
   if (verb < 0) return placeOf(segments, 'main', '');
@@ -51,17 +46,27 @@ function placeOfAddress(url: URL): HubPlace | null {
   return revision === undefined ? null : placeOf(segments.slice(0, verb), revision, path.join('/'));
 }
 
+/** Errors: argument-invalid. */
+function originOf(endpoint: string): string {
+  try {
+    const { origin, protocol } = new URL(endpoint);
+    if (/^https?:$/.test(protocol)) return origin;
+  } catch {}
+  throw failure('argument-invalid', 'hub.endpoint', `${endpoint} is not an address such as ${usualEndpoint}`);
+}
+
 /** The place that a text or an address means; null if it means none of the hub. */
 export function hubPlaceOf(source: string | URL, { endpoint = usualEndpoint }: HubOptions): HubPlace | null {
   const text = String(source);
+  const own = originOf(endpoint);
   if (text.startsWith('hf:')) {
     const place = placeOfId(text.slice(3));
     if (place) return place;
     throw failure('source-invalid', text, 'is not an id of the hub; the form is hf:org/model@revision/file');
   }
   if (!/^https?:/i.test(text)) return placeOfId(text);
-  const url = new URL(text);
-  return hosts.includes(url.hostname) || url.origin === new URL(endpoint).origin ? placeOfAddress(url) : null;
+  const url = urlOf(text);
+  return hosts.includes(url.hostname) || url.origin === own ? placeOfAddress(url) : null;
 }
 
 interface Listing {
@@ -71,7 +76,7 @@ interface Listing {
 }
 
 const shownPlace = ({ repository, revision }: HubPlace) =>
-  `hf:${repository}${revision === 'main' ? '' : `@${encodeURIComponent(revision)}`}`;
+  `hf:${repository}${revision === 'main' ? '' : `@${escaped(revision)}`}`;
 
 const headersOf = ({ token }: HubOptions): Record<string, string> =>
   token === undefined ? {} : { Authorization: `Bearer ${token}` };
@@ -92,14 +97,19 @@ function refusal(status: number, place: HubPlace, { token, endpoint = usualEndpo
 async function listingOf(place: HubPlace, hub: HubOptions): Promise<Listing> {
   const { endpoint = usualEndpoint } = hub;
   const where = shownPlace(place);
-  const url = `${endpoint}/api/models/${place.repository}/revision/${encodeURIComponent(place.revision)}?blobs=true`;
+  const url = `${endpoint}/api/models/${place.repository}/revision/${escaped(place.revision)}?blobs=true`;
   let response: Response;
   let listed: unknown;
   try {
     response = await fetch(url, { headers: headersOf(hub) });
     listed = response.ok ? await response.json() : null;
   } catch (error) {
-    throw failure('source-invalid', where, `the hub cannot be reached at ${url}, or its answer is not JSON`, error);
+    throw failure(
+      'source-invalid',
+      where,
+      `the hub cannot be reached at ${url}, or its answer is not JSON; check the network, or download the model with hf download and open its folder`,
+      error,
+    );
   }
   if (!response.ok) throw failure('source-invalid', where, refusal(response.status, place, hub));
   const { sha, siblings } = (listed ?? {}) as { sha?: unknown; siblings?: unknown };
@@ -120,7 +130,7 @@ function folderOf(place: HubPlace, { commit, sizes }: Listing, hub: HubOptions, 
   const open = async (name: string, mostBytes?: number): Promise<FileSource | null> => {
     const size = sizes.get(path + name);
     if (size === undefined) return null;
-    const encoded = `${path}${name}`.split('/').map(encodeURIComponent).join('/');
+    const encoded = `${path}${name}`.split('/').map(escaped).join('/');
     const url = new URL(`${endpoint}/${place.repository}/resolve/${commit}/${encoded}`);
     const file = await openUrl(url, null, mostBytes, headersOf(hub), (status) => refusal(status, place, hub));
     if (file && size !== null && file.size !== size)
@@ -134,6 +144,7 @@ function folderOf(place: HubPlace, { commit, sizes }: Listing, hub: HubOptions, 
   return {
     where,
     names: inside.filter((name) => !name.includes('/')).sort(),
+    folders: [...new Set(inside.filter((name) => name.includes('/')).map((name) => name.slice(0, name.indexOf('/'))))],
     open,
     folder: async (name) =>
       inside.some((inner) => inner.startsWith(`${name}/`))

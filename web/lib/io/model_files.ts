@@ -5,8 +5,19 @@ import { failure, type QuantizationError } from '../api/errors.js';
 import { formats, inputFormatOf, inputFormats, weightFilePattern } from '../api/formats.js';
 import { loaded } from '../api/loaded.js';
 import type { Diagnostic } from '../api/types.js';
-import type { FileSource } from './file_source.js';
+import type { Companions } from './carried_files.js';
+import { type FileSource, maxSiblingBytes } from './file_source.js';
 import { type Folder, openIn } from './folder.js';
+import { onnxParts, partRemarks } from './onnx_parts.js';
+import {
+  indexNamesOf,
+  isFirstPart,
+  isIndexName,
+  isPartName,
+  isVariantIndex,
+  wholeName,
+  withoutVariant,
+} from './part_name.js';
 
 /** A model's files; only config.json and the index are read yet. */
 export interface ModelFiles {
@@ -22,6 +33,8 @@ export interface ModelFiles {
   shard: string | null;
   /** Whether the weights are in the folder `onnx` of the model's folder. */
   isInOnnxFolder: boolean;
+  /** The other graphs of an ONNX model in parts. */
+  parts: ModelFiles[];
   /** Opens a shard listed in the index. Errors: source-invalid naming it. */
   openShard(name: string): Promise<FileSource>;
   /** Text of config.json, or null. */
@@ -32,19 +45,19 @@ export interface ModelFiles {
   openSibling(path: string): Promise<FileSource | null>;
   /** Reads a file by its path from the model's folder; null if it is missing or the folder cannot be listed. */
   readSibling(path: string): Promise<Uint8Array | null>;
-  /** Opens the small files, for folder outputs. */
-  siblingFiles(): Promise<FileSource[]>;
+  /** Names of the files in a subfolder of the model's folder; none if it cannot be listed. */
+  namesIn(subfolder: string): Promise<string[]>;
+  /** Opens the small files, for folder outputs, and names what such an output lacks. */
+  companions(): Promise<Companions>;
 }
 
-const indexPattern = /\.safetensors\.index\.json$/i;
-const shardPattern = /-\d{5}-of-\d{5}(\.[^.]+)$/;
 /** Subfolder of ONNX files in repositories for transformers.js. */
 const onnxFolder = 'onnx';
-/** Weights in unsupported formats; folder outputs do not copy them. */
+/** Files of a list that hold no weights, by their names. */
+const companionPattern =
+  /^\.|\.(json|jsonl|txt|model|jinja|py|md|tiktoken|vocab|bpe|spm)$|^(licen[cs]e|notice|readme|merges|vocab)[^/]*$/i;
+/** Weights in formats that are not read. */
 const otherWeightPattern = /\.(bin|pt|pth|ckpt|h5|msgpack|tflite)$/i;
-const isWeightName = (name: string) => weightFilePattern.test(name) || otherWeightPattern.test(name);
-const siblingFilePattern =
-  /(\.(json|jsonl|txt|model|jinja|py|md|tiktoken|vocab|bpe|spm)|^(licen[cs]e|notice|readme|merges|vocab)[^/]*)$/i;
 /** Usual names of a single weight file, best first. */
 const usualNames = ['model.safetensors', 'diffusion_pytorch_model.safetensors', 'adapter_model.safetensors'];
 /** Tried one by one if a host cannot list (URLs). */
@@ -53,31 +66,21 @@ const usualSiblingFiles = [
   'tokenizer.json',
   'tokenizer_config.json',
   'tokenizer.model',
+  'spiece.model',
   'special_tokens_map.json',
   'added_tokens.json',
   'vocab.json',
   'merges.txt',
   'chat_template.jinja',
+  'chat_template.json',
   'preprocessor_config.json',
+  'processor_config.json',
 ];
 /** An index of half a million tensors takes about 60 MB. */
 const maxTextBytes = 256 * 1024 * 1024;
 
 /** Whether files of a folder with this name may belong to a model in the folder around it. */
 export const isOnnxFolder = (name: string) => name === onnxFolder;
-
-export const isIndexName = (name: string) => indexPattern.test(name);
-
-/** Whether folder outputs copy the file. */
-function isSiblingFile(name: string): boolean {
-  return (
-    name !== 'config.json' &&
-    !name.startsWith('.') &&
-    !isIndexName(name) &&
-    !isWeightName(name) &&
-    siblingFilePattern.test(name)
-  );
-}
 
 async function textFrom(file: FileSource): Promise<string> {
   if (file.size > maxTextBytes)
@@ -98,12 +101,20 @@ async function textBeside(folder: Folder | null, name: string): Promise<string |
   return file ? textFrom(file) : null;
 }
 
-/** Vocabulary files take some 20 MB; larger files are something else. */
-export const maxSiblingBytes = 64 * 1024 * 1024;
+/** The folder at a path inside another; null if there is none, or the host cannot list. */
+async function folderIn(folder: Folder | null, path: string): Promise<Folder | null> {
+  let at = folder;
+  for (const part of path.split('/').filter((part) => part !== ''))
+    at = at?.folders?.includes(part) ? await at.folder(part) : null;
+  return at?.names ? at : null;
+}
 
-async function siblingBytes(folder: Folder | null, path: string): Promise<Uint8Array | null> {
-  if (!folder?.names || folder.links?.has(path)) return null; // linksLeftOut has named it
-  const file = await openIn(folder, path);
+async function siblingBytes(model: Folder | null, path: string): Promise<Uint8Array | null> {
+  const slash = path.lastIndexOf('/') + 1;
+  const name = path.slice(slash);
+  const folder = await folderIn(model, path.slice(0, slash));
+  if (!folder?.names?.includes(name)) return null; // links out of it are not among the names
+  const file = await folder.open(name);
   if (!file || file.size > maxSiblingBytes) return null;
   try {
     return await file.read(0, file.size);
@@ -112,64 +123,26 @@ async function siblingBytes(folder: Folder | null, path: string): Promise<Uint8A
   }
 }
 
-/** What ModelOpt, AutoGPTQ and AutoAWQ say of the original weights. */
-const storedDescriptions = ['hf_quant_config.json', 'quantize_config.json', 'quant_config.json'];
-const isCarried = (name: string) => isSiblingFile(name) && !storedDescriptions.includes(name);
-
-async function openSiblingFiles(folder: Folder): Promise<FileSource[]> {
-  const siblingFiles: FileSource[] = [];
-  for (const name of folder.names?.filter(isCarried) ?? usualSiblingFiles) {
-    const file = await folder.open(name, maxTextBytes);
-    if (file) siblingFiles.push(file);
+/** `read`: paths of the weights in the model's folder. */
+async function companionsOf(folder: Folder, read: ReadonlySet<string>): Promise<Companions> {
+  if (folder.names) {
+    const { companionsIn } = await loaded(import('./carried_files.js'));
+    return companionsIn(folder, read, await textBeside(folder, 'modules.json'));
   }
-  return [...siblingFiles, ...(await openModuleFiles(folder))];
-}
-
-/** Folders of sentence-transformers' modules, such as `1_Pooling`. */
-const modulePattern = /^\d+_[A-Z]\w*$/;
-const isModuleFolder = (name: string) => modulePattern.test(name);
-
-/** The files of the modules in modules.json, without which sentence-transformers does not load a folder. Those of a list are among its
- * names already. */
-async function openModuleFiles(folder: Folder): Promise<FileSource[]> {
-  const text = folder.names ? await textBeside(folder, 'modules.json') : null;
-  if (text === null) return [];
   const files: FileSource[] = [];
-  for (const path of modulePaths(text)) {
-    const inner = await folder.folder(path);
-    for (const name of inner?.names ?? []) {
-      if (folder.names?.includes(`${path}/${name}`)) continue;
-      const file = await inner?.open(name, maxTextBytes);
-      if (file) files.push(named(file, `${path}/${name}`));
-    }
+  for (const name of usualSiblingFiles) {
+    const file = await folder.open(name, maxTextBytes);
+    if (file) files.push(file);
   }
-  return files;
+  return { files, leftBehind: [] };
 }
 
-/** The folders that modules.json names. None if it is not JSON: plans say so, with the place. */
-export function modulePaths(text: string): string[] {
-  try {
-    const modules = JSON.parse(text) as { path?: unknown }[];
-    return modules
-      .map(({ path }) => path)
-      .filter((path) => typeof path === 'string' && isModuleFolder(path)) as string[];
-  } catch {
-    return [];
-  }
-}
-
-const named = (file: FileSource, name: string): FileSource => ({
-  name,
-  size: file.size,
-  remote: file.remote,
-  read: (offset, length) => file.read(offset, length),
-  close: () => file.close(),
-});
-
-/** config.json, the index, carried files and folders of modules that are links out of the folder. */
-function linksLeftOut(folder: Folder | null): Diagnostic[] {
-  return [...(folder?.links ?? [])]
-    .filter(([name]) => name === 'config.json' || isIndexName(name) || isCarried(name) || modulePattern.test(name))
+/** Links out of the folder, but not those of no use. */
+async function linksLeftOut(folder: Folder | null): Promise<Diagnostic[]> {
+  if (!folder?.links || folder.links.size === 0) return [];
+  const { isOfUse } = await loaded(import('./carried_files.js'));
+  return [...folder.links]
+    .filter(([name]) => name === 'config.json' || isIndexName(name) || isOfUse(name))
     .map(([name, real]) => ({
       severity: 'warning',
       code: 'link-outside',
@@ -179,58 +152,67 @@ function linksLeftOut(folder: Folder | null): Diagnostic[] {
     }));
 }
 
-/** Shards of one model. Error: source-invalid if they are of several. */
-function shardsOfOne(folder: Folder, shards: string[]): string[] {
-  const models = new Set(shards.map((name) => name.replace(/-\d{5}(-of-\d{5})/, '$1')));
-  if (models.size === 1) return shards.sort();
-  const first = shards.filter((name) => /-00001-of-/.test(name)).sort();
-  throw failure('source-invalid', folder.where, `has parts of ${models.size} models; give one of ${first.join(', ')}`);
+/** The parts of one model, of the plain one where there are variants. Error: source-invalid if they are of several. */
+function partsOfOne(folder: Folder, parts: string[]): string[] {
+  const all = new Set(parts.map(wholeName));
+  const models = [...all].filter((name) => withoutVariant(name) === name || !all.has(withoutVariant(name)));
+  const [model] = models;
+  if (models.length === 1) return parts.filter((name) => wholeName(name) === model).sort();
+  const first = parts.filter((name) => isFirstPart(name) && models.includes(wholeName(name))).sort();
+  throw failure(
+    'source-invalid',
+    folder.where,
+    `has parts of ${models.length} models; give one of ${first.join(', ')}`,
+  );
 }
 
-/** Names of a folder's weights: its index, else a usual name, else all shards of a format, else the only file. Empty if
- * it has none. Errors: source-invalid. */
-function weightsIn(folder: Folder): string[] {
+/** Names of a folder's weights: its index, else a usual name, else all parts of a format, else the only file. Empty if
+ * it has none. `isModelFolder`: all graphs in it are of one model. Errors: source-invalid. */
+function weightsIn(folder: Folder, isModelFolder = folder.names?.includes('config.json') === true): string[] {
   const names = folder.names ?? [];
   const indexes = names.filter(isIndexName);
-  const index =
-    indexes.find((name) => name === 'model.safetensors.index.json') ?? (indexes.length === 1 ? indexes[0] : undefined);
+  const plain = indexes.filter((name) => !isVariantIndex(name));
+  const index = plain.find((name) => name === 'model.safetensors.index.json') ?? (plain.length === 1 ? plain[0] : null);
   if (index) return [index];
   const usual = usualNames.find((name) => names.includes(name));
   if (usual) return [usual];
+  const isPlainPart = (name: string) => isPartName(name) && !indexes.some((of) => wholeName(of) === wholeName(name));
+  if (indexes.length === 1 && plain.length === 0 && !names.some(isPlainPart)) return indexes;
   for (const format of inputFormats) {
     const { extensions, hasSiblingFiles } = formats.inputs[format];
     const weights = names.filter((name) => inputFormatOf(name) === format);
-    const shards = weights.filter((name) => shardPattern.test(name));
-    if (shards.length > 0) return shardsOfOne(folder, shards);
+    const parts = weights.filter(isPartName);
+    if (parts.length > 0) return partsOfOne(folder, parts);
     const usual = `model${extensions[0]}`;
     if (weights.includes(usual)) return [usual];
     if (!hasSiblingFiles || weights.length === 0) continue;
     if (weights.length === 1) return weights; // the folder belongs to it; other formats are copies
     break;
   }
-  const others = names.filter(isWeightName);
+  const others = names.filter((name) => weightFilePattern.test(name) || otherWeightPattern.test(name));
   if (others.length <= 1) return others;
-  const found = `it has ${others.slice(0, 8).join(', ')}; name one of them`;
-  throw failure(
-    'source-invalid',
-    folder.where,
-    `no model.safetensors or model.safetensors.index.json in this folder: ${found}`,
-  );
+  const hasGraphs = others.every((name) => inputFormatOf(name) === 'onnx');
+  if (hasGraphs && isModelFolder) return onnxParts(folder.where, others).files.slice(0, 1);
+  const found = inputFormats.filter((format) => others.some((name) => inputFormatOf(name) === format));
+  const usualOnes = found.map((format) => `model${formats.inputs[format].extensions[0]}`).join(' or ');
+  const missing = hasGraphs ? 'model.onnx, and no config.json' : usualOnes || usualNames[0];
+  const all = others.slice(0, 8).join(', ');
+  throw failure('source-invalid', folder.where, `no ${missing} in this folder: it has ${all}; name one of them`);
 }
 
-/** A list's weights: its index, else every file that is not a sibling file; empty if there is none. */
+/** A list's weights: its index, else all that can be read, else every file that is not a companion by its name; empty if there is
+ * none. Errors: source-invalid. */
 function weightsOfList(folder: Folder): string[] {
   const names = folder.names ?? [];
-  const index = names.filter(isIndexName);
+  const indexes = names.filter(isIndexName);
+  const plain = indexes.filter((name) => !isVariantIndex(name));
+  const index = plain.length > 0 || usualNames.some((name) => names.includes(name)) ? plain : indexes;
   if (index.length > 1)
     throw failure('source-invalid', folder.where, `has ${index.length} index files (${index.join(', ')}); give one`);
   if (index.length === 1) return index;
-  const others = names.filter((name) => name !== 'config.json' && !isSiblingFile(name));
-  const direct = others.filter((name) => !name.includes('/'));
-  const found = direct.length > 0 ? direct : others;
   // Next to weights that can be read lie pictures, and the same weights for other programs.
-  const known = found.filter((name) => weightFilePattern.test(name));
-  const weights = known.length > 0 ? known : found;
+  const known = names.filter((name) => weightFilePattern.test(name));
+  const weights = known.length > 0 ? known : names.filter((name) => !companionPattern.test(name));
   const naming = weights.filter((name) => {
     const format = inputFormatOf(name);
     return format !== null && formats.inputs[format].dataExtensions.length > 0;
@@ -239,14 +221,36 @@ function weightsOfList(folder: Folder): string[] {
   return weights;
 }
 
-/** The error for a folder without weights, which names files of other kinds that are in it. */
+/** Folders inside that hold weights, with one of the files each: `unet (diffusion_pytorch_model.safetensors)`. */
+async function foldersWithWeights(folder: Folder, levels = 2): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of folder.folders ?? []) {
+    const inner = name.startsWith('.') ? null : await folder.folder(name);
+    const weights = inner?.names?.find((file) => weightFilePattern.test(file));
+    if (weights !== undefined) found.push(`${name} (${weights})`);
+    else if (inner && levels > 1)
+      found.push(...(await foldersWithWeights(inner, levels - 1)).map((path) => `${name}/${path}`));
+  }
+  return found;
+}
+
+/** The error for a folder without weights: names the folders in it that have some, or files of other kinds. */
 async function noWeights(folder: Folder, detail: string): Promise<QuantizationError> {
+  const inner = await foldersWithWeights(folder);
+  if (inner.length > 0) {
+    const shown = inner.slice(0, 8).join(', ');
+    return failure(
+      'source-invalid',
+      folder.where,
+      `has no weights itself; models are in its folders ${shown}: open one of them`,
+    );
+  }
   const { foreignAmong } = await loaded(import('./foreign_file.js'));
   const names = (folder.names ?? []).filter((name) => !name.startsWith('.'));
   return foreignAmong(names, (name) => folder.open(name), failure('source-invalid', folder.where, detail));
 }
 
-async function opened(folder: Folder, name: string, mostBytes?: number): Promise<FileSource> {
+async function openPart(folder: Folder, name: string, mostBytes?: number): Promise<FileSource> {
   const file = await folder.open(name, mostBytes);
   if (!file)
     throw failure(
@@ -264,11 +268,40 @@ interface Place {
   model: Folder;
 }
 
-async function filesNamed({ folder, model }: Place, names: string[], name: string | null): Promise<ModelFiles> {
+/** A graph, and those of the other parts in its folder. */
+async function filesOfGraphs(place: Place, graph: string, name: string | null): Promise<ModelFiles> {
+  const { files, others } = onnxParts(place.folder.where, place.folder.names ?? []);
+  const all = files.includes(graph) ? [graph, ...files.filter((file) => file !== graph)] : [graph];
+  const read = new Set<string>();
+  const [first, ...parts] = await Promise.all(all.map((file) => filesNamed(place, [file], name, read)));
+  if (!first) throw new RangeError('a folder without graphs');
+  const diagnostics = [
+    ...first.diagnostics,
+    ...partRemarks(
+      all,
+      others.filter((file) => file !== graph),
+    ),
+  ];
+  return { ...first, parts, diagnostics };
+}
+
+/** `read`: gets the paths of the weights in the model's folder. */
+async function filesNamed(
+  { folder, model }: Place,
+  names: string[],
+  name: string | null,
+  read = new Set<string>(),
+): Promise<ModelFiles> {
+  const opened = async (name: string, mostBytes?: number) => {
+    const file = await openPart(folder, name, mostBytes);
+    read.add(pathOfPart(name));
+    return file;
+  };
+  const pathOfPart = (name: string) => (folder === model ? name : `${onnxFolder}/${name}`);
   const [first] = names;
   const isIndex = first !== undefined && names.length === 1 && isIndexName(first);
-  const shardMap = isIndex ? await textFrom(await opened(folder, first, maxTextBytes)) : null;
-  const weights = isIndex ? [] : await Promise.all(names.map((name) => opened(folder, name)));
+  const shardMap = isIndex ? await textFrom(await opened(first, maxTextBytes)) : null;
+  const weights = isIndex ? [] : await Promise.all(names.map((name) => opened(name)));
   const config = await textBeside(model, 'config.json');
   return {
     where: folder.where,
@@ -277,25 +310,33 @@ async function filesNamed({ folder, model }: Place, names: string[], name: strin
     weights,
     shard: null,
     isInOnnxFolder: folder !== model,
-    openShard: (name) => opened(folder, name),
+    parts: [],
+    openShard: opened,
     config,
-    diagnostics: linksLeftOut(model),
-    openSibling: (path) => openIn(folder, path),
+    diagnostics: await linksLeftOut(model),
+    openSibling: async (path) => {
+      read.add(pathOfPart(path));
+      return openIn(folder, path);
+    },
     readSibling: (path) => siblingBytes(model, path),
-    siblingFiles: () => openSiblingFiles(model),
+    namesIn: async (path) => (await folderIn(model, path))?.names ?? [],
+    companions: () => companionsOf(model, read),
   };
 }
 
 /** A model whose weights are in `onnx/` of its folder; null if there are none. */
 async function filesInOnnxFolder(model: Folder, name: string | null): Promise<ModelFiles | null> {
   const folder = await model.folder(onnxFolder);
-  const graphs = folder ? weightsIn(folder) : [];
-  return folder && graphs.length > 0 ? filesNamed({ folder, model }, graphs, name) : null;
+  const [graph] = folder ? weightsIn(folder, true) : [];
+  return folder && graph !== undefined ? filesOfGraphs({ folder, model }, graph, name) : null;
 }
 
 /** A folder with weights, or one for transformers.js with weights in `onnx/`. */
 export async function filesOfFolder(folder: Folder): Promise<ModelFiles> {
   const weights = weightsIn(folder);
+  const [graph] = weights;
+  if (weights.length === 1 && graph !== undefined && inputFormatOf(graph) === 'onnx')
+    return filesOfGraphs({ folder, model: folder }, graph, folder.where);
   if (weights.length > 0) return filesNamed({ folder, model: folder }, weights, folder.where);
   const inner = folder.names === null ? null : await filesInOnnxFolder(folder, folder.where);
   if (inner) return inner;
@@ -304,16 +345,32 @@ export async function filesOfFolder(folder: Folder): Promise<ModelFiles> {
   throw await noWeights(folder, detail);
 }
 
-/** Shards, with or without their index and the small files; or the files of a folder with weights in `onnx/`. */
+/** Parts, with or without their index and the small files; or the files of a folder, whose names then have paths. */
 export async function filesOfList(folder: Folder): Promise<ModelFiles> {
-  const graphs = (folder.names ?? []).filter((name) => inputFormatOf(name) === 'onnx');
-  if (graphs.length > 0 && graphs.every((name) => name.startsWith(`${onnxFolder}/`))) {
-    const inner = await filesInOnnxFolder(folder, null);
-    if (inner) return inner;
-  }
+  const [only, ...others] = folder.folders ?? [];
+  const inner = folder.names?.length === 0 && others.length === 0 && only ? await folder.folder(only) : null;
+  if (inner && only && !isOnnxFolder(only)) return filesOfPickedFolder({ ...inner, where: only });
   const weights = weightsOfList(folder);
-  if (weights.length === 0) throw await noWeights(folder, 'has no weight file');
+  const inOnnx = weights.some((name) => weightFilePattern.test(name) || isIndexName(name))
+    ? null
+    : await (folder.folders?.includes(onnxFolder) ? filesInOnnxFolder(folder, null) : null);
+  if (inOnnx) return inOnnx;
+  const [graph, another] = weights;
+  if (graph === undefined) throw await noWeights(folder, 'has no weight file');
+  const areParts = another !== undefined && weights.every((name) => inputFormatOf(name) === 'onnx');
+  if (areParts && folder.names?.includes('config.json'))
+    return filesOfGraphs({ folder, model: folder }, onnxParts(folder.where, weights).files[0] ?? graph, null);
   return filesNamed({ folder, model: folder }, weights, null);
+}
+
+/** As a folder; where its own rule finds several models, all of them are one, as in a list. */
+async function filesOfPickedFolder(folder: Folder): Promise<ModelFiles> {
+  try {
+    weightsIn(folder);
+  } catch {
+    return filesOfList(folder);
+  }
+  return filesOfFolder(folder);
 }
 
 /** An index file stands for the whole model: its shards and the small files. */
@@ -321,14 +378,17 @@ export async function filesOfIndex(folder: Folder, name: string): Promise<ModelF
   return filesNamed({ folder, model: folder }, [name], folder.where);
 }
 
-/** The index of the model that a shard is of, by its name. */
-async function indexOf(folder: Folder | null, shard: string): Promise<string | null> {
-  if (!folder || inputFormatOf(shard) !== 'safetensors' || !shardPattern.test(shard)) return null;
-  const index = shard.replace(shardPattern, '$1.index.json');
-  if (folder.names) return folder.names.includes(index) ? index : null;
-  const file = await folder.open(index);
-  await file?.close();
-  return file && index;
+/** The index of the model that a part is of, by its name. */
+async function indexOf(folder: Folder | null, part: string): Promise<string | null> {
+  if (!folder || inputFormatOf(part) !== 'safetensors' || !isPartName(part)) return null;
+  for (const index of indexNamesOf(part)) {
+    if (folder.names?.includes(index)) return index;
+    if (folder.names) continue;
+    const file = await folder.open(index);
+    await file?.close();
+    if (file) return index;
+  }
+  return null;
 }
 
 /** One weight file, or a part of a model that stands for all of it. The folder is the model's if it has config.json,
@@ -349,6 +409,8 @@ export async function filesOfSingle(
   const near = await textBeside(folder, 'config.json');
   const config = near ?? (await textBeside(around, 'config.json'));
   const model = near === null && config !== null ? around : folder;
+  const pathOfPart = (name: string) => (model === around ? `${onnxFolder}/${name}` : name);
+  const read = new Set([pathOfPart(file.name)]);
   return {
     where: file.name,
     name: file.name,
@@ -356,11 +418,16 @@ export async function filesOfSingle(
     weights: [file],
     shard: null,
     isInOnnxFolder: false,
+    parts: [],
     openShard: missing,
     config,
-    diagnostics: linksLeftOut(model).filter(({ where }) => config !== null || where === 'config.json'),
-    openSibling: async (path) => (folder ? openIn(folder, path) : null),
+    diagnostics: (await linksLeftOut(model)).filter(({ where }) => config !== null || where === 'config.json'),
+    openSibling: async (path) => {
+      read.add(pathOfPart(path));
+      return folder ? openIn(folder, path) : null;
+    },
     readSibling: (path) => siblingBytes(model, path),
-    siblingFiles: async () => (model && config !== null ? openSiblingFiles(model) : []),
+    namesIn: async (path) => (await folderIn(model, path))?.names ?? [],
+    companions: async () => (model && config !== null ? companionsOf(model, read) : { files: [], leftBehind: [] }),
   };
 }

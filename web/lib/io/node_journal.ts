@@ -24,11 +24,7 @@ export interface Journal {
   files: KeptFile[];
 }
 
-export function beginJournal({ library, inputs, plan }: Work): Journal {
-  const hash = createHash('sha256');
-  for (const part of plan) hash.update(part).update('\0');
-  return { library, inputs, plan: hash.digest('hex'), files: [] };
-}
+export const beginJournal = (work: Work): Journal => ({ ...work, files: [] });
 
 /** The first difference between the present run and the journal; null for the same work. */
 export function differenceOf(journal: Journal, now: Journal): string | null {
@@ -36,7 +32,7 @@ export function differenceOf(journal: Journal, now: Journal): string | null {
   for (const [at, input] of journal.inputs.entries())
     if (input !== now.inputs[at]) return `another input (${input}; now ${now.inputs[at] ?? 'nothing'})`;
   if (journal.inputs.length !== now.inputs.length) return 'fewer inputs';
-  return journal.plan === now.plan ? null : 'another config or format';
+  return journal.plan === now.plan ? null : 'another config, calibration or format';
 }
 
 /** Null if there is no complete journal. */

@@ -12,7 +12,8 @@ export const replacedName = 'wasmquant-replaced';
 
 const found = (path: string) => lstat(path).catch(() => null);
 
-async function move(from: string, to: string): Promise<void> {
+/** Renames a file, into a folder that is made if it is missing. */
+export async function move(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true });
   await rename(from, to);
 }

@@ -1,5 +1,6 @@
 // Paths and FileHandles as sources. Not fs.openAsBlob: its blobs are wrong above 2 to 4 GiB (nodejs/node#52585).
 
+import type { Dirent } from 'node:fs';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,13 +9,19 @@ import type { NodeFileHandle, Source } from '../api/types.js';
 import { type FileSource, fileSource } from './file_source.js';
 import { type Folder, linkedOutside } from './folder.js';
 import { linksOutOf } from './node_links.js';
-import { openSource } from './source.js';
+import { isAddress, openSource } from './source.js';
 
-/** A string or file URL as a path; null for a web address. */
+/** A string or file URL as a path; null for a web address. Errors: source-invalid. */
 export function pathOf(source: Source | FileSystemDirectoryHandle): string | null {
-  if (source instanceof URL) return source.protocol === 'file:' ? fileURLToPath(source) : null;
-  if (typeof source !== 'string' || /^(https?|data|blob|hf):/i.test(source)) return null;
-  return source.startsWith('file:') ? fileURLToPath(source) : source;
+  if (!isAddress(source)) return null;
+  const text = String(source);
+  if (!text.startsWith('file:'))
+    return typeof source !== 'string' || /^(https?|data|blob|hf):/i.test(text) ? null : text;
+  try {
+    return fileURLToPath(text);
+  } catch (error) {
+    throw failure('source-invalid', text, `is not the URL of a file here: ${textOf(error)}`, error);
+  }
 }
 
 function isNodeFileHandle(source: unknown): source is NodeFileHandle & FileHandle {
@@ -114,13 +121,12 @@ export async function pathFolder(path: string): Promise<Folder> {
   });
   const links = await linksOutOf(path, listed);
   const entries = listed.filter(({ name }) => !links.has(name));
-  const names = entries
-    .filter((entry) => !entry.isDirectory())
-    .map((entry) => entry.name)
-    .sort();
+  const namesOf = (list: Dirent[]) => list.map(({ name }) => name).sort();
+  const names = namesOf(entries.filter((entry) => !entry.isDirectory()));
   return {
     where: path,
     names,
+    folders: namesOf(entries.filter((entry) => entry.isDirectory())),
     links,
     async open(name) {
       const real = links.get(name);

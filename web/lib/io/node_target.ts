@@ -2,7 +2,7 @@
 // folder, is flushed, and renamed once complete: a new folder as a whole, else file by file (node_placement.ts). The next
 // run with the same output removes or resumes (node_journal.ts) what a killed one left.
 
-import { access, type FileHandle, mkdir, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { access, type FileHandle, mkdir, readdir, readFile, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { failure, textOf } from '../api/errors.js';
 import { outputFormatsOf } from '../api/formats.js';
@@ -28,7 +28,15 @@ import {
   undoAbandoned,
 } from './node_partial.js';
 import { holdsReplaced, placeFiles } from './node_placement.js';
-import { type OutputFile, type OutputTarget, type Work, writeFailure } from './target.js';
+import { isIndexName, wholeName } from './part_name.js';
+import {
+  type ExistingFiles,
+  type OutputFile,
+  type OutputTarget,
+  type TargetUse,
+  type Work,
+  writeFailure,
+} from './target.js';
 
 const exists = (path: string) =>
   access(path).then(
@@ -96,17 +104,30 @@ class Flushing {
 
 /** Weight files of an earlier output with the same stem that the new output lacks. */
 export function leftovers(names: string[], written: Set<string>): string[] {
-  const stems = [...written]
-    .map((name) => /^(.+?)(-\d{5}-of-\d{5})?\.safetensors$/.exec(name)?.[1])
-    .filter((stem) => stem !== undefined);
-  return names.filter((name) => {
-    const stem = /^(.+?)(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?$/.exec(name)?.[1];
-    return stem !== undefined && stems.includes(stem) && !written.has(name);
-  });
+  const isWeight = (name: string) => isIndexName(name) || name.endsWith('.safetensors');
+  const models = new Set([...written].filter(isWeight).map(wholeName));
+  return names.filter((name) => isWeight(name) && models.has(wholeName(name)) && !written.has(name));
 }
 
-/** shared-folder: other runs write to it too; only listed files are this run's, and the folder stays. */
-type Kind = 'file' | 'new-folder' | 'old-folder' | 'shared-folder';
+/** shared-folder: other runs write to it too; only listed files are this run's, and the folder stays. added-to: it has
+ * other files, which stay. */
+type Kind = 'file' | 'new-folder' | 'old-folder' | 'shared-folder' | 'added-to';
+
+/** What a folder holds already. */
+function filesIn(folder: string): ExistingFiles {
+  const listed = async (path: string, prefix: string) => {
+    const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+    return entries.filter((entry) => !entry.isDirectory()).map(({ name }) => prefix + name);
+  };
+  return {
+    async names(inner) {
+      const names = await listed(folder, '');
+      for (const name of inner) names.push(...(await listed(join(folder, name), `${name}/`)));
+      return names;
+    },
+    read: (name) => readFile(join(folder, name)).catch(() => null),
+  };
+}
 
 class PathTarget implements OutputTarget {
   readonly isFolder: boolean;
@@ -114,6 +135,7 @@ class PathTarget implements OutputTarget {
   readonly fileName: string | null;
   readonly takesData = true;
   readonly takesFolders: boolean;
+  readonly existing?: ExistingFiles;
   readonly #final: string;
   readonly #kind: Kind;
   /** Parent of the partial folder: next to the output, or the existing folder. */
@@ -123,6 +145,8 @@ class PathTarget implements OutputTarget {
   /** Folders that were created, outermost first. */
   readonly #made: string[];
   readonly #files = new OpenFiles();
+  /** Existing files that this run may replace, by final path. */
+  #replaced: ReadonlySet<string> = new Set();
   /** Paths of created files. */
   readonly #created: string[] = [];
   /** The folder that the names of files are relative to. */
@@ -130,15 +154,19 @@ class PathTarget implements OutputTarget {
   #partial: string | null = null;
   /** Of a resumable run. */
   #journal: Journal | null = null;
+  /** Whether the folder has to hold the very files of this run already: it may have ended, and not have said so. */
+  readonly #isAgain: boolean;
 
-  constructor(final: string, kind: Kind, made: string[], overwrite: boolean, inputs: string[] = []) {
+  constructor(final: string, kind: Kind, made: string[], overwrite: boolean, inputs: string[] = [], isAgain = false) {
+    this.#isAgain = isAgain;
     this.isFolder = kind !== 'file';
     this.takesFolders = this.isFolder;
+    if (this.isFolder) this.existing = filesIn(final);
     this.fileName = kind === 'file' ? basename(final) : null;
     this.#final = final;
     this.#root = this.isFolder ? final : dirname(final);
     this.#kind = kind;
-    this.#place = kind === 'old-folder' || kind === 'shared-folder' ? final : dirname(final);
+    this.#place = kind === 'file' || kind === 'new-folder' ? dirname(final) : final;
     this.#made = made;
     this.#overwrite = overwrite;
     this.#inputs = inputs;
@@ -162,12 +190,20 @@ class PathTarget implements OutputTarget {
   }
 
   /** The path itself was checked when it was opened. */
-  async check(names: string[]): Promise<void> {
-    if (this.isFolder && this.#kind !== 'shared-folder') return;
+  async check(names: string[], replaced: ReadonlySet<string> = new Set()): Promise<void> {
+    this.#replaced = new Set([...replaced].map((name) => this.#finalOf(name)));
+    if (this.#isAgain)
+      for (const name of names)
+        if (!(await exists(this.#finalOf(name)))) throw otherFiles(this.#final, `without ${name}`);
+    if (this.#kind === 'new-folder' || this.#kind === 'old-folder') return;
     for (const final of new Set(names.map((name) => this.#finalOf(name)))) {
       await refuseInput(final, this.#inputs);
-      if (!this.#overwrite) await refuseExisting(final);
+      await this.#refuseExisting(final);
     }
+  }
+
+  async #refuseExisting(final: string): Promise<void> {
+    if (!this.#overwrite && !this.#replaced.has(final)) await refuseExisting(final);
   }
 
   async resume(work: Work): Promise<Map<string, string>> {
@@ -242,6 +278,7 @@ class PathTarget implements OutputTarget {
     let partial: string;
     try {
       if (this.#isOver) throw new Error('the run has ended');
+      if (this.#isAgain && (await stat(final)).size !== bytes) throw otherFiles(this.#final, `with another ${name}`);
       const folder = this.#partial ?? (await this.begin());
       partial = join(folder, this.isFolder ? name : basename(final));
       await mkdir(dirname(partial), { recursive: true });
@@ -275,12 +312,15 @@ class PathTarget implements OutputTarget {
       const written = this.#created.map((path) => relative(partial, path));
       const kept = this.#journal?.files.map(({ name }) => name) ?? [];
       const names = [...new Set([...written, ...kept])];
-      if (this.#kind === 'new-folder') {
+      if (this.#isAgain) {
+        await this.#compare(partial, names);
+        await rm(partial, { recursive: true, force: true });
+      } else if (this.#kind === 'new-folder') {
         await rm(join(partial, journalName), { force: true });
         await rename(partial, this.#final);
       } else {
         const finals = names.map((name) => join(this.#root, name));
-        if (!this.#overwrite) for (const final of finals) await refuseExisting(final);
+        for (const final of finals) await this.#refuseExisting(final);
         for (const final of finals) {
           await mkdir(dirname(final), { recursive: true });
           await this.#refuseLinked(final);
@@ -299,6 +339,15 @@ class PathTarget implements OutputTarget {
           error,
         );
       throw writeFailure(this.#final, error);
+    }
+  }
+
+  /** Errors: target-exists if a file differs from the one that is there; then nothing of this run is kept. */
+  async #compare(partial: string, names: string[]): Promise<void> {
+    for (const name of names) {
+      if ((await digestOf(join(partial, name))) === (await digestOf(this.#finalOf(name)))) continue;
+      if (this.#journal) this.#journal.files = [];
+      throw otherFiles(this.#final, `with another ${name}`);
     }
   }
 
@@ -327,10 +376,17 @@ class PathTarget implements OutputTarget {
 
   /** Old shards and indexes, which would be read together with the new files. */
   async #leftovers(names: string[]): Promise<string[]> {
-    if (!this.isFolder || this.#kind === 'shared-folder') return [];
+    if (this.#kind !== 'old-folder') return [];
     return leftovers(await readdir(this.#final), new Set(names));
   }
 }
+
+const otherFiles = (path: string, what: string) =>
+  failure(
+    'target-exists',
+    path,
+    `is a folder ${what}, so not this run's output; choose another name or pass overwrite (--force)`,
+  );
 
 async function refuseExisting(path: string): Promise<void> {
   if (await exists(path))
@@ -354,12 +410,12 @@ async function refuseInput(path: string, inputs: string[]): Promise<void> {
 }
 
 /** Opens a path: a file if it has an output extension, else a folder (also with a trailing slash). `inputs`: paths to
- * read. `resumes`: OutputTarget.resume follows. Errors: target-exists, target-invalid. */
+ * read. Errors: target-exists, target-invalid. */
 export async function openPathTarget(
   path: string,
   overwrite: boolean,
   inputs: string[],
-  resumes = false,
+  { resumes, adds }: Omit<TargetUse, 'isShared'> = { resumes: false, adds: false },
 ): Promise<OutputTarget> {
   if (path === '') throw failure('target-invalid', 'target', 'the path is empty');
   const final = resolve(path);
@@ -378,10 +434,12 @@ export async function openPathTarget(
       return new PathTarget(final, 'file', await makeFolders(dirname(final)), overwrite, inputs);
     }
     if (found) {
-      if (!overwrite && (await readdir(final)).some((name) => !isPartial(name))) {
+      const isEmpty = (await readdir(final)).every((name) => isPartial(name));
+      if (adds && !isEmpty) return new PathTarget(final, 'added-to', [], overwrite, inputs);
+      const isAgain = resumes && !overwrite && !isEmpty;
+      if (!overwrite && !isEmpty && !isAgain)
         throw failure('target-exists', path, 'is a folder with files; choose another name or pass overwrite (--force)');
-      }
-      return new PathTarget(final, 'old-folder', [], overwrite);
+      return new PathTarget(final, 'old-folder', [], overwrite, [], isAgain);
     }
     const target = new PathTarget(final, 'new-folder', await makeFolders(dirname(final)), overwrite);
     // Fail before planning if the place is not writable.

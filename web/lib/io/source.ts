@@ -4,6 +4,7 @@ import { isObject, shown } from '../api/arguments.js';
 import { failure, textOf } from '../api/errors.js';
 import { loaded } from '../api/loaded.js';
 import type { ByteSource, Source } from '../api/types.js';
+import { arrayName, arrayOf, tagOf } from '../api/values.js';
 import { blobSource, type FileSource, fileSource, nameOfUrl } from './file_source.js';
 
 function openBytes(bytes: Uint8Array, name: string): FileSource {
@@ -12,18 +13,13 @@ function openBytes(bytes: Uint8Array, name: string): FileSource {
   );
 }
 
-function openCustom(source: ByteSource, name: string): FileSource {
-  if (source.name !== undefined && (typeof source.name !== 'string' || source.name === ''))
+function openCustom(source: ByteSource, fallbackName: string): FileSource {
+  const { size, name = fallbackName } = source;
+  if (typeof name !== 'string' || name === '')
     throw failure('argument-invalid', 'source.name', 'is not text; give the file name, or leave it out');
-  if (!Number.isSafeInteger(source.size) || source.size < 0) {
-    throw failure(
-      'source-invalid',
-      source.name ?? name,
-      `size is ${shown(source.size)}; a whole number of bytes is needed`,
-    );
-  }
-  const named = source.name ?? name;
-  return fileSource(named, source.size, { kind: 'main', name: named }, (offset, length) => source.read(offset, length));
+  if (!Number.isSafeInteger(size) || size < 0)
+    throw failure('source-invalid', name, `size is ${shown(size)}; a whole number of bytes is needed`);
+  return fileSource(name, size, { kind: 'main', name }, (offset, length) => source.read(offset, length));
 }
 
 /** Structural check, because Node has no FileSystemFileHandle class. */
@@ -39,17 +35,21 @@ export const urlSource = () => loaded(import('./url_source.js'));
 
 /** Opens a source that is not a path. `fallbackName` is for unnamed sources. Errors: source-invalid. */
 export async function openSource(source: Source, fallbackName: string): Promise<FileSource> {
-  if (source instanceof URL) {
-    const opened = await (await urlSource()).openUrl(source);
+  const tag = tagOf(source);
+  if (isAddress(source)) {
+    const opened = await (await urlSource()).openUrl(urlOf(source));
     if (opened) return opened;
   }
-  if (typeof source === 'string') return openSource(urlOf(source), fallbackName);
-  if (source instanceof Blob)
-    return blobSource('name' in source && source.name ? String(source.name) : fallbackName, source);
-  if (source instanceof Uint8Array) return openBytes(source, fallbackName);
-  if (source instanceof ArrayBuffer) return openBytes(new Uint8Array(source), fallbackName);
-  if (source instanceof Response)
-    return (await urlSource()).openResponse(source, source.url ? nameOfUrl(new URL(source.url)) : fallbackName);
+  if (tag === 'Blob' || tag === 'File') {
+    const blob = source as Blob & { name?: unknown };
+    return blobSource(blob.name ? String(blob.name) : fallbackName, blob);
+  }
+  if (arrayName(source) === 'Uint8Array') return openBytes(arrayOf(source, 'source').bytes, fallbackName);
+  if (tag === 'ArrayBuffer') return openBytes(bytesOf(source as ArrayBuffer), fallbackName);
+  if (tag === 'Response') {
+    const { url } = source as Response;
+    return (await urlSource()).openResponse(source as Response, url ? nameOfUrl(new URL(url)) : fallbackName);
+  }
   if (isFileHandle(source)) {
     try {
       return blobSource(source.name, await source.getFile());
@@ -64,8 +64,21 @@ export async function openSource(source: Source, fallbackName: string): Promise<
   throw failure('source-invalid', '', detail);
 }
 
-/** A string outside Node as a URL, relative to the page if it has no scheme. */
-export function urlOf(text: string): URL {
+function bytesOf(buffer: ArrayBuffer): Uint8Array {
+  try {
+    return new Uint8Array(buffer);
+  } catch (error) {
+    throw failure('argument-invalid', 'source', 'has no memory: it was transferred; give a copy', error);
+  }
+}
+
+/** A text or a URL of any realm. */
+export const isAddress = (source: unknown): source is string | URL =>
+  typeof source === 'string' || tagOf(source) === 'URL';
+
+/** A text outside Node, or a URL of any realm, as a URL; relative to the page if it has no scheme. */
+export function urlOf(source: string | URL): URL {
+  const text = String(source);
   try {
     return new URL(text, globalThis.location?.href);
   } catch (error) {

@@ -1,10 +1,11 @@
 // Models by address: a repository of the hub, an index file, or a weight file with what lies next to it.
 
 import type { HubOptions } from '../api/types.js';
-import { nameOfUrl } from './file_source.js';
+import { escaped, nameOfUrl } from './file_source.js';
 import type { Folder } from './folder.js';
 import { hubPlaceOf, openHubModel } from './hub.js';
-import { filesOfIndex, filesOfSingle, isIndexName, isOnnxFolder, type ModelFiles } from './model_files.js';
+import { filesOfIndex, filesOfSingle, isOnnxFolder, type ModelFiles } from './model_files.js';
+import { isIndexName } from './part_name.js';
 import { openSource, urlOf } from './source.js';
 import { openUrl } from './url_source.js';
 
@@ -19,8 +20,9 @@ function urlFolder(url: URL, reachable = url): Folder {
   return {
     where: new URL('.', url).href,
     names: null,
-    open: async (name, mostBytes) => openUrl(urlAt(encodeURIComponent(name), url), reachable, mostBytes),
-    folder: async (name) => urlFolder(urlAt(`${encodeURIComponent(name)}/`, url), reachable),
+    folders: null,
+    open: async (name, mostBytes) => openUrl(urlAt(escaped(name), url), reachable, mostBytes),
+    folder: async (name) => urlFolder(urlAt(`${escaped(name)}/`, url), reachable),
   };
 }
 
@@ -43,7 +45,7 @@ export async function openAddress(source: string | URL, hub: HubOptions): Promis
     const place = hubPlaceOf(source, hub);
     if (place) return openHubModel(place, hub);
   }
-  const url = typeof source === 'string' ? urlOf(source) : source;
+  const url = urlOf(source);
   const folder = hasNeighbours(url) ? urlFolder(url) : null;
   const name = nameOfUrl(url);
   if (folder && isIndexName(name)) return filesOfIndex(folder, name);

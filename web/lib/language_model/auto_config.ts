@@ -1,10 +1,11 @@
 // Finds a config for a byte budget: measures every linear layer of the transformer blocks with every candidate, then
 // replaces the cheapest candidates by better ones, best gain per byte first.
 
-import { check, jsonText, shown } from '../api/arguments.js';
+import { check, checkedWith, jsonText, shown } from '../api/arguments.js';
 import { failure, QuantizationError } from '../api/errors.js';
 import { autoConfigOptions, tokenCalibration } from '../api/language_model_kinds.js';
 import type { AutoConfig, AutoConfigOptions, AutoLayer, Plan, QuantizationSpec } from '../api/types.js';
+import { plainOf } from '../api/values.js';
 import type { BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 import { forwardBatchOf, planBlockTeam } from '../plan/forward_plan.js';
@@ -47,7 +48,11 @@ function budgetOf(options: AutoConfigOptions): Budget {
   const keys = (['targetBits', 'targetBytes', 'maxLoss'] as const).filter((key) => options[key] !== undefined);
   const [key] = keys;
   if (keys.length !== 1 || key === undefined)
-    throw failure('argument-invalid', 'options', `give one of targetBits, targetBytes and maxLoss, not ${keys.length}`);
+    throw failure(
+      'argument-invalid',
+      'options',
+      `pass exactly one of targetBits, targetBytes and maxLoss, found ${keys.length}`,
+    );
   const value = options[key];
   if (typeof value !== 'number' || !(value > 0 && Number.isFinite(value)))
     throw failure('argument-invalid', key, `${shown(value)} is not a positive number`);
@@ -65,9 +70,10 @@ interface Candidate {
 export async function findConfig(
   resources: RunResources,
   model: OpenedModel,
-  options: AutoConfigOptions,
+  given: AutoConfigOptions,
+  runSignal?: AbortSignal,
 ): Promise<AutoConfig> {
-  check(options, autoConfigOptions, 'options');
+  const options = checkedWith(given, autoConfigOptions, runSignal);
   check(options.calibration, tokenCalibration, 'calibration');
   const { instance, memory } = resources;
   const { signal, exclude = ['lm_head'], format = 'compressed-tensors' } = options;
@@ -90,7 +96,9 @@ export async function findConfig(
   const candidate = (spec: QuantizationSpec): Candidate => {
     return { spec, ...planned({ global_quant_config: { weight: spec }, ...base }) };
   };
-  const candidates = options.candidates?.map(candidate) ?? fittingCandidates(candidate);
+  const candidates =
+    options.candidates?.map((spec, i) => candidate(plainOf(spec, `candidates/${i}`) as QuantizationSpec)) ??
+    fittingCandidates(candidate);
   if (candidates.length === 0)
     throw failure('argument-invalid', 'candidates', 'is empty; give the specs to choose from');
 
@@ -142,6 +150,9 @@ export async function findConfig(
   choices.forEach((choice, i) => {
     choice.loss = losses[i] as number;
   });
+  const lost = layers.find((layer) => layer.choices.some((choice) => choice && !Number.isFinite(choice.loss)));
+  if (lost)
+    throw failure('value-not-finite', lost.name, 'has a candidate whose outputs are NaN or infinite; exclude it');
   return choose(budget, candidates, layers, base, (config) => planned(config).plan);
 }
 

@@ -1,6 +1,6 @@
 // Embeddings of texts, in batches that fit the workers' memory; a text's embedding does not depend on the others in its batch.
 
-import { check } from '../api/arguments.js';
+import { check, checkedWith, shown } from '../api/arguments.js';
 import { failure, QuantizationError } from '../api/errors.js';
 import { embeddingOptions } from '../api/language_model_kinds.js';
 import type { EmbeddingOptions, Embeddings } from '../api/language_model_types.js';
@@ -36,15 +36,14 @@ export function isEncoder(instance: Instance, model: OpenedModel, source: Opened
 
 /** Checks the options. */
 function settingsOf(options: EmbeddingOptions) {
-  check(options, embeddingOptions, 'options');
-  const { texts, tokenizer, against, length } = options;
-  check(texts, 'strings', 'texts');
+  const { tokenizer, against, length } = options;
+  const texts = check(options.texts, 'strings', 'texts');
   if (typeof tokenizer?.encode !== 'function')
-    throw invalid('tokenizer', 'with encode(text) is needed, such as that of @huggingface/tokenizers');
+    throw invalid('tokenizer', 'with encode(text) is needed, such as the one of @huggingface/tokenizers');
   if (against !== undefined && !(against instanceof OpenedModel))
     throw invalid('against', 'was not opened by this library');
   if (length !== undefined && (!Number.isInteger(length) || length < 2))
-    throw invalid('length', `${length} is not an integer of at least 2`);
+    throw invalid('length', `${shown(length)} is not an integer of at least 2`);
   const least = against ? leastTexts : 1;
   if (texts.length < least)
     throw invalid(
@@ -109,7 +108,15 @@ export async function embedTokens(
     );
     const values = result.parts[0] as Float32Array;
     const width = values.length / lengths.length;
-    return lengths.map((_, text) => head.finish(values.slice(text * width, (text + 1) * width)));
+    return lengths.map((_, text) => {
+      const vector = head.finish(values.slice(text * width, (text + 1) * width));
+      if (vector.every(Number.isFinite)) return vector;
+      throw failure(
+        'value-not-finite',
+        `text ${first + text}`,
+        'has an embedding with values that are NaN or infinite',
+      );
+    });
   };
   try {
     const results = await withRunInputs(pool, { models, work: plans.map(({ work }) => work) }, (context) => {
@@ -131,8 +138,10 @@ export async function embedTexts(
   resources: RunResources,
   model: OpenedModel,
   source: OpenedModel | undefined,
-  options: EmbeddingOptions,
+  given: EmbeddingOptions,
+  runSignal?: AbortSignal,
 ): Promise<Embeddings> {
+  const options = checkedWith(given, embeddingOptions, runSignal);
   const started = performance.now();
   const { texts, tokenizer, against, length, activations } = settingsOf(options);
   const head = await embeddingHeadOf(resources, [model, source, against], options.pooling);

@@ -1,7 +1,7 @@
 // Perplexity and bits per byte, and the divergence from a reference. Losses are added in sequence order, so the split among workers
 // does not matter.
 
-import { check } from '../api/arguments.js';
+import { checkedWith } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import { evaluateOptions } from '../api/language_model_kinds.js';
 import type { EvaluateOptions, Evaluation } from '../api/types.js';
@@ -98,6 +98,11 @@ function scoredBytes({ ids, lengths }: TokenBatch, scored: Scored, bytes: Map<nu
   return sum;
 }
 
+/** Bytes of the text that all tokens but the first of each sequence spell; null if one of them is unknown. */
+export async function bytesOfText(model: OpenedModel, tokens: TokenBatch): Promise<number | null> {
+  return scoredBytes(tokens, 'all', await bytesByToken([model]));
+}
+
 /** From the first tokenizer.json: of the folder that a GGUF file was made from, of the model, of the reference. */
 async function bytesByToken(models: readonly (OpenedModel | undefined)[]): Promise<Map<number, number> | null> {
   for (const model of models) {
@@ -107,10 +112,8 @@ async function bytesByToken(models: readonly (OpenedModel | undefined)[]): Promi
   return null;
 }
 
-/** Checks the options, and names the defaults. */
+/** Names the defaults. */
 function settingsOf(model: OpenedModel, options: EvaluateOptions) {
-  check(options, evaluateOptions, 'options');
-  check(options.tokens, 'object', 'tokens');
   const { bytesPerToken, against } = options;
   if (bytesPerToken !== undefined && !(bytesPerToken > 0 && Number.isFinite(bytesPerToken)))
     throw failure('argument-invalid', 'bytesPerToken', `${bytesPerToken} is not a positive number`);
@@ -153,8 +156,10 @@ export async function evaluateModel(
   { instance, pool, memory }: RunResources,
   model: OpenedModel,
   source: OpenedModel | undefined,
-  options: EvaluateOptions,
+  given: EvaluateOptions,
+  runSignal?: AbortSignal,
 ): Promise<Evaluation> {
+  const options = checkedWith(given, evaluateOptions, runSignal);
   const settings = settingsOf(model, options);
   const started = performance.now();
   const { signal } = options;
@@ -203,6 +208,8 @@ export async function evaluateModel(
   }
 
   async function summary(values: number[]): Promise<Evaluation> {
+    if (!values.every(Number.isFinite))
+      throw failure('value-not-finite', 'logits', 'are NaN or infinite; the weights hold such values, or overflow');
     const sequenceLosses = against ? lossesOf(values, counts) : values;
     const nats = sequenceLosses.reduce((sum, loss) => sum + loss, 0);
     const bytes =

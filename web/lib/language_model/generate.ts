@@ -1,6 +1,6 @@
 // Greedy continuation of a prompt with a cache of keys and values, in one worker, so that the result does not depend on the number of workers.
 
-import { check, shown } from '../api/arguments.js';
+import { checkedWith, shown } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import { generateOptions } from '../api/language_model_kinds.js';
 import type { GenerateOptions, Generation, Tokenizer } from '../api/types.js';
@@ -21,7 +21,7 @@ function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
   if ((tokens === undefined) === (text === undefined))
     throw invalid('tokens', 'and text: exactly one of the two is needed');
   if (text !== undefined && typeof tokenizer?.encode !== 'function')
-    throw invalid('tokenizer', 'with encode(text) is needed for text, such as that of @huggingface/tokenizers');
+    throw invalid('tokenizer', 'with encode(text) is needed for text, such as the one of @huggingface/tokenizers');
   if (tokens !== undefined && !Array.isArray(tokens) && !ArrayBuffer.isView(tokens))
     throw invalid('tokens', 'is neither a list nor a typed array of token ids');
   const ids = Array.from(tokens ?? promptOf(tokenizer as Tokenizer, text ?? ''));
@@ -63,9 +63,10 @@ export async function continueText(
   resources: RunResources,
   model: OpenedModel,
   source: OpenedModel | undefined,
-  options: GenerateOptions,
+  given: GenerateOptions,
+  runSignal?: AbortSignal,
 ): Promise<Generation> {
-  check(options, generateOptions, 'options');
+  const options = checkedWith(given, generateOptions, runSignal);
   const started = performance.now();
   const { instance, memory } = resources;
   const { signal, tokenizer, count: wanted = usualCount } = options;

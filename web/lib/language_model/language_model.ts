@@ -36,14 +36,14 @@ export class OpenedLanguageModel implements LanguageModel {
   async evaluate(options: EvaluateOptions): Promise<Evaluation> {
     return this.#run(options?.signal, async (resources, signal) => {
       const { evaluateModel } = await loaded(import('./evaluate.js'));
-      return evaluateModel(resources, this.#model, this.#source, { ...options, signal });
+      return evaluateModel(resources, this.#model, this.#source, options, signal);
     });
   }
 
   async embeddings(options: EmbeddingOptions): Promise<Embeddings> {
     return this.#run(options?.signal, async (resources, signal) => {
       const { embedTexts } = await loaded(import('./embeddings.js'));
-      return embedTexts(resources, this.#model, this.#source, { ...options, signal });
+      return embedTexts(resources, this.#model, this.#source, options, signal);
     });
   }
 
@@ -57,21 +57,21 @@ export class OpenedLanguageModel implements LanguageModel {
   async generate(options: GenerateOptions): Promise<Generation> {
     return this.#run(options?.signal, async (resources, signal) => {
       const { continueText } = await loaded(import('./generate.js'));
-      return continueText(resources, this.#model, this.#source, { ...options, signal });
+      return continueText(resources, this.#model, this.#source, options, signal);
     });
   }
 
   async autoConfig(options: AutoConfigOptions): Promise<AutoConfig> {
     return this.#run(options?.signal, async (resources, signal) => {
       const { findConfig } = await loaded(import('./auto_config.js'));
-      return findConfig(resources, this.#model, { ...options, signal });
+      return findConfig(resources, this.#model, options, signal);
     });
   }
 
   async importance(options: ImportanceOptions): Promise<Uint8Array> {
     return this.#run(options?.signal, async (resources, signal) => {
       const { observeImportance } = await loaded(import('../calibration/importance.js'));
-      return observeImportance(resources, this.#model, { ...options, signal });
+      return observeImportance(resources, this.#model, options, signal);
     });
   }
 }

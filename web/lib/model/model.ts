@@ -9,8 +9,10 @@ import type { Diagnostic, InputFormat, Model, OpenOptions, TensorInfo } from '..
 import { defineDisposeSymbols } from '../engine/disposable.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
-import type { FileSource } from '../io/file_source.js';
-import { isIndexName, type ModelFiles, maxSiblingBytes, modulePaths } from '../io/model_files.js';
+import type { Companions } from '../io/carried_files.js';
+import { type FileSource, maxSiblingBytes } from '../io/file_source.js';
+import type { ModelFiles } from '../io/model_files.js';
+import { isIndexName, wholeName } from '../io/part_name.js';
 import { readIndex } from './file_index.js';
 import { readConfig } from './model_config.js';
 
@@ -25,10 +27,16 @@ const siblingFiles = [
   'tokenizer.json',
   'tokenizer_config.json',
   'tokenizer.model',
+  'spiece.model',
   'chat_template.jinja',
+  'chat_template.json',
+  'params.json',
   'modules.json',
   '1_Pooling/config.json',
 ];
+
+/** Named chat templates, which a conversion to GGUF reads, too. */
+const templateFolder = 'additional_chat_templates';
 
 const rowsAtOnce = 1024;
 /** Headers of smaller files are read in no time. */
@@ -66,8 +74,10 @@ function nameOf(where: string): string {
       .replace(/[/\\]+$/, '')
       .split(/[/\\]/)
       .at(-1) ?? '';
-  const stem = isIndexName(last) ? last.slice(0, last.toLowerCase().lastIndexOf('.index.json')) : last;
-  return stem.replace(weightFilePattern, '').replace(/-\d{5}-of-\d{5}$/, '') || 'model';
+  return (
+    (isIndexName(last) || weightFilePattern.test(last) ? wholeName(last) : last).replace(weightFilePattern, '') ||
+    'model'
+  );
 }
 
 interface Rows {
@@ -107,6 +117,7 @@ export class OpenedModel implements Model {
   readonly metadata: Record<string, string>;
   readonly config: Record<string, unknown> | null;
   readonly diagnostics: Diagnostic[];
+  readonly parts: OpenedModel[] = [];
   readonly #instance: Instance;
   readonly #index: BoundModelIndex;
   readonly #files: ModelFiles;
@@ -145,6 +156,17 @@ export class OpenedModel implements Model {
 
   /** Reads the headers. Errors: the core's (file-invalid, tensor-missing...), source-invalid, read-failed. */
   static async open(instance: Instance, files: ModelFiles, options: OpenOptions): Promise<OpenedModel> {
+    const model = await OpenedModel.#openOne(instance, files, options);
+    try {
+      for (const part of files.parts) model.parts.push(await OpenedModel.#openOne(instance, part, options));
+      return model;
+    } catch (error) {
+      await model.close();
+      throw error;
+    }
+  }
+
+  static async #openOne(instance: Instance, files: ModelFiles, options: OpenOptions): Promise<OpenedModel> {
     const index = instance.run((module) => new module.ModelIndex());
     if (options.stripPrefix) instance.run(() => index.stripPrefixes());
     let weights = files.weights;
@@ -207,12 +229,14 @@ export class OpenedModel implements Model {
       this.#instance.withBytes(bytes, (pointer) =>
         this.#instance.run(() => this.#index.setSiblingFile(name, pointer, bytes.byteLength)),
       );
-    const names = new Set(siblingFiles);
+    const templates = (await this.#files.namesIn(templateFolder)).filter((name) => name.endsWith('.jinja'));
+    const names = new Set([...siblingFiles, ...templates.sort().map((name) => `${templateFolder}/${name}`)]);
     for (const name of names) {
       const bytes = await this.#files.readSibling(name);
       if (!bytes) continue;
       add(name, bytes);
       if (name !== 'modules.json') continue;
+      const { modulePaths } = await loaded(import('../io/carried_files.js'));
       for (const path of modulePaths(new TextDecoder().decode(bytes))) names.add(`${path}/config.json`);
     }
   }
@@ -236,8 +260,13 @@ export class OpenedModel implements Model {
     }
   }
 
-  siblingFiles(): Promise<FileSource[]> {
-    return this.#files.siblingFiles();
+  /** Text of config.json next to the weights, or null. */
+  get configText(): string | null {
+    return this.#files.config;
+  }
+  /** Small files for folder outputs, and what such an output lacks. */
+  companions(): Promise<Companions> {
+    return this.#files.companions();
   }
   /** Whether folder outputs put it into `onnx/`, as its own folder does. */
   get isInOnnxFolder(): boolean {
@@ -254,7 +283,7 @@ export class OpenedModel implements Model {
     const own = await this.#ownTokenizerFile(name);
     if (own) return own;
     let found: Uint8Array | null = null;
-    for (const file of await this.siblingFiles()) {
+    for (const file of (await this.companions()).files) {
       try {
         if (file.name !== name) continue;
         if (file.size > maxSiblingBytes)
@@ -286,7 +315,7 @@ export class OpenedModel implements Model {
     if (this.#closed) return;
     this.#closed = true;
     this.#instance.free(this.#index);
-    await Promise.all(this.#weights.map((source) => source.close()));
+    await Promise.all([...this.#weights, ...this.parts].map((source) => source.close()));
   }
 
   /** For `console.log` in Node: not every tensor. */

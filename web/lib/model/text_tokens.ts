@@ -53,15 +53,18 @@ export function tokensOfText(input: TextInput, maxPositions: number, windows: Wi
   const { tokenizer, length = Math.min(usualLength, maxPositions), sequences = Number.POSITIVE_INFINITY } = input;
   const texts = typeof input.text === 'string' ? [input.text] : input.text;
   check(texts, 'strings', 'text');
+  if (texts.some((text) => text.includes('\0')))
+    throw invalid('the text holds U+0000, as files that are not text do: read them with readTextFile()');
   if (typeof tokenizer?.encode !== 'function')
     throw invalid(
-      'text needs { tokenizer } with encode(text), such as that of @huggingface/tokenizers or transformers.js',
+      'text needs { tokenizer } with encode(text), such as the one of @huggingface/tokenizers or transformers.js',
     );
   if (!Number.isInteger(length) || length < 2) throw invalid(`length ${shown(length)} is not an integer of at least 2`);
   if (sequences !== Number.POSITIVE_INFINITY) check(sequences, 'count', 'sequences');
   const plain = texts.map((text) => idsOf(tokenizer, text, false));
-  const [first = ''] = texts;
-  const prefix = prefixOf(idsOf(tokenizer, first, true), plain[0] ?? []);
+  // An empty text, as WikiText's first is, tells no prefix.
+  const telling = plain.findIndex(({ length }) => length > 0);
+  const prefix = telling < 0 ? [] : prefixOf(idsOf(tokenizer, texts[telling] ?? '', true), plain[telling] ?? []);
   const step = length - prefix.length;
   if (step < 1)
     throw invalid(

@@ -4,6 +4,7 @@
 import { check, reading, shown } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import type { Model, TensorInfo, TextInput, TokenInput, TokenRows } from '../api/types.js';
+import { arrayName } from '../api/values.js';
 import { type MaskValues, type Run, runsOf } from './attention_mask.js';
 import { OpenedModel } from './model.js';
 import { tokensOfText, type Windows } from './text_tokens.js';
@@ -115,10 +116,9 @@ function checkedInput(input: TokenInput): TokenInput {
 
 /** Arrays of floats are activations or logits, even where their values are whole. */
 function checkWhole(data: unknown): void {
-  if (!(data instanceof Float32Array) && !(data instanceof Float64Array)) return;
-  throw argumentInvalid(
-    `found ${data.constructor.name}; token ids are an Int32Array, a BigInt64Array or a list of integers`,
-  );
+  const name = arrayName(data);
+  if (!name?.startsWith('Float')) return;
+  throw argumentInvalid(`found ${name}; token ids are an Int32Array, a BigInt64Array or a list of integers`);
 }
 
 /** The rows as one array, and where each begins and ends. */

@@ -3,6 +3,7 @@
 import { check } from '../api/arguments.js';
 import { failure } from '../api/errors.js';
 import type { ActivationBatch, CapturedActivations, Model, Quantizer, Source } from '../api/types.js';
+import { arrayName } from '../api/values.js';
 import { isIterable, isReadOnce } from '../calibration/activations.js';
 import { OpenedModel } from '../model/model.js';
 import { type LayerValues, layerValuesOf } from '../model/onnx_inputs.js';
@@ -71,7 +72,8 @@ async function* batchesOf(tensor: RuntimeTensor, name: string, uses: readonly Wa
 async function batchOf(tensor: RuntimeTensor, name: string, use: Wanted): Promise<ActivationBatch> {
   const shape = [...tensor.dims];
   const data = tensor.getData ? await tensor.getData() : tensor.data;
-  if (tensor.type === 'float32' && data instanceof Float32Array) return { ...use, data, dtype: 'F32', shape };
+  if (tensor.type === 'float32' && arrayName(data) === 'Float32Array')
+    return { ...use, data: data as Float32Array, dtype: 'F32', shape };
   if (tensor.type === 'float16' && ArrayBuffer.isView(data)) {
     const bits = new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2);
     return { ...use, data: bits, dtype: 'F16', shape };
@@ -129,8 +131,8 @@ export function capturer(create: (options: { threads: number }) => Promise<Quant
       throw failure('argument-invalid', 'runtime', 'is not the module onnxruntime-web or onnxruntime-node');
     if (typeof feeds !== 'function' && !isIterable(feeds))
       throw failure('argument-invalid', 'feeds', 'is neither an iterable nor a function that makes one');
-    check(options, { sessionOptions: 'object', valuesPerRun: 'number', signal: 'signal' }, 'options');
-    const { valuesPerRun = 1 } = options;
+    const own = check(options, { sessionOptions: 'object', valuesPerRun: 'number', signal: 'signal' }, 'options');
+    const { valuesPerRun = 1 } = own;
     if (!(valuesPerRun >= 1)) throw failure('argument-invalid', 'valuesPerRun', `${valuesPerRun} is less than 1`);
     let uses = 0;
     async function* run(wanted: readonly Wanted[] | null): AsyncGenerator<ActivationBatch> {
@@ -139,12 +141,12 @@ export function capturer(create: (options: { threads: number }) => Promise<Quant
         const detail = 'are read a second time, and this iterator is over; give an array, or a function that makes it';
         throw failure('argument-invalid', 'feeds', detail);
       }
-      if (model instanceof OpenedModel) return yield* captured(runtime, model, these, options, wanted);
+      if (model instanceof OpenedModel) return yield* captured(runtime, model, these, own, wanted);
       const quantizer = await create({ threads: 0 });
       try {
         const opened = await quantizer.open(model as Source);
         try {
-          yield* captured(runtime, opened as OpenedModel, these, options, wanted);
+          yield* captured(runtime, opened as OpenedModel, these, own, wanted);
         } finally {
           await opened.close();
         }

@@ -2,6 +2,7 @@
 
 import { failure } from '../api/errors.js';
 import type { ActivationBatch } from '../api/types.js';
+import { arrayName } from '../api/values.js';
 
 /** What a feed says about its tokens: which of [sequences, length] are text. */
 export interface FeedMask {
@@ -41,7 +42,8 @@ export function withoutPadding(batch: ActivationBatch, mask: FeedMask | null): A
   if (!isBatched && !isFlat) return batch;
   const kept = isText.reduce((sum, one) => sum + one, 0);
   if (kept === 0) return null;
-  const rows = data instanceof Float32Array ? new Float32Array(kept * features) : new Uint16Array(kept * features);
+  const rows =
+    arrayName(data) === 'Float32Array' ? new Float32Array(kept * features) : new Uint16Array(kept * features);
   let row = 0;
   for (const [token, isKept] of isText.entries())
     if (isKept) rows.set(data.subarray(token * features, (token + 1) * features), row++ * features);

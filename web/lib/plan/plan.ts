@@ -8,11 +8,21 @@ import type { TileSizes } from '../engine/memory.js';
 import type { BoundConfig, BoundPlan } from '../engine/module.js';
 import type { OpenedModel } from '../model/model.js';
 
+/** ONNX files that are in a folder already. */
+export interface PresentFiles {
+  /** By name without folder, the number of its files with external data. */
+  files: Record<string, number>;
+  /** What config.json says of them. */
+  declared: unknown;
+}
+
 /** The caller's choices apart from the config. `file`: name of a single output file, if known. */
 export interface RunPlanOptions extends PlanOptions {
   file?: string | null;
   /** Whether output goes to a folder with subfolders. */
   folder?: boolean | undefined;
+  /** ONNX files that are in the folder already. */
+  present?: PresentFiles | null;
 }
 
 export interface CorePlanOptions extends TileSizes {
@@ -59,7 +69,7 @@ function planned<T>(
   instance: Instance,
   model: OpenedModel,
   config: BoundConfig,
-  { format, onnx, gguf, includeTowers, includeExperts, excludeExperts, file, folder }: RunPlanOptions,
+  { format, onnx, gguf, includeTowers, includeExperts, excludeExperts, file, folder, present }: RunPlanOptions,
   { namesOutputs = true, packsWhole: _, ...settings }: CorePlanOptions,
   use: (bound: BoundPlan, plan: Plan) => T,
   constants: Uint8Array,
@@ -73,7 +83,7 @@ function planned<T>(
         include_towers: includeTowers === true,
         experts: expertChoice(includeExperts, excludeExperts),
       };
-      const options = { format, onnx, gguf: given, ...included, file, folder, name: model.name, ...settings };
+      const options = { format, onnx, gguf: given, ...included, file, folder, present, name: model.name, ...settings };
       const text = JSON.stringify(options);
       return instance.make((module) =>
         module.Plan.make(index, config, text, at, constants.length, pointer, imatrix.length),

@@ -87,7 +87,9 @@ export async function dispatch(
         isOut = !job || (first.failure !== null && !isBefore(job, first.failure.job));
         if (job && !isOut) start(job);
       }
-      if (schedule.done || (first.failure && isOut && running.size === 0)) break;
+      const isStuck = isOut && running.size === 0;
+      if (schedule.done || (first.failure && isStuck)) break;
+      if (isStuck) throw new RangeError('tensors are left, and no job has them');
       await Promise.race([...[...running].map(({ work }) => work), sink.changed(), aborted]);
     }
     if (first.failure) throw first.failure.error;

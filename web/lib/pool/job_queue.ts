@@ -178,14 +178,15 @@ export class Schedule {
     while (this.#cursor < this.#items.length) {
       const item = this.#items[this.#cursor];
       if (!item) break;
-      const isFull = small.length === mostTensors || item.bytes + smallBytes > this.#nextBytes(this.#left);
-      if (isFull && small.length > 0) break;
-      const number = this.#cursor++;
       const observed = observedTiles(item);
       const ranges = item.tiles === 0 ? [] : [...this.#ranges(item, observed)];
+      const isLarge = ranges.length > 1; // with the tiles of joined weights, also an item of few bytes
+      const isFull = small.length === mostTensors || item.bytes + smallBytes > this.#nextBytes(this.#left);
+      if ((isLarge || isFull) && small.length > 0) break;
+      const number = this.#cursor++;
       this.#left -= item.bytes;
       if (item.tiles === 0) continue;
-      if (ranges.length > 1) {
+      if (isLarge) {
         for (const [first, last] of observesWhole(item) ? [[0, observed] as const] : ranges)
           this.#ready.push({ order: number, job: this.#job(item, firstPass(item, number, first, last, true)) });
         return;

@@ -1,6 +1,7 @@
 // Progress reports: monotonic and throttled; the first of a phase is never dropped.
 
 import type { Progress } from '../api/types.js';
+import { isObject } from '../api/values.js';
 
 /** Time between two reports, in milliseconds. */
 const intervalMs = 50;
@@ -50,7 +51,8 @@ export class ProgressMeter {
       bytesTotal: this.#bytesTotal,
     });
     // A function that is async rejects later; the run fails as if it had thrown.
-    if (told instanceof Promise) told.catch((error: unknown) => (this.#rejected ??= { error }));
+    if (isObject(told) && 'then' in told)
+      Promise.resolve(told).catch((error: unknown) => (this.#rejected ??= { error }));
   }
 
   /** The last report: everything is done. */

@@ -9,7 +9,7 @@ export class Runs {
   /** Calls `use` with a signal that fires with `signal`, and when all runs end. */
   async during<T>(signal: AbortSignal | undefined, use: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (signal !== undefined) check(signal, 'signal', 'signal');
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw signal.reason;
     const { controller, unlink } = linkedController(signal);
     const run = use(controller.signal);
     this.#running.set(controller, run);

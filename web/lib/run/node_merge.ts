@@ -1,22 +1,28 @@
 // Joins the parts of a shared run (shard_range.ts): checks that all exist, are complete and of the same plan, then
 // moves the index, copied files and, last, config.json into place, which completes the model.
 
-import { open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { failure, textOf } from '../api/errors.js';
 import type { Report } from '../api/types.js';
 import { isPartial } from '../io/node_partial.js';
+import { isInside, move } from '../io/node_placement.js';
 import { leftovers } from '../io/node_target.js';
-import { mergedReport, type PartRecord, partsFolder, recordName, sha256, type WrittenShard } from './shard_range.js';
+import {
+  mergedReport,
+  type PartRecord,
+  partsFolder,
+  recordName,
+  recordVersion,
+  sha256,
+  type WrittenShard,
+} from './shard_range.js';
 
 const sizeOf = (path: string) =>
   stat(path).then(
     ({ size }) => size,
     () => null,
   );
-
-const isPlainName = (name: unknown) =>
-  typeof name === 'string' && name !== '' && name !== '..' && basename(name) === name;
 
 function listed(numbers: number[]): string {
   const shown = numbers.slice(0, 8).join(', ');
@@ -32,11 +38,12 @@ async function readRecord(folder: string, name: string): Promise<PartRecord> {
   } catch (error) {
     throw invalid(`cannot be read: ${textOf(error)}`, error);
   }
-  if (record?.version !== 1) throw invalid(`is of version ${record?.version}, this library reads version 1`);
+  if (record?.version !== recordVersion)
+    throw invalid(`is of version ${record?.version}, this library reads version ${recordVersion}`);
   const lists = [record.files, record.shards, record.small, record.order, record.report?.tensors];
   if (!lists.every(Array.isArray) || recordName(record) !== name) throw invalid('is not a record of that part');
   for (const { name: file } of [...record.files, ...record.shards, ...record.small])
-    if (!isPlainName(file)) throw invalid(`names a file ${JSON.stringify(file)} outside its folder`);
+    if (!isInside(file)) throw invalid(`names a file ${JSON.stringify(file)} outside its folder`);
   return record;
 }
 
@@ -67,10 +74,15 @@ async function readRecords(folder: string): Promise<PartRecord[]> {
   }
   const records: PartRecord[] = [];
   for (let part = 1; part <= of; ++part) records.push(await readRecord(folder, recordName({ part, of })));
-  const others = records.filter(({ plan }) => plan !== records[0]?.plan).map(({ part }) => part);
-  if (others.length > 0) {
-    const detail = `part ${listed(others)} followed a different plan than part 1: config, options, model or version of this library differ; run the parts again with the same`;
-    throw failure('file-invalid', join(folder, partsFolder), detail);
+  for (const [key, what] of [
+    ['plan', 'followed a different plan than part 1: config, options, calibration or version of this library differ'],
+    ['values', 'was made from other weights than part 1'],
+  ] as const) {
+    const others = records.filter((record) => record[key] !== records[0]?.[key]).map(({ part }) => part);
+    if (others.length > 0) {
+      const detail = `part ${listed(others)} ${what}; run the parts again with the same`;
+      throw failure('file-invalid', join(folder, partsFolder), detail);
+    }
   }
   return records;
 }
@@ -123,7 +135,7 @@ async function placeSmallFiles(folder: string, { small }: PartRecord, overwrite:
       );
   }
   for (const [at, { name, bytes }] of small.entries())
-    if (laid[at] === bytes) await rename(join(folder, partsFolder, name), join(folder, name));
+    if (laid[at] === bytes) await move(join(folder, partsFolder, name), join(folder, name));
 }
 
 /** Removes partial folders of killed attempts; all shards are complete by now. */

@@ -3,14 +3,16 @@
 import { type CoreErrorCode, failure, QuantizationError } from '../api/errors.js';
 import { formats, outputFormatsOf } from '../api/formats.js';
 import { loaded } from '../api/loaded.js';
-import type { Diagnostic, Plan, QuantizeModelOptions } from '../api/types.js';
+import type { Diagnostic, Plan, QuantizeModelOptions, RunIdentity } from '../api/types.js';
 import type { PlannedRun } from '../calibration/calibrate.js';
 import { sizesFor } from '../engine/memory.js';
 import { abortable } from '../io/abort.js';
 import { checkNames, type OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
-import type { RunPlanOptions } from '../plan/plan.js';
+import type { PresentFiles, RunPlanOptions } from '../plan/plan.js';
 import type { RunResources } from '../pool/run_resources.js';
+import { newFiles } from './onnx_folder.js';
+import { runIdentity } from './run_identity.js';
 import type { PartOfRun } from './shard_range.js';
 import type { SmallFile } from './sidecar_files.js';
 
@@ -22,7 +24,7 @@ const calibratedNote: Diagnostic = {
 };
 
 /** Checks what a single-file target cannot store. Errors: target-invalid. */
-function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
+function checkSingle(model: OpenedModel, plan: Plan, target: OutputTarget): Diagnostic[] {
   const named = outputFormatsOf(target.fileName ?? '');
   const container = formats.inputs[formats.outputs[plan.format].container];
   if (named.length > 0 && !named.includes(plan.format))
@@ -31,8 +33,17 @@ function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
     const detail = `holds a single file, but the output has ${plan.files.length}; give a folder`;
     throw failure('target-invalid', 'target', detail);
   }
-  if (plan.quantizationConfig === null) return [];
+  const parts = model.parts.flatMap(({ files }) => files[0]?.name ?? []);
+  const left: Diagnostic[] = parts.map((where) => ({
+    severity: 'warning',
+    code: 'onnx-parts',
+    where,
+    message: 'is another part of this model, and is not written: the output is a single file',
+    hint: 'give a folder as the target',
+  }));
+  if (plan.quantizationConfig === null) return left;
   return [
+    ...left,
     {
       severity: 'note',
       code: 'config-not-written',
@@ -43,9 +54,19 @@ function checkSingle(plan: Plan, target: OutputTarget): Diagnostic[] {
   ];
 }
 
-/** The caller's options, and the library version for resumed runs. */
-export interface RunOptions extends QuantizeModelOptions {
-  library: string;
+/** A folder without config.json gets one that only says how weights are decoded. Plans name no class for it. */
+function checkFolder(plan: Plan, model: OpenedModel): Diagnostic[] {
+  if (plan.quantizationConfig === null || model.config !== null) return [];
+  return [
+    {
+      severity: 'note',
+      code: 'config-not-written',
+      where: 'config.json',
+      message:
+        'the model has none: the one that is written says only how to decode the weights, and names no class of a model',
+      hint: "add the keys of the model's own config.json, by which runtimes choose the class",
+    },
+  ];
 }
 
 export interface QuantizeRequest {
@@ -53,12 +74,23 @@ export interface QuantizeRequest {
   model: OpenedModel;
   config: string;
   target: OutputTarget;
-  options: RunOptions;
+  options: QuantizeModelOptions;
+  /** Of an ONNX model that goes into a folder. */
+  graph?: OnnxPart;
+}
+
+/** One of several graphs that are written into one folder. */
+export interface OnnxPart {
+  /** Files that are there before. */
+  present: PresentFiles | null;
+  /** The small files are written with the last one. */
+  isLast: boolean;
 }
 
 /** A planned run whose target takes all of its files. */
 export interface PreparedRun extends QuantizeRequest, PlannedRun {
   choices: RunPlanOptions;
+  identity: RunIdentity;
   sizes: ReturnType<typeof sizesFor>;
   /** Set if several machines share the run. */
   part: PartOfRun | undefined;
@@ -78,7 +110,15 @@ async function namesOf(model: OpenedModel, target: OutputTarget): Promise<Pick<R
   return { file: target.fileName, folder: target.takesFolders };
 }
 
-/** Plans the run, calibrating static scales if needed. Errors: those of planRun, target-invalid. */
+/** The error of a plan that does nothing; null: it does something. */
+export function idleError({ diagnostics }: Plan): QuantizationError | null {
+  const [idle] = diagnostics.filter(({ severity }) => severity === 'error');
+  if (!idle) return null;
+  const { code, where, message: detail } = idle;
+  return new QuantizationError({ code: code as CoreErrorCode, where, detail, diagnostics });
+}
+
+/** Plans the run, calibrating static scales if needed. Errors: those of planRun, target-invalid, target-exists. */
 export async function prepare(request: QuantizeRequest): Promise<PreparedRun> {
   const { resources, model, config, target, options } = request;
   options.signal?.throwIfAborted();
@@ -87,26 +127,30 @@ export async function prepare(request: QuantizeRequest): Promise<PreparedRun> {
   resources.pool.prepare(sizes.workers);
   // Loaded with the first run, not with the page.
   const { planRun } = await loaded(import('../calibration/calibrate.js'));
-  const choices = { ...options, ...(await namesOf(model, target)) };
+  const present = request.graph?.present ?? null;
+  const choices = { ...options, ...(await namesOf(model, target)), present };
   const planned = await abortable(options.signal, planRun(resources, model, config, choices, sizes.tiles));
   const { plan } = planned.run;
-  const [idle] = plan.diagnostics.filter(({ severity }) => severity === 'error');
-  if (idle)
-    throw new QuantizationError({
-      code: idle.code as CoreErrorCode,
-      where: idle.where,
-      detail: idle.message,
-      diagnostics: plan.diagnostics,
-    });
+  const idle = idleError(plan);
+  if (idle && !(request.graph && idle.code === 'nothing-quantized')) throw idle;
+  const identity = runIdentity(resources.instance, planned.run);
   const part =
-    options.shards &&
-    (await loaded(import('./shard_range.js'))).partOf(resources.instance, model, planned, options.shards);
+    options.shards && (await loaded(import('./shard_range.js'))).partOf(model, planned, identity, options.shards);
   const unkept = options.resume && planned.calibration ? [calibratedNote] : [];
-  const notes = [...(target.isFolder ? [] : checkSingle(plan, target)), ...planned.notes, ...unkept];
-  const hasSmall = target.isFolder && formats.outputs[plan.format].hasSiblingFiles && (options.shards?.part ?? 1) === 1;
-  const small = hasSmall ? await (await loaded(import('./sidecar_files.js'))).sidecarFiles(model, planned.run) : [];
+  const hasSmall =
+    target.isFolder &&
+    formats.outputs[plan.format].hasSiblingFiles &&
+    (options.shards?.part ?? 1) === 1 &&
+    request.graph?.isLast !== false;
+  const sidecar = hasSmall ? await (await loaded(import('./sidecar_files.js'))).sidecarFiles(model, planned.run) : null;
+  const configNotes = target.isFolder ? checkFolder(plan, model) : checkSingle(model, plan, target);
+  const notes = [...configNotes, ...planned.notes, ...unkept, ...(sidecar?.notes ?? [])];
+  let small = sidecar?.small ?? [];
+  let replaced: ReadonlySet<string> = new Set();
+  if (request.graph && small.length > 0)
+    ({ written: small, replaced } = await newFiles(target, small, options.overwrite === true));
   const names = part?.names ?? [...plan.files, ...small].map((file) => file.name);
   if (target.isFolder) checkNames(names);
-  await target.check(names);
-  return { ...request, ...planned, choices, sizes, part, small, notes };
+  await target.check(names, replaced);
+  return { ...request, ...planned, choices, identity, sizes, part, small, notes };
 }

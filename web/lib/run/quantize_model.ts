@@ -1,7 +1,8 @@
 // A whole run in five steps: prepare, resume, write, calibrate, report.
 
+import { formats } from '../api/formats.js';
 import { loaded } from '../api/loaded.js';
-import type { Report, TensorError } from '../api/types.js';
+import type { QuantizeModelOptions, Report, TensorError } from '../api/types.js';
 import type { CalibrationPlan } from '../calibration/calibrate.js';
 import { abortable } from '../io/abort.js';
 import type { FileSource } from '../io/file_source.js';
@@ -14,7 +15,7 @@ import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { errorRemarks, type Outcome, tensorReport } from '../pool/report.js';
 import { type RunResources, withRunInputs } from '../pool/run_resources.js';
-import { type PreparedRun, prepare, type QuantizeRequest, type RunOptions } from './prepare_run.js';
+import { idleError, type PreparedRun, prepare, type QuantizeRequest } from './prepare_run.js';
 import type { Resumed } from './resume.js';
 import type { Reused } from './reuse.js';
 
@@ -56,14 +57,7 @@ async function resume(prepared: PreparedRun, former: string | undefined): Promis
   let resumed: Resumed | null = null;
   if (options.resume && calibration === null) {
     const { resumeOutput } = await loaded(import('./resume.js'));
-    resumed = await resumeOutput(
-      prepared.resources.instance,
-      target,
-      options.library,
-      weights,
-      run,
-      options.gguf?.imatrix,
-    );
+    resumed = await resumeOutput(target, weights, run, prepared.identity);
   }
   const others: ReusedWork['others'] = { items: [], numbers: [] };
   for (const [number, item] of run.items.entries()) {
@@ -128,7 +122,7 @@ async function calibrate(
 
 /** Writes the small files and makes the report. Errors: those of writing. */
 async function report(
-  { resources, run, calibration, part, small, target, options, notes }: PreparedRun,
+  { resources, run, calibration, part, small, target, options, notes, identity }: PreparedRun,
   { reused, resumed }: ReusedWork,
   outcomeOf: OutcomeOf,
   started: number,
@@ -147,6 +141,7 @@ async function report(
     ],
     totals: plan.totals,
     diagnostics: [...plan.diagnostics, ...notes, ...errorRemarks(tensors), ...remarks],
+    identity,
     ...(options.reuse && { reused: reused?.copies.size ?? 0 }),
     ...(options.resume && { resumedFiles: resumed?.files.size ?? 0 }),
     durationMs: performance.now() - started,
@@ -158,16 +153,45 @@ async function report(
   return own;
 }
 
-function progressOf({ resources, options, run, calibration }: PreparedRun, { others }: ReusedWork): ProgressMeter {
-  const { onProgress } = options;
-  const calibrated = run.items.filter((_, number) => calibration?.items.has(number));
-  const work = [...others.items, ...calibrated];
+function progressOf(parts: readonly { prepared: PreparedRun; done: ReusedWork }[]): ProgressMeter {
+  const work = parts.flatMap(({ prepared: { run, calibration }, done: { others } }) => [
+    ...others.items,
+    ...run.items.filter((_, number) => calibration?.items.has(number)),
+  ]);
+  const { options, resources } = parts[0]?.prepared ?? {};
+  const onProgress = options?.onProgress;
+  const memory = () => (resources ? resources.instance.memoryBytes + resources.pool.memoryBytes : 0);
   return new ProgressMeter(
-    onProgress &&
-      ((done) => onProgress({ ...done, memoryBytes: resources.instance.memoryBytes + resources.pool.memoryBytes })),
+    onProgress && ((done) => onProgress({ ...done, memoryBytes: memory() })),
     work.length,
     work.reduce((sum, item) => sum + item.bytes, 0),
   );
+}
+
+/** Plans the model, or all graphs of an ONNX model in parts. Errors: those of `prepare`. */
+async function prepareParts(request: QuantizeRequest): Promise<PreparedRun[]> {
+  const { model, target, options } = request;
+  if (!target.isFolder || !formats.inputs[model.format].hasGraph) return [await prepare(request)];
+  const { presentFiles, withPart } = await loaded(import('./onnx_folder.js'));
+  let present = await presentFiles(target, model.configText);
+  const models = [model, ...model.parts];
+  const prepared: PreparedRun[] = [];
+  for (const [number, each] of models.entries()) {
+    // Calibration and finished work are of the first graph.
+    const { calibration: _, resume: __, reuse: ___, ...others } = options;
+    const own = number === 0 ? options : others;
+    const graph = { present, isLast: number === models.length - 1 };
+    const run = await prepare({ ...request, model: each, options: own, graph });
+    prepared.push(run);
+    present = withPart(
+      present,
+      run.run.plan.files.map(({ name }) => name),
+      run.run.outputConfig,
+    );
+  }
+  const idle = prepared.map(({ run }) => idleError(run.plan));
+  if (idle.every((error) => error !== null)) throw idle[0];
+  return prepared;
 }
 
 /** Runs a plan into a target; `former`: config text of `options.reuse`. On failure aborts the target and throws. */
@@ -176,19 +200,26 @@ export async function quantizeInto(
   model: OpenedModel,
   config: string,
   target: OutputTarget,
-  options: RunOptions,
+  options: QuantizeModelOptions,
   former?: string,
 ): Promise<Report> {
   const started = performance.now();
   try {
-    const prepared = await prepare({ resources, model, config, target, options });
-    const done = await resume(prepared, former);
-    const progress = progressOf(prepared, done);
-    const errorOf = await write(prepared, done, progress);
-    const result = await report(prepared, done, errorOf, started);
+    const parts: { prepared: PreparedRun; done: ReusedWork }[] = [];
+    for (const prepared of await prepareParts({ resources, model, config, target, options }))
+      parts.push({ prepared, done: await resume(prepared, former) });
+    const progress = progressOf(parts);
+    const reports: Report[] = [];
+    for (const { prepared, done } of parts) {
+      const errorOf = await write(prepared, done, progress);
+      reports.push(await report(prepared, done, errorOf, started));
+    }
     progress.finish('write');
     await target.commit();
-    const finished = { ...result, durationMs: performance.now() - started };
+    const [only] = reports;
+    const { wholeReport } = await loaded(import('./whole_report.js'));
+    const whole = only && reports.length === 1 ? only : wholeReport([model, ...model.parts], reports);
+    const finished = { ...whole, durationMs: performance.now() - started };
     models.set(finished, model);
     return finished;
   } catch (error) {

@@ -1,12 +1,11 @@
 // Resumes interrupted runs file by file. The errors of a finished file's tensors are kept with it, for the report.
 
 import { failure } from '../api/errors.js';
-import type { TensorError } from '../api/types.js';
-import type { Instance } from '../engine/instance.js';
+import type { RunIdentity, TensorError } from '../api/types.js';
 import type { FileSource } from '../io/file_source.js';
 import type { OutputTarget, Work } from '../io/target.js';
-import type { PlannedFile } from '../plan/output_files.js';
-import { type PackedPlan, withWork } from '../plan/packed_plan.js';
+import type { PackedPlan } from '../plan/packed_plan.js';
+import { filesDigest, inputText } from './run_identity.js';
 
 export interface Resumed {
   /** Indexes of finished output files. */
@@ -15,28 +14,6 @@ export interface Resumed {
   errors: Map<number, TensorError | null>;
   /** Call when a file is complete. `errorOf`: of a task. */
   keep(file: number, errorOf: (task: number) => TensorError | null): Promise<void>;
-}
-
-function* partsOf(
-  tasks: Uint8Array,
-  files: PlannedFile[],
-  imatrix: Uint8Array | undefined,
-): Generator<string | Uint8Array> {
-  yield tasks;
-  for (const { name, bytes, literals } of files) {
-    yield `${name} ${bytes}`;
-    for (const { offset, bytes: known } of literals) {
-      yield String(offset);
-      yield known;
-    }
-  }
-  yield imatrix ?? new Uint8Array();
-}
-
-function inputOf({ name, size, identity }: FileSource): string {
-  if (identity !== undefined) return `${name}, ${size} bytes, ${identity}`;
-  const detail = `${name} cannot be told from another file of its size; resume needs paths, or URLs with an ETag`;
-  throw failure('argument-invalid', 'resume', detail);
 }
 
 const textOfError = (error: TensorError | null) =>
@@ -53,21 +30,18 @@ function errorOfText(text: string[] | null): TensorError | null {
   return reference === undefined || quantized === undefined ? error : { ...error, nonFinite: { reference, quantized } };
 }
 
-/** Resumes an interrupted run into `target`. `isCalibrated`: tasks that every file waits for. Errors: argument-invalid
- * (a target or inputs that cannot be resumed), target-invalid (the interrupted run was of other work). */
+/** Resumes an interrupted run into `target`. Errors: argument-invalid (a target or inputs that cannot be resumed), target-invalid (the
+ * interrupted run was of other work). */
 export async function resumeOutput(
-  instance: Instance,
   target: OutputTarget,
-  library: string,
   inputs: readonly FileSource[],
-  { work: packed, items, files }: PackedPlan,
-  imatrix: Uint8Array | undefined,
+  run: PackedPlan,
+  { library, tasks }: RunIdentity,
 ): Promise<Resumed> {
   if (!target.resume || !target.keep)
     throw failure('argument-invalid', 'resume', 'only runs into a folder, by its path in Node, can be resumed');
-  const pieces = packed.map((piece) => withWork(instance, piece, (work) => instance.bytes(() => work.identity())));
-  const tasks = new Uint8Array(await new Blob(pieces).arrayBuffer());
-  const work: Work = { library, inputs: inputs.map(inputOf), plan: partsOf(tasks, files, imatrix) };
+  const { items, files } = run;
+  const work: Work = { library, inputs: inputs.map(inputText), plan: `${tasks} ${filesDigest(run)}` };
   const notes = await target.resume(work);
   const written = items.map(({ outputs }) => outputs);
   const isFinished = (file: number) => notes.has(files[file]?.name ?? '');

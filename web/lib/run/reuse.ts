@@ -14,6 +14,7 @@ import type { RunPlanOptions } from '../plan/plan.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import { measureErrors, type RunResources } from '../pool/run_resources.js';
 import { comparisonOf } from './compare.js';
+import { runIdentity } from './run_identity.js';
 
 export interface Reused {
   /** By task: copies of its components that replace it. */
@@ -61,6 +62,12 @@ function copiesOf(instance: Instance, now: PackedPlan, then: PackedPlan, pairs: 
       return { copies: facts, work: instance.copyOut(pointer, bytes) };
     }),
   );
+}
+
+function reasonOf(identity: Report['identity'], library: string): string {
+  if (!identity) return 'does not say how the run was done: it is of an earlier version of this library';
+  if (identity.library !== library) return `is of version ${identity.library} of this library; this is ${library}`;
+  return 'is of a run with another config, importance matrix, calibration or options than these';
 }
 
 /** The measured sums differ in their order (tiles), to about 1e-8 of the value. */
@@ -115,6 +122,9 @@ export async function reuseTensors(
   const { instance } = resources;
   if (!(output instanceof OpenedModel)) throw mismatchOf('output', 'was not made by open() of this library');
   const former = await packPlan(instance, model, config, choices, tiles);
+  const { library, tasks } = runIdentity(instance, former);
+  if (report.identity?.library !== library || report.identity.tasks !== tasks)
+    throw mismatchOf('report', reasonOf(report.identity, library));
   const sources = await filesOf(former, output);
   const before = new Map(former.items.map(({ name }, number) => [name, number]));
   const measured = new Map(report.tensors.map(({ name, error }) => [name, error]));

@@ -4,17 +4,17 @@
 
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
-import type { Diagnostic, FileSize, Report, ShardPart, TensorError } from '../api/types.js';
+import type { Diagnostic, FileSize, Report, RunIdentity, ShardPart, TensorError } from '../api/types.js';
 import type { PlannedRun } from '../calibration/calibrate.js';
-import type { Instance } from '../engine/instance.js';
 import type { OpenedModel } from '../model/model.js';
 import type { PlannedFile } from '../plan/output_files.js';
-import type { PackedPlan } from '../plan/packed_plan.js';
 import { infiniteError, totalsOf } from '../pool/report.js';
+import { filesDigest, valuesDigest } from './run_identity.js';
 import { type SmallFile, textFile } from './sidecar_files.js';
 
 /** Folder in the output for files that are not final. */
 export const partsFolder = 'wasmquant-parts';
+export const recordVersion = 2;
 export const recordName = ({ part, of }: ShardPart) => `${partsFolder}/${part}-of-${of}.json`;
 
 /** A shard written by a part. `head`: SHA-256 of its first `headBytes`, which the plan determines. */
@@ -27,9 +27,10 @@ export interface WrittenShard {
 
 /** A part's record. `version` identifies the record format. */
 export interface PartRecord extends ShardPart {
-  version: 1;
-  /** SHA-256 over everything that determines the whole output, except the weights. */
+  version: typeof recordVersion;
+  /** Of everything that determines the whole output, except the model's values, and of these. */
   plan: string;
+  values: string;
   /** Of the whole output. */
   files: { name: string; bytes: number }[];
   totals: Report['totals'];
@@ -85,17 +86,6 @@ async function writtenShard({ name, bytes, literals }: PlannedFile): Promise<Wri
   return { name, bytes, headBytes: head.byteLength, head: await sha256(head) };
 }
 
-/** Digest of everything in a plan that determines the output bytes; excludes tiles and readers' metadata. */
-function planDigest({ plan, files, shardMap }: PackedPlan, library: string): Promise<string> {
-  const { format, tensors, quantizationConfig } = plan;
-  const known = files.flatMap(({ literals }) => literals.map(({ bytes }) => bytes));
-  return sha256(
-    JSON.stringify({ library, format, tensors, quantizationConfig, files: plan.files }),
-    shardMap,
-    ...known,
-  );
-}
-
 /** Errors: argument-invalid, format-unsupported. */
 function checkShardable({ run: { plan }, calibration }: PlannedRun): void {
   if (formats.outputs[plan.format].isWholeFile) {
@@ -110,7 +100,12 @@ function checkShardable({ run: { plan }, calibration }: PlannedRun): void {
 }
 
 /** Errors: argument-invalid, format-unsupported. */
-export function partOf(instance: Instance, model: OpenedModel, planned: PlannedRun, which: ShardPart): PartOfRun {
+export function partOf(
+  model: OpenedModel,
+  planned: PlannedRun,
+  { library, tasks }: RunIdentity,
+  which: ShardPart,
+): PartOfRun {
   checkPart(which);
   checkShardable(planned);
   const { run } = planned;
@@ -131,7 +126,6 @@ export function partOf(instance: Instance, model: OpenedModel, planned: PlannedR
     files.reduce((sum, { bytes }, number) => sum + (isOwn(number) ? bytes : 0), 0);
   const shards = own(run.files).filter((file) => file !== null);
   const order = [...plan.tensors.keys()].filter((tensor) => isOwn(fileOf(tensor)));
-  const { library } = instance.call<{ library: string }>((module) => module.version());
   return {
     items: new Set([...items.keys()].filter((number) => isOwn(fileOfItem(number)))),
     names: [...shards.map(({ name }) => name), recordName(which)],
@@ -145,9 +139,10 @@ export function partOf(instance: Instance, model: OpenedModel, planned: PlannedR
     },
     async stage(small, report) {
       const record: PartRecord = {
-        version: 1,
+        version: recordVersion,
         ...which,
-        plan: await planDigest(run, library),
+        plan: `${library} ${tasks} ${filesDigest(run)}`,
+        values: await valuesDigest(model),
         files: plan.files,
         totals: plan.totals,
         shards: await Promise.all(shards.map(writtenShard)),
@@ -182,6 +177,7 @@ export function mergedReport(records: readonly PartRecord[]): Report {
     files: [...first.files, ...first.small],
     totals: first.totals,
     diagnostics: [...diagnostics.values()],
+    ...(first.report.identity && { identity: first.report.identity }),
     durationMs: Math.max(...records.map(({ report }) => report.durationMs)),
     threads: records.reduce((sum, { report }) => sum + report.threads, 0),
   };

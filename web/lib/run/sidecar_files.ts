@@ -1,6 +1,8 @@
 // The files next to the weights of a folder output: index, config.json, and files copied from the model.
 
+import type { Diagnostic } from '../api/types.js';
 import type { FileSource } from '../io/file_source.js';
+import { indexNamesOf } from '../io/part_name.js';
 import type { OutputTarget } from '../io/target.js';
 import type { OpenedModel } from '../model/model.js';
 import type { PackedPlan } from '../plan/packed_plan.js';
@@ -10,6 +12,7 @@ const copyBytes = 8 * 1024 * 1024;
 export interface SmallFile {
   name: string;
   bytes: number;
+  content(): Promise<Uint8Array>;
   writeTo(target: OutputTarget): Promise<void>;
 }
 
@@ -17,6 +20,15 @@ function smallFile(name: string, bytes: number, chunks: () => AsyncGenerator<Uin
   return {
     name,
     bytes,
+    async content() {
+      const whole = new Uint8Array(bytes);
+      let offset = 0;
+      for await (const chunk of chunks()) {
+        whole.set(chunk, offset);
+        offset += chunk.byteLength;
+      }
+      return whole;
+    },
     async writeTo(target) {
       const output = await target.create(this.name, bytes); // shard_range.ts puts a copy of this object elsewhere
       let offset = 0;
@@ -50,19 +62,29 @@ function carriedFile(source: FileSource): SmallFile {
   return smallFile(source.name, source.size, chunks);
 }
 
-/** Name of a shard index: `model-00001-of-00002.safetensors` gives `model.safetensors.index.json`. */
-function indexName(firstShard: string): string {
-  const stem = /^(.*?)(-\d{5}-of-\d{5})?\.safetensors$/.exec(firstShard)?.[1] ?? 'model';
-  return `${stem}.safetensors.index.json`;
-}
-
 /** In writing order; config.json is last, because it completes the model. */
 export async function sidecarFiles(
   model: OpenedModel,
   { plan, shardMap, outputConfig }: PackedPlan,
-): Promise<SmallFile[]> {
-  const files = (await model.siblingFiles()).map(carriedFile);
-  if (shardMap !== '') files.push(textFile(indexName(plan.files[0]?.name ?? ''), shardMap));
-  if (outputConfig !== '') files.push(textFile('config.json', outputConfig));
-  return files;
+): Promise<{ small: SmallFile[]; notes: Diagnostic[] }> {
+  const { files, leftBehind } = await model.companions();
+  const small = files.map(carriedFile);
+  if (shardMap !== '') small.push(textFile(indexNamesOf(plan.files[0]?.name ?? '')[0] as string, shardMap));
+  if (outputConfig !== '') small.push(textFile('config.json', outputConfig));
+  const written = new Set([...plan.files, ...small].map(({ name }) => name));
+  const missing = leftBehind.filter((path) => !written.has(path));
+  return { small, notes: missing.length > 0 ? [leftBehindNote(missing)] : [] };
+}
+
+const mostShown = 100;
+
+function leftBehindNote(paths: readonly string[]): Diagnostic {
+  const more = paths.length > mostShown ? `, and ${paths.length - mostShown} more` : '';
+  return {
+    severity: 'note',
+    code: 'files-left',
+    where: paths[0] ?? '',
+    message: `the output lacks these files and folders of the model's folder: ${paths.slice(0, mostShown).join(', ')}${more}`,
+    hint: 'copy those that your program reads',
+  };
 }

@@ -139,7 +139,7 @@ export async function loadStep(
   for (const tensor of step.tensors) {
     instance.done(() => pass.bound.begin(number, tensor.slot, pass.work, tensor.task));
     for (let tile = 0; tile < tensor.tiles; ++tile) {
-      if (keeps || !tensor.streamed || instance.flag(() => pass.bound.needs(tile))) {
+      if (keeps || instance.flag(() => pass.bound.needs(tile))) {
         await loadTile(host, pass, tile);
         if (tensor.streamed) await runPortions(host, pass);
         if (tensor.streamed && keeps) keep(host, pass);
