@@ -77,7 +77,9 @@ test('the sample as GGUF opens, and its cards show only schemes that make it sma
   assert.match(await chosen(page), / gguf$/);
   const sizes = await page.locator('.cards-size').allTextContents();
   assert.ok(sizes.length > 0 && sizes.every((text) => Number.parseFloat(text) < file.buffer.length / 1e6), `${sizes}`);
+  await page.getByText(/^\d others: needs/).click();
   assert.ok(await page.getByRole('radio', { name: /transformers, vLLM needs the original/ }).isDisabled());
+  assert.equal(await page.getByRole('button', { name: 'Make it better' }).count(), 0);
   await chooseScheme(page, 'q4_0');
   await page.getByText(/were quantized already/).waitFor({ state: 'attached' });
   assert.deepEqual(complaints, []);
@@ -89,6 +91,7 @@ test('an ONNX model is written as ONNX and opens again', async () => {
   writeFileSync(path, twoLayers().bytes);
   const { page, complaints, close } = await browser.open();
   await openSample(page);
+  await page.getByText(/^1 other: needs ONNX/).click();
   assert.ok(await page.getByRole('radio', { name: /ONNX Runtime, transformers.js needs ONNX/ }).isDisabled());
   await chooseRuntime(page, /^llama\.cpp/);
   await openFile(page, path, 'layers.onnx');

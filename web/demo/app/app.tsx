@@ -29,7 +29,7 @@ function Header() {
       <nav aria-label="Links">
         {stage.value !== 'open' && <FileInput id="files" title="Open another" look="button button-small" />}
         {links.map(({ title, address }) => (
-          <a key={title} href={address}>
+          <a key={title} href={address} target="_blank" rel="noopener">
             {title}
           </a>
         ))}

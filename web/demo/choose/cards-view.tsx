@@ -19,9 +19,9 @@ export function LossPill({ note }: { note: LossNote }) {
   );
 }
 
-function line({ preset, bytes, configText, weighted, loss }: Card, before: number): string {
+function line({ preset, bytes, configText, loss }: Card, before: number): string {
   return [
-    `${shortName(preset)}${configText !== null || weighted ? ', calibrated' : ''}`,
+    `${shortName(preset)}${configText !== null ? ', calibrated' : ''}`,
     ratioText(before, bytes),
     loss === null ? '' : loss.isMeasured ? 'measured' : 'an estimate',
   ]

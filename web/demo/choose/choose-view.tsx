@@ -1,10 +1,12 @@
 // With a model: where it will run, how small, what each size costs, one button.
 import { signal } from '@preact/signals';
+import { formats } from 'wasmquant';
 import { Views } from '../app/views';
 import { presets } from '../configure/choice';
 import { ConfigText } from '../configure/config-text';
 import { CurveProgress, CurveView } from '../curve/view';
 import { betterTitle, makeBetter, whyNotBetter } from '../improve/better';
+import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
 import { JobProgress } from '../quality/job-progress';
 import { RunLine } from '../run/run-line';
@@ -34,6 +36,9 @@ function PanelButton({ panel, title }: { panel: Panel; title: string }) {
 
 function Better() {
   const why = whyNotBetter.value;
+  const format = opened.value?.model.format;
+  // Neither ONNX models nor GGUF files are calibrated here.
+  if (format && (formats.inputs[format].hasGraph || formats.inputs[format].carriesConfig)) return null;
   return (
     <div class="better">
       <button type="button" class="button" disabled={isBusy.value || why !== null} onClick={() => void makeBetter()}>

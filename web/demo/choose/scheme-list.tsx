@@ -18,7 +18,7 @@ function Row({ preset }: { preset: Preset }) {
   const [place] = model ? runtimesFor(preset.name, model) : [];
   const { name, title } = preset;
   const totals = place && sizeOf(name, place.format)?.totals;
-  const id = place && pointId({ preset: name, format: place.format, configText: null, weighted: false });
+  const id = place && pointId({ preset: name, format: place.format, configText: null });
   const point = points.value.find((each) => each.id === id);
   const note = point && noteOf(point);
   const { preset: chosen, configText } = choice.value;

@@ -20,8 +20,6 @@ export interface Choice {
   format: OutputFormat;
   /** JSON text that replaces the preset's config; null = the preset unchanged. */
   configText: string | null;
-  /** Whether a text says which columns count, for formats that calibrate so (GGUF). */
-  weighted: boolean;
 }
 
 export const choice = signal<Choice>({
@@ -30,7 +28,6 @@ export const choice = signal<Choice>({
   preset: '',
   format: 'compressed-tensors',
   configText: null,
-  weighted: false,
 });
 
 export const presets = computed(() => quantizer.value?.presets() ?? []);
@@ -38,12 +35,7 @@ export const chosenPreset = computed(() => presets.value.find((preset) => preset
 
 /** Whether two choices make the same files. */
 export function isSameChoice(left: Choice, right: Choice): boolean {
-  return (
-    left.preset === right.preset &&
-    left.format === right.format &&
-    left.configText === right.configText &&
-    left.weighted === right.weighted
-  );
+  return left.preset === right.preset && left.format === right.format && left.configText === right.configText;
 }
 
 /** The config in effect; null while its text is not a JSON object. */

@@ -12,8 +12,15 @@ export const isRecipePreset = (preset: Preset | null | undefined) => preset != n
 /** Whether a format takes configs of this kind: recipes, or all others. */
 export const takes = (format: OutputFormat, isOfRecipe: boolean) => formats.outputs[format].takesRecipes === isOfRecipe;
 
-/** Whether calibrated algorithms and plans by budget go with a format: blocks are calibrated, and codes have a place. */
-export const holdsAlgorithms = (format: OutputFormat) => !formats.outputs[format].isWholeFile;
+/** Whether plans by budget go with a format: they are configs in Quark's dialect. */
+export const holdsPlans = (format: OutputFormat) => !formats.outputs[format].isWholeFile;
+
+/** Recipes of floats: there is no code to choose. */
+const isFloatRecipe = (recipe: unknown) => /^b?f\d+$/.test(String(recipe));
+
+/** Whether calibrated algorithms choose the codes of a config's weights in a format. */
+export const holdsAlgorithms = (config: Record<string, unknown>, format: OutputFormat): boolean =>
+  config.dialect === 'gguf' ? !isFloatRecipe(config.recipe) : 'global_quant_config' in config && holdsPlans(format);
 
 /** Presets for the three cards before anything is measured, by format: the first of each list that fits the model. */
 export const usualSchemes: Record<OutputFormat, Record<'safe' | 'balanced' | 'smallest', readonly string[]>> = {

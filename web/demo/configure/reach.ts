@@ -1,5 +1,6 @@
 // What can be chosen for the open model: runtimes, their schemes, and the first choice.
 import { formats, type Model, type OutputFormat } from 'wasmquant';
+import { places } from '../../present/runtimes/table';
 import { sentenceOf } from '../../present/sentence';
 import { opened } from '../open/opened';
 import { type CardName, type Choice, choice, presets } from './choice';
@@ -86,17 +87,17 @@ export function lookAtAll(model: Model): void {
 
 /** Of a runtime: the balanced card, or what is nearest to it. */
 function firstChoice(id: RuntimeId, model: Model, sizeFor: SizeFor): Choice {
-  const order: CardName[] =
-    id === 'onnxruntime' || id === 'web' ? ['safe', 'balanced', 'smallest'] : ['balanced', 'safe', 'smallest'];
+  const order: CardName[] = places[id].formats.some((name) => name === 'onnx')
+    ? ['safe', 'balanced', 'smallest']
+    : ['balanced', 'safe', 'smallest'];
   for (const card of order) {
     const found = usualScheme(id, card, model, sizeFor);
-    if (found)
-      return { runtime: id, card, preset: found.preset, format: found.format, configText: null, weighted: false };
+    if (found) return { runtime: id, card, preset: found.preset, format: found.format, configText: null };
   }
   // Nothing makes it smaller: the plan says so.
   const [format = 'compressed-tensors'] = formatsFor(runtimeOf(id), model);
   const preset = usualSchemes[format].balanced[0] ?? '';
-  return { runtime: id, card: null, preset, format, configText: null, weighted: false };
+  return { runtime: id, card: null, preset, format, configText: null };
 }
 
 let decisions = 0;
@@ -154,8 +155,8 @@ export function chooseScheme(preset: string, model: Model): void {
     const order = [now.runtime, ...runtimes.map(({ id }) => id).filter((id) => id !== now.runtime)];
     for (const runtime of order) {
       const format = formatFor(runtime, preset, model, sizeFor);
-      if (format) return { runtime, card: null, preset, format, configText: null, weighted: false };
+      if (format) return { runtime, card: null, preset, format, configText: null };
     }
-    return { ...now, card: null, preset, configText: null, weighted: false }; // its plan says what is wrong
+    return { ...now, card: null, preset, configText: null }; // its plan says what is wrong
   });
 }

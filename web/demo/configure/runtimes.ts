@@ -1,7 +1,8 @@
 // Where a result will run. The runtime decides the format, and with it the schemes.
 import { formats, type Model, type OutputFormat } from 'wasmquant';
+import { type PlaceId, placeIds, placeRuntimes, places, placeTitle } from '../../present/runtimes/table';
 
-export type RuntimeId = 'llama.cpp' | 'transformers' | 'onnxruntime' | 'web' | 'quark' | 'gptq' | 'cost';
+export type RuntimeId = PlaceId;
 
 export interface Runtime {
   id: RuntimeId;
@@ -13,29 +14,36 @@ export interface Runtime {
 }
 
 const hasGraph = (model: Model | undefined) => model !== undefined && formats.inputs[model.format].hasGraph;
+const isGraph = (name: OutputFormat) => formats.inputs[formats.outputs[name].container].hasGraph;
 
-function reading(id: RuntimeId, title: string, ...read: [OutputFormat, ...OutputFormat[]]): Runtime {
-  const names = read.map((name) => formats.outputs[name].title).join(', ');
-  return { id, title, formats: () => read, note: () => names };
+/** Of a place for graphs and for weights, the formats that fit the model. */
+function formatsAt(id: PlaceId, model: Model | undefined): readonly OutputFormat[] {
+  const read: readonly OutputFormat[] = places[id].formats;
+  const fitting = read.filter((name) => isGraph(name) === hasGraph(model));
+  return fitting.length > 0 ? fitting : read;
 }
 
-export const runtimes: readonly Runtime[] = [
-  reading('llama.cpp', 'llama.cpp, Ollama, LM Studio', 'gguf'),
-  reading('transformers', 'transformers, vLLM', 'compressed-tensors'),
-  {
-    id: 'web',
-    title: 'A web page',
-    formats: (model) => (hasGraph(model) ? ['onnx'] : ['gguf']),
-    note: (model) => (hasGraph(model) ? 'ONNX Runtime Web' : 'GGUF, wllama'),
-  },
-  reading('onnxruntime', 'ONNX Runtime, transformers.js', 'onnx'),
-  reading('quark', 'AMD Quark', 'quark'),
-  reading('gptq', 'gptqmodel, AutoAWQ', 'gptq', 'awq'),
-  { ...reading('cost', 'Only to see the cost', 'fake-quantized'), note: () => 'same size' },
-];
+function noteAt(id: PlaceId, model: Model | undefined): string {
+  const read = formatsAt(id, model);
+  if (places[id].runtimes.length === 0) return 'same size';
+  const titles = read.map((name) => formats.outputs[name].title).join(', ');
+  const [first] = read;
+  return places[id].title && first ? `${titles}: ${placeRuntimes(id, first)}` : titles;
+}
+
+export const runtimes: readonly Runtime[] = placeIds.map((id) => ({
+  id,
+  title: placeTitle(id),
+  formats: (model) => formatsAt(id, model),
+  note: (model) => noteAt(id, model),
+}));
 
 export const runtimeOf = (id: RuntimeId): Runtime =>
   runtimes.find((runtime) => runtime.id === id) ?? (runtimes[0] as Runtime);
+
+/** The first place whose usual format it is. */
+export const placeFor = (format: OutputFormat): RuntimeId =>
+  placeIds.find((id) => places[id].formats[0] === format) ?? 'cost';
 
 /** A runtime that cannot be reached from a model: why, and what would help. */
 export interface Obstacle {
@@ -65,8 +73,9 @@ export function obstacleOf(runtime: Runtime, model: Model): Obstacle | null {
 
 /** The runtime that a model is most often meant for. `reaches`: whether a plan for it succeeds. */
 export function usualRuntime(model: Model, shards: number, reaches: (id: RuntimeId) => boolean): RuntimeId {
-  if (hasGraph(model)) return 'onnxruntime';
-  if (model.format === 'gguf') return 'llama.cpp';
+  if (hasGraph(model)) return placeFor('onnx');
+  if (model.format === 'gguf') return placeFor('gguf');
   // One file is for one machine; shards are for servers.
-  return shards < 2 && model.config !== null && reaches('llama.cpp') ? 'llama.cpp' : 'transformers';
+  const local = placeFor('gguf');
+  return shards < 2 && model.config !== null && reaches(local) ? local : placeFor('compressed-tensors');
 }

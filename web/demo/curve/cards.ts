@@ -1,13 +1,14 @@
 // The three cards: safe, balanced, smallest. Before anything is measured they are usual schemes; then those that the curve says.
 import { computed, effect } from '@preact/signals';
 import type { OutputFormat } from 'wasmquant';
-import { increaseOf, type Kind, lossText, type Verdict, verdictOf } from '../../present/verdict';
+import { increaseOf, type Kind, lossText, unseenIncrease, type Verdict, verdictOf } from '../../present/verdict';
 import { stage } from '../app/stage';
 import { type CardName, choice } from '../configure/choice';
 import { usualScheme } from '../configure/reach';
 import { sizeOf } from '../configure/sizes';
 import { opened } from '../open/opened';
 import { run } from '../run/runs';
+import { cardsOf, isEnoughSmaller } from './card-choice';
 import { curve, type Point, pointId, points } from './state';
 
 /** What a loss says: the words, and whether it was measured. */
@@ -23,7 +24,6 @@ export interface Card {
   preset: string;
   format: OutputFormat;
   configText: string | null;
-  weighted: boolean;
   bytes: number;
   loss: LossNote | null;
 }
@@ -37,26 +37,6 @@ export function noteOf(point: Point): LossNote | null {
   return { text: lossText(kind, increase), verdict: verdictOf(kind, increase), isMeasured: point.measured, kind };
 }
 
-interface Judged {
-  point: Point;
-  note: LossNote;
-  increase: number;
-}
-
-/** Between the safe and the smallest: what gives most for what it costs, both on scales from 0 to 1. */
-function between(judged: Judged[], safe: Judged, smallest: Judged): Judged | undefined {
-  const spanBytes = Math.log(safe.point.bytes / smallest.point.bytes) || 1;
-  const spanLoss = smallest.increase - safe.increase || 1;
-  const cost = ({ point, increase }: Judged) =>
-    Math.log(point.bytes / smallest.point.bytes) / spanBytes + (increase - safe.increase) / spanLoss;
-  return judged
-    .filter(
-      ({ point, increase }) =>
-        point.bytes < safe.point.bytes && point.bytes > smallest.point.bytes && increase < smallest.increase,
-    )
-    .sort((a, b) => cost(a) - cost(b))[0];
-}
-
 /** By measurement or estimate; null until all losses are known. */
 function measuredCards(): Map<CardName, Point> | null {
   const now = curve.value;
@@ -64,20 +44,13 @@ function measuredCards(): Map<CardName, Point> | null {
   const judged = points.value.flatMap((point) => {
     const note = noteOf(point);
     const increase = increaseOf(now.metric.kind, point.loss ?? 0, now.original.loss);
-    return note && point.bytes < now.original.bytes ? [{ point, note, increase }] : [];
+    const { bytes } = point;
+    const unseen = unseenIncrease(now.metric.kind);
+    return note && bytes < now.original.bytes ? [{ point, bytes, increase, unseen, verdict: note.verdict }] : [];
   });
   const isComplete = points.value.every(({ loss, reason }) => loss !== null || reason !== undefined);
   if (judged.length === 0 || !isComplete || now.status === 'running') return null;
-  const bySize = judged.toSorted((a, b) => a.point.bytes - b.point.bytes);
-  const safe =
-    bySize.find(({ note }) => note.verdict === 'good') ?? bySize.toSorted((a, b) => a.increase - b.increase)[0];
-  const smallest = bySize.find(({ note }) => note.verdict !== 'bad') ?? safe;
-  if (!safe || !smallest) return null;
-  const chosen = new Map<CardName, Point>([['safe', safe.point]]);
-  const middle = between(bySize, safe, smallest);
-  if (middle) chosen.set('balanced', middle.point);
-  if (smallest !== safe) chosen.set(middle ? 'smallest' : 'balanced', smallest.point);
-  return chosen;
+  return new Map([...cardsOf(judged)].map(([name, { point }]) => [name, point]));
 }
 
 const cardNames: readonly CardName[] = ['safe', 'balanced', 'smallest'];
@@ -92,11 +65,10 @@ function usualCards(): Card[] {
     if (!usual) continue;
     const { preset, format, totals } = usual;
     const bytes = totals.bytesAfter;
-    // Each is smaller than the one before it, or it is none.
     const last = found.at(-1);
-    if (last && last.bytes <= bytes && format !== 'fake-quantized') continue;
-    const point = points.value.find(({ id }) => id === pointId({ preset, format, configText: null, weighted: false }));
-    found.push({ name, preset, format, configText: null, weighted: false, bytes, loss: point ? noteOf(point) : null });
+    if (last && !isEnoughSmaller(bytes, last.bytes) && format !== 'fake-quantized') continue;
+    const point = points.value.find(({ id }) => id === pointId({ preset, format, configText: null }));
+    found.push({ name, preset, format, configText: null, bytes, loss: point ? noteOf(point) : null });
   }
   return found;
 }
@@ -105,8 +77,8 @@ export const cards = computed<Card[]>(() => {
   const measured = measuredCards();
   if (!measured) return usualCards();
   return [...measured].map(([name, point]) => {
-    const { scheme, format, configText, weighted, bytes } = point;
-    return { name, preset: scheme, format, configText, weighted, bytes, loss: noteOf(point) };
+    const { scheme, format, configText, bytes } = point;
+    return { name, preset: scheme, format, configText, bytes, loss: noteOf(point) };
   });
 });
 
@@ -118,17 +90,15 @@ effect(() => {
   if (now.card === null || stage.value !== 'choose' || isRunning.value) return;
   const card = cards.value.find(({ name }) => name === now.card) ?? cards.value.at(-1);
   if (!card || pointId({ ...card }) === pointId(now)) return;
-  const { preset, format, configText, weighted } = card;
-  choice.value = { ...now, card: card.name, preset, format, configText, weighted };
+  const { preset, format, configText } = card;
+  choice.value = { ...now, card: card.name, preset, format, configText };
 });
 
-export function chooseCard({ name, preset, format, configText, weighted }: Card): void {
-  choice.value = { ...choice.value, card: name, preset, format, configText, weighted };
+export function chooseCard({ name, preset, format, configText }: Card): void {
+  choice.value = { ...choice.value, card: name, preset, format, configText };
 }
 
-export function choosePoint({ scheme, format, configText, weighted }: Point): void {
-  const card = cards.value.find(
-    (each) => pointId({ ...each }) === pointId({ preset: scheme, format, configText, weighted }),
-  );
-  choice.value = { ...choice.value, card: card?.name ?? null, preset: scheme, format, configText, weighted };
+export function choosePoint({ scheme, format, configText }: Point): void {
+  const card = cards.value.find((each) => pointId({ ...each }) === pointId({ preset: scheme, format, configText }));
+  choice.value = { ...choice.value, card: card?.name ?? null, preset: scheme, format, configText };
 }

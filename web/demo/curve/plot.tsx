@@ -1,8 +1,9 @@
 // Size against loss. Points that were measured have a full outline, estimates a dashed one; the frontier is a line, the
 // original's loss a dashed one. With `onChoose` points are buttons.
-import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
-import { bytesText } from '../../present/units';
+import { useRef } from 'preact/hooks';
+import { lossTickText, sizeTickText } from '../../present/axis';
+import type { Kind } from '../../present/verdict';
+import { useWidth } from '../app/width';
 import { type Frame, type Mark, placeLabels, scaleOf } from './scale';
 
 export interface PlotPoint extends Mark {
@@ -15,12 +16,21 @@ export interface PlotPoint extends Mark {
 interface Properties {
   points: readonly PlotPoint[];
   original: { bytes: number; loss: number; label: string };
-  axis: string;
+  /** Of loss: what the axis says and how. */
+  kind: Kind;
   height: number;
   /** The whole in a sentence. */
   label: string;
   onChoose?: ((id: string) => void) | undefined;
 }
+
+export const axisNames: Record<Kind, string> = {
+  'bits-per-byte': 'bits per byte (lower is better)',
+  kld: 'KLD to the original, nats (lower is better)',
+  'embedding-error': '1 − cosine of the embeddings (lower is better)',
+  'output-error': 'relative error of the outputs (lower is better)',
+  'weight-error': 'relative error of the weights (lower is better)',
+};
 
 function Point({
   point,
@@ -66,20 +76,9 @@ function Point({
   );
 }
 
-export function CurvePlot({ points, original, axis, height, label, onChoose }: Properties) {
+export function CurvePlot({ points, original, kind, height, label, onChoose }: Properties) {
   const place = useRef<HTMLDivElement>(null);
-  const width = useSignal(640);
-  useEffect(() => {
-    const element = place.current;
-    if (!element) return;
-    const measure = () => {
-      if (element.clientWidth > 0) width.value = element.clientWidth;
-    };
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
+  const width = useWidth(place, 640);
   const frame: Frame = { width: width.value, height, left: 52, right: 22, top: 40, bottom: 46 };
   const float: Mark = { id: '', ...original, isChosen: false, onFrontier: true };
   const marks = [...points, float];
@@ -110,21 +109,21 @@ export function CurvePlot({ points, original, axis, height, label, onChoose }: P
           <g key={value}>
             <line class="curve-grid" x1={first} x2={last} y1={at} y2={at} />
             <text x={first - 8} y={at + 4} text-anchor="end">
-              {value.toFixed(scale.yDigits)}
+              {lossTickText(kind, value, scale.yStep)}
             </text>
           </g>
         ))}
         <g>
           {scale.xTicks.map(({ at, value }) => (
             <text key={value} x={at} y={height - 24} text-anchor="middle">
-              {bytesText(value).replace(/\.?0+ /, ' ')}
+              {sizeTickText(value)}
             </text>
           ))}
           <text x={middle} y={height - 4} text-anchor="middle">
             size of the weight file →
           </text>
           <text x={8} y={14}>
-            {axis}
+            {axisNames[kind]}
           </text>
         </g>
         <line class="curve-original" x1={first} x2={last} y1={scale.y(original.loss)} y2={scale.y(original.loss)} />

@@ -1,4 +1,5 @@
 // Where things are in the plot: sizes on a logarithmic axis, losses on a linear one, labels where nothing is in the way.
+import { multiples, sizeTicks, stepFor } from '../../present/axis';
 
 export interface Mark {
   id: string;
@@ -30,12 +31,15 @@ export interface Scale {
   isAbove(loss: number): boolean;
   xTicks: Tick[];
   yTicks: Tick[];
-  /** Of the numbers of the axis. */
-  yDigits: number;
+  /** Between the numbers of the axis of losses. */
+  yStep: number;
 }
 
 /** Losses that are many times those of most schemes would press all others onto the axis. */
 const mostOfUsual = 2;
+
+/** Between the middles of two sizes on the axis. */
+const roomOfSize = 64;
 
 function range(values: number[], base: number): [number, number] {
   const increases = values.map((value) => value - base).filter((value) => value > 0);
@@ -44,25 +48,6 @@ function range(values: number[], base: number): [number, number] {
   const usual = increases[Math.floor(increases.length * 0.75)] ?? 0;
   const most = Math.max(...increases.filter((value) => value <= mostOfUsual * usual), usual);
   return [base, base + most * 1.15];
-}
-
-function step(span: number, count: number): number {
-  const rough = span / count;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  return power * ([1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10);
-}
-
-const niceSizes = [1, 1.5, 2, 3, 5, 7];
-
-function sizeTicks(low: number, high: number, x: (bytes: number) => number): Tick[] {
-  const found: Tick[] = [];
-  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10)
-    for (const nice of niceSizes) {
-      const value = nice * power;
-      if (value < low || value > high) continue;
-      if (found.length === 0 || x(value) - (found.at(-1)?.at ?? 0) > 64) found.push({ at: x(value), value });
-    }
-  return found;
 }
 
 export function scaleOf(frame: Frame, marks: readonly Pick<Mark, 'bytes' | 'loss'>[], base: number): Scale {
@@ -80,12 +65,10 @@ export function scaleOf(frame: Frame, marks: readonly Pick<Mark, 'bytes' | 'loss
   const plain = (loss: number) => frame.top + (1 - (loss - from) / (most - from)) * tall;
   const isAbove = (loss: number) => loss > most;
   const y = (loss: number) => Math.max(frame.top, plain(loss));
-  const size = step(most - bottom, 5);
-  const yTicks: Tick[] = [];
-  for (let value = Math.ceil(from / size) * size; value <= most; value += size)
-    if (value > -1e-12) yTicks.push({ at: plain(value), value: Math.max(0, value) });
-  const yDigits = Math.max(0, -Math.floor(Math.log10(size) + 1e-9));
-  return { x, y, isAbove, xTicks: sizeTicks(low, high, x), yTicks, yDigits };
+  const yStep = stepFor(most - bottom, 5);
+  const yTicks = multiples(Math.max(0, from), most, yStep).map((value) => ({ at: plain(value), value }));
+  const xTicks = sizeTicks(low, high, (left, right) => x(right) - x(left) > roomOfSize);
+  return { x, y, isAbove, xTicks: xTicks.map((value) => ({ at: x(value), value })), yTicks, yStep };
 }
 
 export interface Label {

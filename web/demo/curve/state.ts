@@ -1,6 +1,7 @@
 // The curves of the open model, one for each runtime, and the points that runs of this visit added.
 import { computed, effect, signal } from '@preact/signals';
 import { type Curve, type CurvePoint, type Model, QuantizationError, type RuntimeName } from 'wasmquant';
+import { curveRuntimeOf, curveRuntimes } from '../../present/runtimes/table';
 import { tokenizerFiles } from '../../present/tokenizer_files';
 import type { Kind } from '../../present/verdict';
 import { quantizer } from '../app/engine';
@@ -19,7 +20,6 @@ import { plainTokensOf, tokensOf } from '../quality/tokenize';
 export interface Point extends CurvePoint {
   id: string;
   configText: string | null;
-  weighted: boolean;
 }
 
 export interface ShownCurve {
@@ -67,27 +67,15 @@ export const points = computed<Point[]>(() => {
   }));
 });
 
-export const pointId = ({
-  preset,
-  format,
-  configText,
-  weighted,
-}: Pick<Choice, 'preset' | 'format' | 'configText' | 'weighted'>) =>
-  JSON.stringify([preset, format, configText, weighted]);
+export const pointId = ({ preset, format, configText }: Pick<Choice, 'preset' | 'format' | 'configText'>) =>
+  JSON.stringify([preset, format, configText]);
 
 /** The point of a choice. */
 export const pointOf = (of: Choice): Point | null => points.value.find(({ id }) => id === pointId(of)) ?? null;
 
-const targets: Record<RuntimeId, RuntimeName> = {
-  'llama.cpp': 'llama.cpp',
-  transformers: 'transformers',
-  web: 'web',
-  onnxruntime: 'onnxruntime',
-  // Their codes are the same; sizes are those of their own formats.
-  quark: 'transformers',
-  gptq: 'transformers',
-  cost: 'transformers',
-};
+/** A place without schemes of its own gets those of the model's format: codes are the same, sizes those of its formats. */
+const targetOf = (id: RuntimeId): RuntimeName | undefined =>
+  curveRuntimes.find((name) => name === id) ?? curveRuntimeOf('compressed-tensors');
 
 /** Points in the formats of the runtime; those that it does not read are left out. */
 function pointsFor(model: Model, runtime: RuntimeId, found: readonly CurvePoint[], sizeFor: SizeFor): Point[] {
@@ -96,8 +84,8 @@ function pointsFor(model: Model, runtime: RuntimeId, found: readonly CurvePoint[
     if (!format) return [];
     const bytes =
       format === point.format ? point.bytes : (sizeFor(point.scheme, format)?.totals?.bytesAfter ?? point.bytes);
-    const id = pointId({ preset: point.scheme, format, configText: null, weighted: false });
-    return [{ ...point, format, bytes, id, configText: null, weighted: false }];
+    const id = pointId({ preset: point.scheme, format, configText: null });
+    return [{ ...point, format, bytes, id, configText: null }];
   });
 }
 
@@ -160,7 +148,7 @@ export async function measureCurve({ outputs = false } = {}): Promise<void> {
     if (!(shownAs instanceof Promise)) use(shownAs);
     else taken = Promise.all([shownAs, taken]).then(([points]) => use(points));
   };
-  const target = targets[runtime];
+  const target = targetOf(runtime);
   const large = largeModel(model);
   const measure = async (text: string | null): Promise<Curve> => {
     if (large) {

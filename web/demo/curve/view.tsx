@@ -1,7 +1,7 @@
 // The curve of the open model, and the button that measures it.
 import { useEffect } from 'preact/hooks';
 import { formats } from 'wasmquant';
-import { bytesText, durationText, elementCount } from '../../present/units';
+import { bytesText, elementCount, remainingText } from '../../present/units';
 import { quantizer } from '../app/engine';
 import { FailureMessage } from '../app/failure';
 import { choice } from '../configure/choice';
@@ -10,30 +10,22 @@ import { shortName } from '../configure/scheme-names';
 import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
 import { choosePoint, noteOf } from './cards';
-import { CurvePlot, type PlotPoint } from './plot';
+import { axisNames, CurvePlot, type PlotPoint } from './plot';
 import { curve, measureCurve, type Point, pointId, points, type ShownCurve, stopCurve } from './state';
 
 /** Models up to this size on this machine are measured without being asked for: it takes seconds. */
 const unaskedParameters = 60e6;
 
-export const axisNames: Record<ShownCurve['metric']['kind'], string> = {
-  'bits-per-byte': 'bits per byte (lower is better)',
-  kld: 'KLD to the original, nats (lower is better)',
-  'embedding-error': '1 − cosine of the embeddings (lower is better)',
-  'output-error': 'relative error of the outputs (lower is better)',
-  'weight-error': 'relative error of the weights (lower is better)',
-};
-
-export function nameOf({ scheme, configText, weighted }: Point): string {
-  return `${shortName(scheme)}${configText !== null || weighted ? ', calibrated' : ''}`;
+export function nameOf({ scheme, configText }: Point): string {
+  return `${shortName(scheme)}${configText !== null ? ', calibrated' : ''}`;
 }
 
 function plotted(point: Point, isChosen: boolean): PlotPoint[] {
-  const { id, bytes, loss, measured: isMeasured, onFrontier, configText, weighted } = point;
+  const { id, bytes, loss, measured: isMeasured, onFrontier, configText } = point;
   if (loss === null) return [];
   const note = noteOf(point);
   const text = `${nameOf(point)}, ${bytesText(bytes)}, ${note?.text ?? loss.toPrecision(4)}, ${isMeasured ? 'measured' : 'an estimate'}`;
-  const isCalibrated = configText !== null || weighted;
+  const isCalibrated = configText !== null;
   return [{ id, bytes, loss, label: nameOf(point), isChosen, onFrontier, isMeasured, isCalibrated, text }];
 }
 
@@ -45,9 +37,7 @@ function progressText({ status, points: found, started }: ShownCurve): string {
   if (status !== 'running') return whole;
   if (tried === 0) return 'measuring…';
   const left = ((performance.now() - started) / tried) * (found.length - tried);
-  return left > 500
-    ? `${whole}, ${durationText(Math.max(1000, Math.round(left / 1000) * 1000)).replace('.0', '')} left`
-    : whole;
+  return left > 500 ? `${whole}, ${remainingText(left)} left` : whole;
 }
 
 function metricText({ metric, points: found }: ShownCurve): string {
@@ -55,7 +45,7 @@ function metricText({ metric, points: found }: ShownCurve): string {
     metric.windows === undefined
       ? ''
       : metric.kind === 'output-error'
-        ? `on ${metric.windows} inputs`
+        ? `on ${metric.windows} inputs made up from type and shape`
         : `on ${metric.windows} windows of text`;
   const estimates = found.some(({ measured, loss }) => !measured && loss !== null);
   const graph = opened.value && formats.inputs[opened.value.model.format].hasGraph;
@@ -78,7 +68,7 @@ function Plot({ now }: { now: ShownCurve }) {
     <CurvePlot
       points={shown}
       original={{ bytes: original.bytes, loss: original.loss, label }}
-      axis={axisNames[metric.kind]}
+      kind={metric.kind}
       height={plotHeight()}
       label={`Size against loss of ${shown.length} schemes: ${axisNames[metric.kind]}`}
       onChoose={(id) => {

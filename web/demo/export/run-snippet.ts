@@ -10,7 +10,7 @@ export function snippetOf({ choice, config }: Pick<FinishedRun, 'choice' | 'conf
   const given = needsActivations(config) ? feeds() : null;
   const calibration = given
     ? { feeds: given.groups.map((group) => group.map(({ name }) => name)) }
-    : choice.weighted || needsText(config)
+    : needsText(config)
       ? ('text' as const)
       : null;
   return { choice, location: opened.value?.location ?? 'model', calibration };

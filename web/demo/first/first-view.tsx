@@ -1,4 +1,5 @@
 // Before a model: what this is, one place to drop it, and what it will give.
+import { allTitles } from '../../present/runtimes/table';
 import { quantizer, startFailure } from '../app/engine';
 import { FailureMessage } from '../app/failure';
 import { showStage } from '../app/stage';
@@ -22,7 +23,7 @@ export function FirstView() {
             ? `Opening ${opening.value}…`
             : !quantizer.value && !startFailure.value
               ? 'Loading the quantizer…'
-              : 'Loads in llama.cpp, Ollama, transformers, vLLM, ONNX Runtime, transformers.js and AMD Quark.'}
+              : `Loads in ${allTitles()}.`}
         </p>
         {opened.value && (
           <p>

@@ -30,7 +30,7 @@ export function SampleCurve() {
       <CurvePlot
         points={shown}
         original={{ ...original, label: 'float32' }}
-        axis="bits per byte (lower is better)"
+        kind="bits-per-byte"
         height={400}
         label={`Size of the file against loss for ${points.length} schemes. ${sentence}`}
       />

@@ -1,6 +1,7 @@
 // "Make it better": the same scheme with calibration, run and measured, and how much of the loss of plain rounding that recovers.
 import { computed, signal } from '@preact/signals';
 import { bestConfig, formats, type Model } from 'wasmquant';
+import { curveRuntimeOf } from '../../present/runtimes/table';
 import { quantizer } from '../app/engine';
 import { lastRun } from '../app/stage';
 import { algorithms, hasAlgorithm } from '../configure/algorithms';
@@ -34,12 +35,8 @@ function namesAlgorithms({ algo_config: given }: Record<string, unknown>): boole
 
 /** The chosen config with AWQ and GPTQ; null if it cannot have them. */
 function withAlgorithms(config: Record<string, unknown>): Record<string, unknown> | null {
-  return 'global_quant_config' in config &&
-    dialectOf(config) === 'quark' &&
-    !namesAlgorithms(config) &&
-    !needsText(config)
-    ? bestConfig(config)
-    : null;
+  const hasBest = holdsAlgorithms(config, choice.value.format) && ['quark', 'gguf'].includes(dialectOf(config));
+  return hasBest && !namesAlgorithms(config) && !needsText(config) ? bestConfig(config) : null;
 }
 
 /** Why there is nothing to be had; null if there is. */
@@ -52,22 +49,19 @@ export const whyNotBetter = computed<string | null>(() => {
   if (source.carriesConfig) return 'A GGUF file cannot be calibrated. Open the folder that it was made from.';
   if (curve.value?.metric.kind === 'embedding-error') return 'Calibration runs language models; this is an encoder.';
   if (!model.config) return 'Calibration needs a language model: open its folder, with config.json and tokenizer.json.';
-  if (choice.value.weighted || needsText(config)) return 'This choice is calibrated.';
-  if (holdsAlgorithms(choice.value.format) && namesAlgorithms(config)) return 'This config names its own algorithms.';
-  if (holdsAlgorithms(choice.value.format) && !withAlgorithms(config))
-    return "Calibration needs a config in Quark's dialect.";
-  return null;
+  if (needsText(config)) return 'This choice is calibrated.';
+  if (namesAlgorithms(config)) return 'This config names its own algorithms.';
+  if (!holdsAlgorithms(config, choice.value.format)) return 'Nothing here is rounded to codes that could be chosen.';
+  return withAlgorithms(config) ? null : "Calibration needs a config in Quark's dialect, or a GGUF recipe.";
 });
 
 export const betterTitle = computed(() => {
-  const how = holdsAlgorithms(choice.value.format)
-    ? 'AWQ and GPTQ: same size, less loss'
-    : 'An importance matrix: same size, less loss';
-  return `${how}. Calibrates with ${texts.calibrate.value.trim() === '' ? 'the built-in text, English prose' : 'your text'}.`;
+  const text = texts.calibrate.value.trim() === '' ? 'the built-in text, English prose' : 'your text';
+  return `AWQ and GPTQ: same size, less loss. Calibrates with ${text}.`;
 });
 
 export function isCalibrated(done: FinishedRun): boolean {
-  return done.choice.weighted || algorithms.some((algorithm) => hasAlgorithm(done.config, algorithm));
+  return algorithms.some((algorithm) => hasAlgorithm(done.config, algorithm));
 }
 
 /** Between the click and the losses. */
@@ -80,7 +74,7 @@ const usualWindows = 16;
 async function plainOf(model: Model, done: FinishedRun, signal: AbortSignal) {
   const { preset, format } = done.choice;
   const known = curve.value;
-  const plain = points.value.find(({ id }) => id === pointId({ preset, format, configText: null, weighted: false }));
+  const plain = points.value.find(({ id }) => id === pointId({ preset, format, configText: null }));
   if (known?.status === 'done' && known.metric.kind === 'bits-per-byte' && plain?.measured)
     return {
       original: known.original.loss ?? 0,
@@ -88,7 +82,7 @@ async function plainOf(model: Model, done: FinishedRun, signal: AbortSignal) {
       windows: known.metric.windows ?? usualWindows,
     };
   const text = await textFor('measure');
-  const target = format === 'gguf' ? ('llama.cpp' as const) : ('transformers' as const);
+  const target = curveRuntimeOf(format) ?? curveRuntimeOf('compressed-tensors');
   const asked = { schemes: [preset], target, windows: usualWindows };
   const large = largeModel(model);
   const found = large
@@ -113,14 +107,11 @@ export async function measureBetter(model: Model, done: FinishedRun): Promise<vo
     if (found.bitsPerByte === null) return;
     const loss = found.bitsPerByte;
     losses.value = [...losses.value, { run: done.number, original, plain, loss, windows }];
-    const { preset: scheme, format, configText, weighted, runtime } = done.choice;
+    const { preset: scheme, format, configText, runtime } = done.choice;
     const bytes = done.report.totals.bytesAfter;
     const point = { scheme, format, bytes, loss, measured: true, onFrontier: false, id: pointId(done.choice) };
     const others = addedPoints.value.filter((added) => added.model !== model || added.point.id !== point.id);
-    addedPoints.value = [
-      ...others,
-      { model, runtime, kind: 'bits-per-byte', point: { ...point, configText, weighted } },
-    ];
+    addedPoints.value = [...others, { model, runtime, kind: 'bits-per-byte', point: { ...point, configText } }];
   });
 }
 
@@ -129,11 +120,7 @@ export async function makeBetter(): Promise<void> {
   const model = opened.value?.model;
   const config = chosenConfig.value;
   if (!model || !config || whyNotBetter.value !== null) return;
-  const before = choice.value;
-  if (holdsAlgorithms(before.format)) {
-    const edited = withAlgorithms(config);
-    if (edited) choice.value = { ...before, card: null, configText: JSON.stringify(edited, null, 2) };
-  } else choice.value = { ...before, card: null, weighted: true };
+  choice.value = { ...choice.value, card: null, configText: JSON.stringify(withAlgorithms(config), null, 2) };
   const last = lastRun.value?.number;
   isImproving.value = true;
   try {

@@ -1,6 +1,6 @@
 // A weight before and after: histogram, grid, values beyond it, and the error of each channel.
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import type { Distribution } from 'wasmquant';
 import { countText } from '../../present/units';
 import { quantizer } from '../app/engine';
@@ -8,21 +8,10 @@ import { explain, type Failure, FailureMessage } from '../app/failure';
 import { errorsOf } from '../report/errors';
 import type { FinishedRun } from '../run/runs';
 import { ChannelStrip } from './channel-strip';
+import { Histogram } from './histogram';
 import { modelOf } from './kept-model';
 
-function Histogram({ found }: { found: Distribution }) {
-  const place = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    let remove = () => {};
-    let isGone = false;
-    void import('./histogram').then(({ drawHistogram }) => {
-      if (place.current && !isGone) remove = drawHistogram(place.current, found);
-    });
-    return () => {
-      isGone = true;
-      remove();
-    };
-  }, [found]);
+function Figure({ found }: { found: Distribution }) {
   const { low, high, grid, beyond, count: all } = found;
   const share = (100 * beyond) / Math.max(1, all);
   const facts = [
@@ -31,8 +20,8 @@ function Histogram({ found }: { found: Distribution }) {
     beyond > 0 && `${countText(beyond)} (${share < 0.01 ? '< 0.01' : share.toFixed(2)} %) beyond their channel's grid`,
   ].filter(Boolean);
   return (
-    <figure class="histogram">
-      <div ref={place} class="histogram-plot" role="img" aria-label={`Histogram. ${facts.join(', ')}`} />
+    <figure>
+      <Histogram found={found} label={`Histogram. ${facts.join(', ')}`} />
       <figcaption class="fine">
         <span class="key key-before">before</span> <span class="key key-after">after</span> how many values, on a
         logarithmic scale · {facts.join(' · ')}
@@ -65,7 +54,7 @@ export function Values({ run, tensor }: { run: FinishedRun; tensor: string }) {
   if (!found.value) return <p class="fine values-waiting">Reading values…</p>;
   return (
     <div class="values">
-      <Histogram found={found.value} />
+      <Figure found={found.value} />
       {isOfWeights && found.value.channelSqnrDb && <ChannelStrip sqnr={found.value.channelSqnrDb} />}
     </div>
   );

@@ -71,5 +71,5 @@ export function linkedChoice(model: Model): Choice | null {
   const runtime = runtimes.find((each) => each.formats(model).includes(now.format));
   if (!runtime || !presets.peek().some(({ name }) => name === now.preset)) return null;
   const { preset, format, configText } = now;
-  return { runtime: runtime.id, card: null, preset, format, configText, weighted: false };
+  return { runtime: runtime.id, card: null, preset, format, configText };
 }

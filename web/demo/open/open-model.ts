@@ -26,10 +26,6 @@ function locationOf(weights: File[]): string {
   return weights.length === 1 && weights[0] ? weights[0].name : 'my-model';
 }
 
-/** Weight files; 1 where they are not known. */
-const shardsOf = (source: FoundModel['source']) =>
-  Array.isArray(source) ? source.filter(({ name }) => weightFilePattern.test(name)).length : 1;
-
 interface FoundModel {
   source: File[] | URL | string;
   title: string;
@@ -52,13 +48,13 @@ async function load(what: string, find: () => Promise<FoundModel | null>): Promi
     const hub = hubOptions();
     const model = await quantizer.value.open(source, { hub });
     plansFrom(model, source, hub);
-    const first = linkedChoice(model) ?? (await firstFor(model, shardsOf(source)));
+    const first = linkedChoice(model) ?? (await firstFor(model, Array.isArray(source) ? model.files.length : 1));
     const former = opened.value;
     batch(() => {
       opened.value = { model, ...names };
       choice.value = first;
-      lookAhead(model);
     });
+    lookAhead(model); // after what waited for the former model is forgotten
     if (former) endPlans(former.model);
     await former?.model.close();
   } catch (error) {

@@ -5,23 +5,22 @@ import { isBusy } from './job';
 
 export function AlgorithmChoice() {
   const config = chosenConfig.value;
-  const fits = config !== null && 'global_quant_config' in config && holdsAlgorithms(choice.value.format);
+  if (config === null || !holdsAlgorithms(config, choice.value.format)) return null;
   return (
-    <fieldset class="algorithms" disabled={isBusy.value || !fits}>
+    <fieldset class="algorithms" disabled={isBusy.value}>
       <legend>Algorithms of the run</legend>
       {algorithms.map((algorithm) => (
         <label key={algorithm.name}>
           <input
             type="checkbox"
-            checked={config !== null && hasAlgorithm(config, algorithm)}
+            checked={hasAlgorithm(config, algorithm)}
             onChange={(event) => {
-              if (config) useConfig(withAlgorithm(config, algorithm, event.currentTarget.checked));
+              useConfig(withAlgorithm(config, algorithm, event.currentTarget.checked));
             }}
           />{' '}
           {algorithm.title} <span class="fine">{algorithm.description}</span>
         </label>
       ))}
-      {!fits && <p class="fine">They go with configs in Quark's words and with formats other than GGUF and ONNX.</p>}
     </fieldset>
   );
 }

@@ -5,7 +5,7 @@ import { schemeText } from '../../present/spec_text';
 import { bytesText } from '../../present/units';
 import { quantizer } from '../app/engine';
 import { choice, useConfig } from '../configure/choice';
-import { holdsAlgorithms } from '../configure/formats';
+import { holdsPlans } from '../configure/formats';
 import { type OpenedModel, opened } from '../open/opened';
 import { isBusy, runJob } from './job';
 import { textFor } from './texts';
@@ -80,9 +80,7 @@ function Table({ plan }: { plan: AutoConfig }) {
 
 export function AutoPlan() {
   const source = opened.value;
-  if (!source) return null;
-  const { format } = choice.value;
-  const fits = holdsAlgorithms(format);
+  if (!source || !holdsPlans(choice.value.format)) return null;
   return (
     <div class="quality-part">
       <h3>Plan by budget</h3>
@@ -106,11 +104,10 @@ export function AutoPlan() {
         <output for="target-bits">{targetBits.value.toFixed(1)}</output>
       </div>
       <div class="actions">
-        <button type="button" class="button" disabled={isBusy.value || !fits} onClick={() => void find(source)}>
+        <button type="button" class="button" disabled={isBusy.value} onClick={() => void find(source)}>
           Find the best config
         </button>
       </div>
-      {!fits && <p class="fine">Not for GGUF and ONNX.</p>}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-// Llama-architecture models on real text: calibrated algorithms, a plan by budget, and the cost of quantization.
+// Language models on real text: calibrated algorithms, a plan by budget, and the cost of quantization.
 import { signal } from '@preact/signals';
 import { formats } from 'wasmquant';
 import { explain, type Failure, FailureMessage } from '../app/failure';

@@ -1,5 +1,8 @@
 // A text: typed, pasted, chosen, or dropped onto the field.
+import { useSignal } from '@preact/signals';
+import { readTextFile } from 'wasmquant';
 import { countText } from '../../present/units';
+import { explain } from '../app/failure';
 import { useFieldDrop } from '../open/field-drop';
 import { isBusy } from './job';
 import { type TextUse, texts } from './texts';
@@ -12,8 +15,18 @@ interface Properties {
 
 export function TextField({ use, title, description }: Properties) {
   const text = texts[use];
+  /** How the last file was read, or why not. */
+  const remark = useSignal<string | null>(null);
   const take = async (file: File | undefined) => {
-    if (file) text.value = await file.text();
+    if (!file) return;
+    try {
+      const found = await readTextFile(new Uint8Array(await file.arrayBuffer()), file.name);
+      text.value = [found.text].flat().join('\n\n');
+      remark.value = found.remark;
+    } catch (error) {
+      const { where, message } = explain(error, '');
+      remark.value = `${where ?? file.name} ${message}`;
+    }
   };
   const { isOver, handlers } = useFieldDrop(([file]) => void take(file));
   return (
@@ -30,18 +43,20 @@ export function TextField({ use, title, description }: Properties) {
         aria-describedby={`text-${use}-note`}
         onInput={(event) => {
           text.value = event.currentTarget.value;
+          remark.value = null;
         }}
         {...handlers}
       />
       <div class="text-foot">
         <p class="fine" id={`text-${use}-note`}>
           {text.value === '' ? description : `${countText(text.value.length)} characters`}
+          {remark.value !== null && <span role="status"> {remark.value}</span>}
         </p>
         <span class="file-button">
           <input
             id={`text-file-${use}`}
             type="file"
-            accept=".txt,.md,.text,text/*"
+            accept=".txt,.md,.text,.jsonl,text/*"
             disabled={isBusy.value}
             aria-label={`${title}: choose a file`}
             onChange={(event) => {

@@ -51,14 +51,22 @@ function worstOf(errors: ReadonlyMap<string, number | null>): Set<string> {
 
 type Scheme = Pick<PlannedTensor, 'action' | 'spec' | 'stages'>;
 
-/** By the spec, which many rows share. */
-const schemes = new WeakMap<object, string>();
+/** Numbers of schemes, and what has been found of a spec, which many rows share. */
+const schemes = new Map<string, number>();
+const schemeOfSpec = new WeakMap<object, number>();
 
+function numberOf(text: string): number {
+  const known = schemes.get(text) ?? schemes.size;
+  schemes.set(text, known);
+  return known;
+}
+
+/** Equal for equal schemes. */
 function schemeOf({ action, spec, stages }: Scheme): string {
-  if (!spec || stages) return JSON.stringify([action, spec, stages]);
-  const text = schemes.get(spec) ?? JSON.stringify(spec);
-  schemes.set(spec, text);
-  return action + text;
+  if (!spec || stages) return `${action} ${numberOf(JSON.stringify([spec, stages]))}`;
+  const number = schemeOfSpec.get(spec) ?? numberOf(JSON.stringify(spec));
+  schemeOfSpec.set(spec, number);
+  return `${action} ${number}`;
 }
 
 export function joinRows(plan: Plan, measured: Measured | null): Joined {
@@ -92,7 +100,7 @@ export function groupsOf(tensors: PlannedTensor[], { kind, errorOf, isFormer }: 
     const why = layer === '' ? reason.text : reason.text.replaceAll(layer, '');
     const error = errorOf(tensor);
     const word = error === null ? '' : wordOf(kind, error);
-    return JSON.stringify([layerType, dtype, shape, schemeOf(tensor), why, word, isFormer(tensor)]);
+    return [layerType, dtype, shape, schemeOf(tensor), why, word, isFormer(tensor)].join('\n');
   });
 }
 

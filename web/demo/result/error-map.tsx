@@ -1,70 +1,16 @@
 // Where the error is: one row for each block of the model, width by bytes, colour by error. A click opens the tensor.
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
-import { collapse } from '../../present/collapse';
 import { bytesText, plural } from '../../present/units';
 import { percent } from '../../present/verdict';
 import { canLookInto } from '../inspect/kept-model';
 import { Values } from '../inspect/values';
-import { type ErrorKind, errorsOf, type LayerError, limits } from '../report/errors';
+import { errorsOf, limits } from '../report/errors';
 import type { FinishedRun } from '../run/runs';
+import { blocksOf, shareOf } from './error-blocks';
 
-/** A layer, or layers of one block whose names differ in numbers: hundreds of experts are one cell, of the worst of them. */
-interface Cell {
-  name: string;
-  worst: LayerError;
-  count: number;
-  bytes: number;
-}
-
-interface Block {
-  title: string;
-  cells: Cell[];
-}
-
-/** Rows without numbered blocks, blocks that are drawn, and layers of a block that have a cell each. */
-const [rowOf, mostBlocks, mostCells] = [12, 64, 24];
-
-const othersTitle = (row: number) => (row === 0 ? 'others' : `others ${row + 1}`);
-
-const isWorse = (a: LayerError, b: LayerError) => (a.error ?? 0) > (b.error ?? 0);
-
-function cellsOf(layers: LayerError[]): Cell[] {
-  const rows = layers.map((layer) => ({ ...layer, name: layer.tensor.name }));
-  const alike = layers.length > mostCells ? () => '' : ({ name }: { name: string }) => name;
-  return collapse(rows, alike).map(({ name, rows: merged }) => ({
-    name,
-    worst: merged.reduce((worst, layer) => (isWorse(layer, worst) ? layer : worst)),
-    count: merged.length,
-    bytes: merged.reduce((sum, { tensor }) => sum + tensor.bytesAfter, 0),
-  }));
-}
-
-function blocksOf(errors: LayerError[]): Block[] {
-  const blocks = new Map<string, LayerError[]>();
-  let others = 0;
-  for (const layer of errors) {
-    const [, number] = /(?:^|[./_])(?:layers?|blocks?|blk|h)[./_](\d+)(?=[./_])/.exec(layer.tensor.name) ?? [];
-    const title = number === undefined ? othersTitle(Math.floor(others++ / rowOf)) : `layer ${number}`;
-    const known = blocks.get(title);
-    if (known) known.push(layer);
-    else blocks.set(title, [layer]);
-  }
-  const isNumbered = ({ title }: Block) => title.startsWith('layer');
-  const list = [...blocks].map(([title, layers]) => ({ title, cells: cellsOf(layers) }));
-  return [...list.filter(isNumbered), ...list.filter((block) => !isNumbered(block))];
-}
-
-/** The least that colours tell apart, by the limit of what is good. */
-const leastShare = 1 / 10;
-
-/** From 0 to 1, where an error is bad, on a logarithmic scale: the colours say what the words say. */
-function shareOf(kind: ErrorKind, error: number | null): number {
-  if (!error) return 0;
-  const [good, visible] = limits[kind];
-  const low = Math.log(good * leastShare);
-  return Math.min(1, Math.max(0, (Math.log(error) - low) / (Math.log(visible) - low)));
-}
+/** Blocks that are drawn. */
+const mostBlocks = 64;
 
 export function ErrorMap({ done }: { done: FinishedRun }) {
   const open = useSignal<string | null>(null);
@@ -77,7 +23,10 @@ export function ErrorMap({ done }: { done: FinishedRun }) {
       <h2 id="error-map" class="over">
         Where the error is <span>width: bytes, colour: {errors.title}</span>
       </h2>
-      <div class={`map ${blocks.length > 12 ? 'map-dense' : ''}`}>
+      <div
+        class={`map ${blocks.length > 12 ? 'map-dense' : ''}`}
+        style={{ '--rows': Math.min(blocks.length, mostBlocks) }}
+      >
         {blocks.slice(0, mostBlocks).map(({ title, cells }) => (
           <div key={title} class="map-row">
             <span class="fine">{title}</span>
@@ -102,7 +51,7 @@ export function ErrorMap({ done }: { done: FinishedRun }) {
         {blocks.length > mostBlocks && `The first ${mostBlocks} blocks. `}
         {shown
           ? ''
-          : `Green: next to no error, red: bad, over ${percent(limits[errors.title][1])}. Click a layer to see its values and its error.`}
+          : `Green: good, up to ${percent(limits[errors.title][0])}; red: bad, over ${percent(limits[errors.title][1])}. Click a layer to see its values and its error.`}
       </p>
       {shown && (
         <div class="map-detail">

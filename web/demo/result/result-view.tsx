@@ -83,7 +83,7 @@ function Headline({ done }: { done: FinishedRun }) {
     <section class="card result-head" aria-label="Result">
       <div class="result-sentence">
         <h1 ref={heading} tabIndex={-1} class={verdict === 'bad' ? 'headline-bad' : ''}>
-          {headline}
+          {headline.split(/(\S+ %)/).map((part, i) => (i % 2 ? <span class="unbroken">{part}</span> : part))}
         </h1>
         <p class="fine" role="status">
           {details.join(' · ')}

@@ -39,13 +39,20 @@ export function lossOf(done: FinishedRun): RunLoss | null {
         ? { detail: `outputs compared on ${outputs.inputs} of your inputs` }
         : {
             isOfMadeUp: true,
-            detail: `outputs compared on ${outputs.inputs} inputs made up from type and shape, which may say little about real ones: give yours under “Calibrate and measure”`,
+            detail: `outputs off by ${percent(outputs.error)} on ${outputs.inputs} inputs made up from type and shape, which may say little about real ones: give yours under “Calibrate and measure”`,
           }),
     };
   const point = pointOf(done.choice);
   const now = curve.value;
   if (!point?.measured || !now || point.loss === null) return null;
   const { kind, windows = 0 } = now.metric;
+  if (kind === 'output-error')
+    return {
+      kind,
+      increase: point.loss,
+      isOfMadeUp: true,
+      detail: `outputs off by ${percent(point.loss)} on ${windows} inputs made up from type and shape`,
+    };
   if (kind === 'bits-per-byte') return bits(now.original.loss ?? 0, point.loss, windows);
   const detail = kind === 'weight-error' ? 'error of the weights' : (noteOf(point)?.text ?? '');
   return { kind, increase: point.loss, detail };
@@ -93,7 +100,7 @@ export function sentenceOf(done: FinishedRun): Sentence {
     ? quantized > 0
       ? 'Nothing to do: its tensors have these types already, so this is a copy'
       : 'Nothing was quantized: this is a copy'
-    : [sizeText(bytesBefore, bytesAfter), loss && lossText(loss.kind, Math.max(0, loss.increase))]
+    : [sizeText(bytesBefore, bytesAfter), loss && !loss.isOfMadeUp && lossText(loss.kind, Math.max(0, loss.increase))]
         .filter(Boolean)
         .join(', ');
   const error = loss ? null : weightError(done.report);

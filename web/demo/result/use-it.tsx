@@ -4,13 +4,13 @@ import { Code } from '../export/code';
 import { snippetOf } from '../export/run-snippet';
 import { commandLine, javaScript } from '../export/snippets';
 import type { FinishedRun } from '../run/runs';
-import { type UseText, useTexts } from './use-lines';
+import { useTexts } from './use-lines';
 
 export function UseIt({ done }: { done: FinishedRun }) {
   const chosen = useSignal(0);
   const snippet = snippetOf(done);
-  const texts: UseText[] = [
-    ...useTexts(done),
+  const texts = [
+    ...useTexts(done).map(({ title, lines }) => ({ title, text: lines.join('\n') })),
     { title: 'run it again: command line', text: commandLine(snippet) },
     { title: 'JavaScript', text: javaScript(snippet) },
   ];

@@ -113,7 +113,7 @@ function Ready({ label }: { label: string }) {
     if (document.activeElement === document.body && run.value.state !== 'idle')
       button.current?.focus({ preventScroll: true });
   }, []);
-  const isText = config !== null && (needsText(config) || choice.value.weighted);
+  const isText = config !== null && needsText(config);
   const isCopy = plan?.tensors.every(({ action }) => action === 'copy') === true;
   return (
     <div class="run-line">

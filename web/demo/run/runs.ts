@@ -34,6 +34,8 @@ export interface FinishedRun {
   config: Record<string, unknown>;
   modelTitle: string;
   configTitle: string;
+  /** Whether the source has modules.json of sentence-transformers. */
+  hasModules: boolean;
   files: RunFiles | null;
 }
 

@@ -8,6 +8,7 @@ import {
   type Quantizer,
   type Report,
 } from 'wasmquant';
+import { hasModules } from '../../present/runtimes/load_lines';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
 import { algorithms, withAlgorithm } from '../configure/algorithms';
@@ -85,7 +86,7 @@ function reusable(model: Model, { format }: Choice): FinishedRun | null {
   const former = keptRun.value;
   // A folder on disk is the user's, who may have changed its files.
   const isKept = former?.model === model && former.choice.format === format && former.files?.folder === null;
-  return isKept && !former.choice.weighted ? former : null;
+  return isKept ? former : null;
 }
 
 interface Task {
@@ -104,7 +105,7 @@ async function taskOf(model: Model, config: Record<string, unknown>, target: Pla
   const used = choice.value;
   const fed = feeds();
   const given = fed && (needsActivations(config) || dialectOf(config) !== 'quark') ? fed : null;
-  const isTextNeeded = !formats.inputs[model.format].hasGraph && (used.weighted || needsText(config));
+  const isTextNeeded = !formats.inputs[model.format].hasGraph && needsText(config);
   const text = !given && isTextNeeded ? await textFor('calibrate') : null;
   const reuse = given || text !== null ? null : reusable(model, used);
   const number = (runs.value.at(-1)?.number ?? 0) + 1;
@@ -149,9 +150,8 @@ async function runHere(engine: Quantizer, task: Task, signal: AbortSignal): Prom
 }
 
 /** `int4 g128`, `int4 g128, calibrated`, `custom (from int4_wo_128)`. */
-function titleOf({ preset, configText, weighted }: Choice, config: Record<string, unknown>): string {
+function titleOf({ preset, configText }: Choice, config: Record<string, unknown>): string {
   const name = shortName(preset);
-  if (weighted) return `${name}, calibrated`;
   if (configText === null) return name;
   const plain = algorithms.reduce((without, algorithm) => withAlgorithm(without, algorithm, false), config);
   const isPreset = JSON.stringify(plain) === JSON.stringify(chosenPreset.value?.config);
@@ -170,7 +170,8 @@ async function runInto(output: Output, { model, title }: OpenedModel, plan: Plan
   await forgetFiles();
   kept = output;
   const files = { list, handle: output.handle, folder: output.folder };
-  const done = { number, plan, report, model, choice: used, config, modelTitle: title, configTitle, files };
+  const source = { model, modelTitle: title, hasModules: await hasModules(model) };
+  const done = { ...source, number, plan, report, choice: used, config, configTitle, files };
   runs.value = [...runs.value, done];
 }
 
