@@ -72,7 +72,10 @@ class Bench {
   }
 
   #config({ preset, algorithms, format }) {
-    if (format === 'gguf') return { dialect: 'gguf', recipe: preset };
+    if (format === 'gguf') {
+      const recipe = { dialect: 'gguf', recipe: preset };
+      return algorithms[0] === 'best' ? this.bestConfig(recipe) : recipe;
+    }
     const { config } = this.quantizer.presets().find(({ name }) => name === preset);
     if (algorithms[0] === 'best') return this.bestConfig(config);
     const entries = (areBefore) =>
@@ -89,15 +92,27 @@ class Bench {
     return { text: this.text.calibration, tokenizer: tokenizerOf(model), length, sequences: calibrated };
   }
 
+  /** The importance matrix of a row that has one: its path. */
+  async #matrix(source, { algorithms, model }) {
+    if (algorithms[0] !== 'imatrix') return undefined;
+    const path = join(this.folder, `${model}.imatrix.gguf`);
+    const tokens = this.#calibration(model);
+    if (!existsSync(path))
+      writeFileSync(path, await this.quantizer.languageModel(source).importance({ calibration: { tokens } }));
+    return path;
+  }
+
   /** Writes the row's file or folder: {seconds, processorSeconds}. */
   async quantize(source, row, target) {
     const { algorithms, format, tool, model, preset } = row;
     if (tool in tools) return this.#quantizeByPython(row, target);
+    const matrix = await this.#matrix(source, row);
     if (tool === 'llama.cpp') {
       const whole = join(this.folder, 'whole.gguf');
       await this.quantizer.quantizeModel(source, { dialect: 'gguf', recipe: 'f32' }, { target: whole, format });
       const started = performance.now();
-      this.llamaCpp.tool('llama-quantize', whole, target, preset.toUpperCase());
+      const flags = matrix ? ['--imatrix', matrix] : [];
+      this.llamaCpp.tool('llama-quantize', ...flags, whole, target, preset.toUpperCase());
       rmSync(whole);
       return { seconds: (performance.now() - started) / 1000 };
     }
@@ -105,7 +120,9 @@ class Bench {
     await this.quantizer.quantizeModel(source, this.#config(row), {
       target,
       format,
-      ...(algorithms.length > 0 && { calibration: { tokens: this.#calibration(model) } }),
+      ...(matrix
+        ? { gguf: { imatrix: readFileSync(matrix) } }
+        : algorithms.length > 0 && { calibration: { tokens: this.#calibration(model) } }),
     });
     const { user, system } = process.cpuUsage(before);
     return { seconds: (performance.now() - started) / 1000, processorSeconds: (user + system) / 1e6 };

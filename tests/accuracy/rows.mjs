@@ -46,6 +46,7 @@ const others = {
   ],
 };
 
+/** Without data; by the importance of columns, the same matrix for both tools; and `best`. */
 const recipes = ['q8_0', 'q6_k', 'q5_k_m', 'q4_k_m', 'q4_0', 'iq4_xs', 'q3_k_m', 'q2_k'];
 const encoderPresets = ['int8', 'fp8_per_channel', 'int4_wo_32', 'int4_wo_64', 'int4_wo_128', 'uint4_wo_64'];
 
@@ -66,6 +67,11 @@ export const rows = [
       schemes.filter(([scheme]) => scheme === preset).map(([, list]) => row('smollm2', tool, preset, list, format)),
     ),
   ]),
-  ...recipes.flatMap((recipe) => ['wasmquant', 'llama.cpp'].map((tool) => row('smollm2', tool, recipe, [], 'gguf'))),
+  ...recipes.flatMap((recipe) => [
+    ...[[], ['imatrix']].flatMap((list) =>
+      ['wasmquant', 'llama.cpp'].map((tool) => row('smollm2', tool, recipe, list, 'gguf')),
+    ),
+    row('smollm2', 'wasmquant', recipe, ['best'], 'gguf'),
+  ]),
   ...encoderPresets.map((preset) => row('minilm', 'wasmquant', preset, [], 'compressed-tensors')),
 ];

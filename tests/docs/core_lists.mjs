@@ -24,7 +24,8 @@ function dtypesOf(markdown) {
 
 function* dtypeProblems(markdown) {
   const schema = JSON.parse(readFileSync(join(root, 'dist/schema/quark.json'), 'utf8'));
-  const known = schema.$defs.QTensorConfig.properties.dtype.enum.filter((name) => name !== null);
+  const [{ enum: names }] = schema.$defs.QTensorConfig.properties.dtype.anyOf; // beside it, names in other spellings
+  const known = names.filter((name) => name !== null);
   const listed = dtypesOf(markdown);
   for (const name of known) if (!listed.includes(name)) yield `does not list the dtype ${name}`;
   for (const name of listed) if (!known.includes(name)) yield `lists the dtype ${name}, which the core does not know`;

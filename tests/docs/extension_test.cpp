@@ -8,10 +8,11 @@
 #include "calibration/calibrated_model.h"
 #include "config/presets.h"
 #include "config/schema.h"
-#include "gguf_conversion/family.h"
+#include "gguf_conversion/architectures/family.h"
 #include "numeric/minifloat.h"
 #include "observers/registry.h"
 #include "pipeline/plan/output_format.h"
+#include "runtimes/runtime.h"
 
 using namespace wasmquant;
 using namespace wasmquant::testing;
@@ -145,7 +146,7 @@ TEST_CASE("the model family of the guide") {
 TEST_CASE("the checkpoint format of the guide") {
   const OutputFormat* const format = output_format_named("int8-rows");
   REQUIRE(format != nullptr);
-  CHECK(format->text.title == "Rows of int8");
+  CHECK(runtimes::text_named("int8-rows")->title == "Rows of int8");
   List<Diagnostic> diagnostics;
   PlanOptions options;
   options.format = "int8-rows";

@@ -2,7 +2,7 @@
 // docstrings of the library's public types; its versions are those of web/docs/site/package-lock.json.
 //   node tests/docs/site.mjs      or, with everything else, npm run docs
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { CommandFailed, main, needs, root, say } from '../setup/command.mjs';
 import { checkSite } from './site_check.mjs';
@@ -34,6 +34,17 @@ function requireAllGuides() {
   if (missing.length > 0) throw new Error(`web/docs/site/typedoc.json does not list ${missing.join(', ')}`);
 }
 
+/** The page links to the guides that stand next to it (web/demo/app/links.ts). */
+function linkFromPage() {
+  const path = join(siteFolder, '../index.html');
+  const html = readFileSync(path, 'utf8');
+  if (html.includes('name="guides"')) return;
+  writeFileSync(
+    path,
+    html.replace('<title>', () => '<meta name="guides" content="./docs/" />\n    <title>'),
+  );
+}
+
 /** Writes dist/demo/docs, where a warning is an error, and looks at it in a browser. Resolves to the number of pages. */
 export async function buildSite() {
   requireAllGuides();
@@ -42,6 +53,7 @@ export async function buildSite() {
   const program = join(peers, 'node_modules/.bin/typedoc');
   const { status } = spawnSync(program, args, { cwd: root, stdio: ['ignore', 2, 2] });
   if (status !== 0) throw new CommandFailed('typedoc', status ?? 1);
+  linkFromPage();
   await checkSite(siteFolder);
   return readdirSync(siteFolder, { recursive: true }).filter((name) => name.endsWith('.html')).length;
 }

@@ -69,6 +69,22 @@ async function requireTables(browser, url, pages) {
   await page.close();
 }
 
+/** The page next to the site leads to it. */
+async function requireWayFromPage(browser, folder) {
+  const server = await serve(join(folder, '..'));
+  const page = await browser.newPage();
+  await page.goto(`${server.url}index.html`);
+  for (const [name, title] of [
+    ['Guides', /^wasmquant on one page/],
+    ['API', /wasmquant/],
+  ]) {
+    const popup = page.waitForEvent('popup');
+    await page.getByRole('link', { name, exact: true }).click();
+    assert.match(await (await popup).locator('h1').last().textContent(), title);
+  }
+  await server.close();
+}
+
 /** Throws with what is wrong. */
 export async function checkSite(folder) {
   requireLinks(folder);
@@ -85,6 +101,7 @@ export async function checkSite(folder) {
     const guides = readdirSync(join(folder, 'documents')).map((name) => `documents/${encodeURIComponent(name)}`);
     await requireNarrow(browser, server.url, ['index.html', ...guides]);
     await requireTables(browser, server.url, ['index.html', ...guides]);
+    await requireWayFromPage(browser, folder);
   } finally {
     await browser.close();
     await server.close();

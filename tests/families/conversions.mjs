@@ -1,4 +1,4 @@
-// What transformers converts while it loads, against the rows of src/families/conversions.def, which this writes.
+// What transformers converts while it loads, against the rows of src/runtimes/transformers/conversions.def, which this writes.
 //   node tests/families/conversions.mjs [--release VERSION|newest]   the rows that a release has and ours lack, and the other way round;
 //                                                                    exit code 1 when there are any. Default: the pinned release
 //   --write: writes the file
@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { main, root } from '../setup/command.mjs';
 import { pythonOf } from './family_loader.mjs';
 
-const path = 'src/families/conversions.def';
+const path = 'src/runtimes/transformers/conversions.def';
 const [open, close] = [
   '// clang-format off\n',
   '// clang-format on\n#undef WASMQUANT_CONVERSION\n#undef WASMQUANT_STACKED_EXPERTS\n',

@@ -1,4 +1,4 @@
-"""What transformers converts while it loads: the rows of src/families/conversions.def, from the release's own table.
+"""What transformers converts while it loads: the rows of src/runtimes/transformers/conversions.def, from the release's own table.
 
     python3 conversions.py        prints a JSON object: {"version", "rows": [{"kind", "types", "sources", "targets"}...], "stacked": TYPES}
 

@@ -29,6 +29,7 @@ import { conversionDifferences } from './conversions.mjs';
 import { checkCoverage, checkMixtures } from './coverage.mjs';
 import { FamilyLoader, pythonOf } from './family_loader.mjs';
 import { Table } from './table.mjs';
+import { thirdOf } from './third.mjs';
 import { unknownTypes } from './unknown_types.mjs';
 
 const options = {
@@ -44,7 +45,6 @@ const options = {
   release: { type: 'string' },
   args: { type: 'string', default: '' },
 };
-const millisecondsADay = 86_400_000;
 
 /** Lines that make_families.py prints; transformers' own, in brackets, are dropped. Throws when it fails. */
 async function makeFamilies(python, ...args) {
@@ -79,8 +79,6 @@ async function* shapesOfMixtures(python, types) {
   const [code] = await closed;
   if (code !== 0) throw new Error(`mixture_shapes.py ended with exit code ${code}`);
 }
-
-const thirdOf = (third) => (third === 'date' ? Math.floor(Date.now() / millisecondsADay) % 3 : Number(third));
 
 /** Model types whose classes read weights otherwise than plain_weights.def says, as lines; of every third type or of all. */
 async function plainWeightDifferences(python, third) {

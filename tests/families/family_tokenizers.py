@@ -11,7 +11,7 @@ BY_FREQUENCY = "etaoinshrdlucmfwypvbgkqjxz"
 MERGES = ["\u0120 t", "\u0120 a", "h e", "i n", "r e", "o n", "\u0120t he", "e r", "\u0120 s", "a t", "\u0120 w", "\u0120 o", "e n", "\u0120 c", "i t",
           "i s", "a n", "o r", "e s", "\u0120 b", "e d", "\u0120 f", "in g", "\u0120 p", "o u", "\u0120a n", "a l", "a r", "\u0120t o"]
 UNIGRAM = ("t5", "mt5")
-SENTENCEPIECE = ("gemma", "mistral", "ministral", "phi3", "paligemma", "ernie4_5")
+SENTENCEPIECE = ("gemma", "mistral", "ministral", "phi3", "phimoe", "paligemma", "ernie4_5")
 WORDPIECE = ("bert", "distilbert", "electra", "mpnet")
 
 
@@ -41,6 +41,26 @@ def write_sentencepiece(folder, unigram, dummy_prefix):
     model.normalizer_spec.add_dummy_prefix = dummy_prefix
     with open(os.path.join(folder, "spiece.model" if unigram else "tokenizer.model"), "wb") as file:
         file.write(model.SerializeToString())
+
+
+def write_byte_merges(folder):
+    """tokenizer.json of characters, with bytes for the others, as Gemma 4 has it."""
+    special = ["<pad>", "<eos>", "<bos>", "<unk>"]
+    words = [*special, *(f"<0x{byte:02X}>" for byte in range(256)), "\u2581", *BY_FREQUENCY[:22], "\u2581t", "he", "\u2581the"]
+    visible = ["<|turn>", "<|channel>"]
+    added = [dict(id=i, content=token, single_word=False, lstrip=False, rstrip=False, normalized=False, special=True)
+             for i, token in [*enumerate(special), *enumerate(visible, len(words))]]
+    write_json(folder, "tokenizer.json", dict(
+        version="1.0", truncation=None, padding=None, added_tokens=added, post_processor=None,
+        normalizer=dict(type="Replace", pattern=dict(String=" "), content="\u2581"),
+        pre_tokenizer=dict(type="Split", pattern=dict(String=" "), behavior="MergedWithPrevious", invert=False),
+        decoder=dict(type="Sequence", decoders=[dict(type="Replace", pattern=dict(String="\u2581"), content=" "), dict(type="ByteFallback"),
+                                                dict(type="Fuse")]),
+        model=dict(type="BPE", dropout=None, unk_token="<unk>", continuing_subword_prefix=None, end_of_word_suffix=None, fuse_unk=True,
+                   byte_fallback=True, ignore_merges=False, vocab={word: i for i, word in enumerate(words)},
+                   merges=[["\u2581", "t"], ["h", "e"], ["\u2581t", "he"]])))
+    write_json(folder, "tokenizer_config.json", dict(tokenizer_class="PreTrainedTokenizerFast", bos_token="<bos>", eos_token="<eos>", pad_token="<pad>",
+                                                     unk_token="<unk>", extra_special_tokens=visible[:1]))
 
 
 def write_wordpiece(folder):
@@ -83,7 +103,9 @@ def write_byte_level(folder, family):
 
 
 def write_tokenizer(folder, family):
-    if family.startswith(UNIGRAM + SENTENCEPIECE):
+    if family.startswith("gemma4"):
+        write_byte_merges(folder)
+    elif family.startswith(UNIGRAM + SENTENCEPIECE):
         write_sentencepiece(folder, family.startswith(UNIGRAM), not family.startswith("gemma"))
     elif family.startswith(WORDPIECE):
         write_wordpiece(folder)

@@ -72,12 +72,35 @@ def rename(folder, name_of):
     save_file({name_of(name): tensor for name, tensor in load_file(path).items()}, path, metadata={"format": "pt"})
 
 
+def store_as_mxfp4(folder):
+    """Experts [number, in, out] become random blocks of 32 inputs, in the order of gpt-oss."""
+    path, config_path = os.path.join(folder, "model.safetensors"), os.path.join(folder, "config.json")
+    generator, stored = torch.Generator().manual_seed(3), {}
+    for name, tensor in load_file(path).items():
+        if name.endswith(("gate_up_proj", "down_proj")):
+            experts, inputs, outputs = tensor.shape
+            shape = (experts, outputs, inputs // 32)
+            stored[name + "_blocks"] = torch.randint(0, 256, (*shape, 16), generator=generator, dtype=torch.uint8)
+            stored[name + "_scales"] = torch.randint(118, 124, shape, generator=generator, dtype=torch.uint8)
+        else:
+            stored[name] = tensor
+    save_file(stored, path, metadata={"format": "pt"})
+    with open(config_path, encoding="utf-8") as file:
+        config = json.load(file)
+    config["quantization_config"] = {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router",
+                                                                                         "model.embed_tokens", "lm_head"]}
+    with open(config_path, "w", encoding="utf-8") as file:
+        json.dump(config, file, indent=2)
+
+
 def write(model, folder, variant):
     names = variant.get("names")
     if variant.get("own_head"):
         model.config.tie_word_embeddings = False
     shard = {"max_shard_size": variant["shard_bytes"]} if "shard_bytes" in variant else {}
     model.save_pretrained(folder, save_original_format=names != "modules", **shard)
+    if variant.get("mxfp4"):
+        store_as_mxfp4(folder)
     if names == "base":
         rename(folder, lambda name: name.removeprefix(model.base_model_prefix + "."))
     if names == "old":

@@ -1,4 +1,4 @@
-"""Which model types read the weight of a linear layer while transformers loads them, against the rows of src/families/plain_weights.def.
+"""Which model types read the weight of a linear layer while transformers loads them, against the rows of src/runtimes/transformers/plain_weights.def.
 
     python3 plain_weights.py [--third N | TYPE...]     prints a line for each row that the release does not need or lacks; exit code 1 when there are any
 
@@ -22,11 +22,11 @@ from transformers import PreTrainedModel
 
 from any_type import classes_of, config_of
 
-ROWS = Path(__file__).parents[2] / "src/families/plain_weights.def"
+ROWS = Path(__file__).parents[2] / "src/runtimes/transformers/plain_weights.def"
 ROW = re.compile(r'WASMQUANT_PLAIN_WEIGHT\(((?:\s*"[^"]*")+),\s*"([^"]*)"\)')
 # Conv1D of GPT-2 is no nn.Linear, and no plan packs it.
 NOT_LINEAR = {"gpt2"}
-# Left by default, as src/families/default_exclusions.def says.
+# Left by default, as src/runtimes/transformers/default_exclusions.def says.
 ROUTERS = {"router", "gate"}
 
 

@@ -7,6 +7,7 @@ export const dialects = ['quark', 'brevitas', 'aihwkit', 'compressed-tensors', '
 
 /** Values that a field can take by its schema alone; undefined: any. */
 function valuesOf(node) {
+  if (node.anyOf?.[0].enum) return valuesOf(node.anyOf[0]); // beside a pattern of other spellings
   if (node.enum) return node.enum.filter((value) => value !== null);
   const types = [node.type ?? []].flat();
   if (types.includes('boolean')) return [true, false];

@@ -8,7 +8,10 @@ import { buildAll, buildNative } from '../setup/build.mjs';
 import { chromium } from '../setup/chromium.mjs';
 import { CommandFailed, main, root, say } from '../setup/command.mjs';
 
-const withNpmPeers = ['onnx/onnx', 'onnx/chromium', 'transformers_js', 'wllama'];
+const withNpmPeers = [
+  ...['onnx/onnx', 'onnx/builds', 'onnx/chromium', 'transformers_js', 'transformers_js_page'],
+  'wllama',
+];
 const withDebianPeers = ['gguf/quantize', 'gguf/gguf', 'gguf/limits', 'interop', 'words', 'hostile', 'small_floats'];
 const cannotBeMadeHere = 3;
 

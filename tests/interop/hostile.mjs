@@ -13,6 +13,7 @@ const folder = 'tests/files/hostile';
 const readOnPurpose = {
   '16-older-dtype-names.safetensors':
     'FP4 and E8M0 are what older files call F4 and F8_E8M0; they are read, never written',
+  '42-type-99.onnx': 'an element type newer than the list is carried along as it is, unless its tensor is quantized',
 };
 
 /** llama.cpp's loader on each file, by llama-gguf-split, which reads the header and writes nothing. */

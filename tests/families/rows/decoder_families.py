@@ -146,7 +146,7 @@ MIXTURES = {
 STATE_SPACES = {
     "qwen3_5_text": causal("Qwen3_5", "qwen3_5_text", HEADS, DELTA_NET),
     "lfm2": causal("Lfm2", "lfm2", DECODER, TIED, layer_types=["conv", "full_attention"], block_auto_adjust_ff_dim=False),
-    "lfm2_moe": causal("Lfm2Moe", "lfm2_moe", DECODER, EXPERTS, num_dense_layers=1, layer_types=["conv", "full_attention"]),
+    "lfm2_moe": causal("Lfm2Moe", "lfm2_moe", DECODER, TIED, EXPERTS, num_dense_layers=1, layer_types=["conv", "full_attention"]),
     "mamba": causal("Mamba", "mamba", SMALL, TOKENS, state_size=16),
     "mamba2": causal("Mamba2", "mamba2", SMALL, TOKENS, state_size=32, num_heads=8, head_dim=64, n_groups=1),
     "falcon_h1": causal("FalconH1", "falcon_h1", HEADS, MAMBA2, mamba_d_ssm=256, mamba_n_heads=4),

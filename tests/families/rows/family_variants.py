@@ -5,6 +5,7 @@ shard_bytes   several files and an index
 names         "modules": tensors are called as the modules of transformers 5 are, its mixtures of experts are fused;
               "base": without the prefix of the base model, as the first GPT-2 and BLOOM; "old": of LayerNorm `gamma`, `beta`, of weight
               norms `weight_g`, `weight_v`
+mxfp4         experts as the blocks and scales that gpt-oss is published with
 own_head      a head of its own where transformers ties it by default: T5 1.1, mT5
 
 Any family or variant may also be named with -bf16 or -f16 behind it.
@@ -34,6 +35,11 @@ VARIANTS = {
     "bert-old": ("bert", dict(names="old")),
     "wav2vec2-old": ("wav2vec2", dict(names="old")),
     "t5-v1_1": ("t5", dict(own_head=True, config=dict(feed_forward_proj="gated-gelu", tie_word_embeddings=False))),
+    "granitemoehybrid-dense": ("granitemoehybrid", dict(config=dict(num_local_experts=0, num_experts_per_tok=0))),
+    "granitemoehybrid-attention": ("granitemoehybrid", dict(config=dict(layer_types=["attention"] * 2, layers_block_type=["attention"] * 2))),
+    "granitemoehybrid-plain": ("granitemoehybrid", dict(config=dict(layer_types=["attention"] * 2, layers_block_type=["attention"] * 2,
+                                                                    num_local_experts=0, num_experts_per_tok=0))),
+    "gpt_oss-mxfp4": ("gpt_oss", dict(mxfp4=True)),
     "mt5-own-head": ("mt5", dict(own_head=True, config=dict(tie_word_embeddings=False))),
 }
 DTYPES = {"-bf16": "bfloat16", "-f16": "float16"}

@@ -5,9 +5,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { createQuantizer } from '../../../dist/node.js';
+import { bestConfig, createQuantizer } from '../../../dist/node.js';
 import { main, root } from '../../setup/command.mjs';
 import { completion, llama } from '../peers.mjs';
+import { writeExperts, writeImportance } from './experts.mjs';
 
 const tinyLlama = join(root, 'tests/files/tiny-llama');
 
@@ -84,10 +85,42 @@ async function importance(quantizer, source, base, work, report) {
 }
 
 /** What is wrong when llama.cpp writes a text with the file; else null. */
-function completes(file) {
+function completes(file, flags = []) {
   const isWhole = (text) => /The .{4}/s.test(text);
-  const { ok, stdout, output } = completion(file, 'The ', ['-n', '8'], isWhole);
+  const { ok, stdout, output } = completion(file, 'The ', ['-n', '8', ...flags], isWhole);
   return ok && isWhole(stdout) ? null : `wrote ${JSON.stringify(stdout)}: ${output.trim().slice(-400)}`;
+}
+
+/** Recipes whose codes are chosen by calibration: types and sizes are llama-quantize's, llama.cpp finds the blocks valid and runs them. */
+async function calibrated(quantizer, source, matrix, work, report) {
+  const [plain, ours] = ['plain', 'calibrated'].map((file) => join(work, `${file}.gguf`));
+  const ids = Int32Array.from(readFileSync(join(tinyLlama, 'README.md')).subarray(0, 1024));
+  const calibration = { tokens: { data: ids, shape: [4, 256] } };
+  const shapes = async (path) =>
+    [...(await contents(quantizer, path))].map(([name, { dtype, bytes }]) => `${name} ${dtype} ${bytes.length}`);
+  for (const recipe of [
+    'q4_0',
+    'q4_1',
+    'q5_0',
+    'q5_1',
+    'q8_0',
+    'q2_k',
+    'q3_k_m',
+    'q4_k_m',
+    'q5_k_m',
+    'q6_k',
+    'iq4_nl',
+    'iq4_xs',
+  ]) {
+    const config = { dialect: 'gguf', recipe };
+    const gguf = { imatrix: readFileSync(matrix) };
+    await quantizer.quantizeModel(source, config, { target: plain, overwrite: true, gguf });
+    await quantizer.quantizeModel(source, bestConfig(config), { target: ours, overwrite: true, calibration });
+    const [expected, found] = [await shapes(plain), await shapes(ours)];
+    const other = found.find((line, i) => line !== expected[i]);
+    report(`${recipe}, calibrated, has the recipe's types`, other ? `${other} is another type or size` : null);
+    report(`${recipe}, calibrated, runs`, completes(ours, ['--check-tensors']));
+  }
 }
 
 /** Parts of a size: llama.cpp runs them, and llama-gguf-split makes one file of them. */
@@ -103,6 +136,27 @@ async function split(quantizer, source, work, report) {
     report('parts merged by llama-gguf-split', difference(await ours, await theirs));
   } catch (error) {
     report('parts merged by llama-gguf-split', error.message);
+  }
+}
+
+/** Experts that are stacked, one of which saw nothing, with a matrix of their own for each. */
+async function expertsOf(quantizer, work, report) {
+  const [path, matrix, theirs, ours] = ['experts', 'expert-matrix', 'their-experts', 'our-experts'].map((name) =>
+    join(work, `${name}.gguf`),
+  );
+  writeExperts(path);
+  writeImportance(matrix);
+  const gguf = { imatrix: readFileSync(matrix) };
+  const source = await quantizer.open(path);
+  for (const recipe of ['q4_0', 'q4_k_m', 'q5_1', 'iq4_xs', 'q2_k', 'q3_k_m']) {
+    try {
+      said('llama-quantize', '--imatrix', matrix, path, theirs, recipe.toUpperCase(), '1');
+      await quantizer.quantizeModel(source, { dialect: 'gguf', recipe }, { target: ours, overwrite: true, gguf });
+      const [found, expected] = [await contents(quantizer, ours), await contents(quantizer, theirs)];
+      report(`${recipe}, experts with a matrix each`, difference(found, expected));
+    } catch (error) {
+      report(`${recipe}, experts with a matrix each`, error.message);
+    }
   }
 }
 
@@ -150,7 +204,9 @@ await main(async () => {
       await quantizer.quantizeModel(source, { dialect: 'gguf', recipe }, { target: file });
       report(`${recipe} runs`, completes(file));
     }
+    await calibrated(quantizer, source, matrices[0], work, report);
     await split(quantizer, source, work, report);
+    await expertsOf(quantizer, work, report);
   } finally {
     await quantizer[Symbol.asyncDispose]();
     rmSync(work, { recursive: true, force: true });

@@ -204,7 +204,7 @@ void convert(const fs::path& folder, const std::string& out, const std::string& 
       .name = name,
       .config = &parsed,
       .modules = take(families::sentence_modules(FolderFiles(folder))),
-      .tokenizer = {tokenizer, settings, chat_template, bytes_of(pieces)},
+      .tokenizer = {tokenizer, settings, {chat_template, "", {}}, bytes_of(pieces)},
   };
   DiagnosticList diagnostics;
   conversion::GgufConversion converted = take(conversion::convert(files, sources, diagnostics));
@@ -243,7 +243,7 @@ void split(const std::string& path, const std::string& stem, uint64_t max_bytes)
     const gguf::Metadata metadata =
         gguf::part_metadata(index.metadata, part, count, static_cast<uint32_t>(entries.size()));
     const auto header = take(gguf::write_header(metadata, std::span(entries).subspan(begin, end - begin)));
-    write_file(part_name({stem, part + 1, count, ".gguf"}), header, std::span(data).subspan(begin, end - begin));
+    write_file(part_name({stem + "-", part + 1, count, ".gguf"}), header, std::span(data).subspan(begin, end - begin));
   }
 }
 

@@ -74,6 +74,7 @@ QuantizationSpec spec_of(const Words& words) {
   spec.dtype = row->dtype;
   spec.symmetric = word("symmetric", "1") == "1";
   spec.group_size = std::strtoll(word("group", "32").c_str(), nullptr, 10);
+  spec.grid.smallest_scale = 0;  // as plans of ONNX files have it
   if (scheme == "per_channel") spec.qscheme = QScheme::per_channel;
   if (scheme == "per_group") spec.qscheme = QScheme::per_group, spec.ch_axis = 1;
   return spec;

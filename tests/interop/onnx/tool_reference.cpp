@@ -124,7 +124,7 @@ std::string with_quantized_values(const std::string& floats, const std::vector<c
     conversion::OnnxModelWeight here = *choice.weight;
     here.tensor = static_cast<uint32_t>(same - model.tensors.begin());
     for (const onnx::Consumer& consumer : same->consumers) {
-      if (is_dynamic ? !conversion::takes_form(model, here, consumer, choice.form, choice.readers, *choice.layout)
+      if (is_dynamic ? !conversion::takes_form(model, here, consumer, choice.form, choice.readers)
                      : !conversion::takes_static(model, consumer) || (!choice.input && !choice.output))
         continue;
       const onnx::Node& node = model.nodes[consumer.node];

@@ -81,13 +81,17 @@ export async function checkDivergence(environment, quantizer, folder, only) {
   const row = new CaseRow(
     'evaluate: KLD, same top token and ln(PPL ratio) of a GGUF file are those of llama-perplexity',
   );
-  const recipes = ['q8_0', 'q4_0', 'q4_k_m'].filter((name) => name.includes(only ?? ''));
+  const recipes = ['q8_0', 'q4_0', 'q4_k_m', 'q2_k-best'].filter((name) => name.includes(only ?? ''));
   if (recipes.length === 0) return row;
   const path = (name) => join(folder, `divergence-${name}`);
+  const { bestConfig } = await import(join(root, 'dist/node.js')); // built by then
   const model = await quantizer.open(source);
-  const write = async (recipe) => {
-    await quantizer.quantizeModel(model, { dialect: 'gguf', recipe }, { target: path(`${recipe}.gguf`) });
-    return path(`${recipe}.gguf`);
+  const write = async (name, calibration) => {
+    const [recipe, best] = name.split('-');
+    const config = { dialect: 'gguf', recipe };
+    const target = path(`${name}.gguf`);
+    await quantizer.quantizeModel(model, best ? bestConfig(config) : config, { target, ...(best && { calibration }) });
+    return target;
   };
   const { data } = readTensors(validation).get('input_ids');
   const bytes = Buffer.from([...data].map(Number).filter((id) => id < firstToken));
@@ -104,7 +108,7 @@ export async function checkDivergence(environment, quantizer, folder, only) {
   const reference = await quantizer.open(whole);
   try {
     for (const recipe of recipes) {
-      const file = await write(recipe);
+      const file = await write(recipe, { tokens: { data: ids.subarray(0, 8 * length), shape: [8, length] } });
       const table = perplexity(environment, path('output'), '-m', file, ...options, ...base, '--kl-divergence');
       const quantized = await quantizer.open(file);
       const { divergence } = await quantizer.languageModel(quantized).evaluate({ tokens, against: reference });

@@ -32,7 +32,7 @@ function transposed(values, [rows, columns]) {
  * Writes `tensor` of a float32 file as its spec makes it. MatMul has its weights [in, out], and so axes of a spec count; but those of
  * MatMulNBits, whose codes are [out, groups, bytes], count in [out, in]. `isWrong`: the first scale of the matrix is doubled.
  */
-function rewrite(quantizer, folder, { name, dtype, shape, file, begin, end }, { spec, outputs }, isWrong) {
+function rewrite(quantizer, folder, { name, dtype, shape, file, begin, end }, { spec, outputs, layerType }, isWrong) {
   if (dtype !== 'F32' || shape.length !== 2)
     throw new Error(`${name} is ${dtype} of ${shape.length} axes, not a float32 matrix`);
   const descriptor = openSync(join(folder, file), 'r+');
@@ -44,7 +44,7 @@ function rewrite(quantizer, folder, { name, dtype, shape, file, begin, end }, { 
     const decoded = (data, axes) => quantizer.dequantize(quantizer.quantize({ data, shape: axes }, spec));
     const reversed = shape.toReversed();
     const dequantized =
-      outputs[0].shape.length === 3
+      outputs[0].shape.length === 3 && layerType !== 'Embedding'
         ? transposed(decoded(transposed(values, shape), reversed), reversed)
         : decoded(values, shape);
     if (isWrong) doubleScale(dequantized, shape, spec);

@@ -42,8 +42,7 @@ async function rowOf(quantizer, path, folder) {
       const { totals, diagnostics } = await quantizer.quantizeModel(model, preset, { target, overwrite: true });
       const isSaid = diagnostics.some(({ code }) => code === 'output-larger');
       if (totals.bytesAfter > model.bytes && !isSaid) unsaid.push(`${basename(path)} as ${preset}`);
-      const slow = diagnostics.some(({ code }) => code === 'slow-convolutions') ? ', slow' : '';
-      cells.push(`${await cellOf(quantizer, model, target)}${isSaid ? ', larger' : ''}${slow}`);
+      cells.push(`${await cellOf(quantizer, model, target)}${isSaid ? ', larger' : ''}`);
     } catch (error) {
       cells.push(`– ${error.code}`);
     }

@@ -1,8 +1,10 @@
 // A case: a model, perhaps quantized once already, a config, an output format. Made from its number alone.
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { graph, model, node, tensor } from '../../node/onnx/model.mjs';
 import { safetensors } from '../../node/written_model.mjs';
+import { differences, inParts, resumed } from './again.mjs';
+import { errorsOf, howToLoad, namesOfEqualSpecs, noiseRatioOf, saidOf } from './facts.mjs';
+import { writeGraph } from './graph_model.mjs';
 import { Random } from './random.mjs';
 import { randomConfig } from './random_specs.mjs';
 import { dtypes, familyNames, kinds, randomSizes, writeModel } from './source_models.mjs';
@@ -28,40 +30,19 @@ const recipes = [
 /** Types of files that are quantized once more, as people find them on hubs. */
 const published = ['f32', 'f16', 'bf16', 'q8_0', 'q6_k', 'q4_k_m', 'q4_0'];
 
-/** Values of a graph's weights, and the graph: each is multiplied in a branch of its own, `<name>.x` to `<name>.y`. */
-function writeGraph(path, random) {
-  const nodes = [];
-  const tensors = [];
-  const inputs = [];
-  const outputs = [];
-  const weights = {};
-  for (let index = 0; index < 3; ++index) {
-    const name = `layer${index}`;
-    const isGemm = random.chance(0.4);
-    const [rows, columns] = [1 + random.below(60), random.pick([8, 16, 30, 32, 48, 64, 90, 96, 128, 160])];
-    const data = Float32Array.from({ length: rows * columns }, () => random.normal() / 8);
-    weights[name] = { dtype: 'F32', shape: [rows, columns], data };
-    const stored = isGemm ? data : transposed(data, rows, columns);
-    tensors.push(tensor(`${name}.weight`, 'F32', isGemm ? [rows, columns] : [columns, rows], stored));
-    const attributes = isGemm ? { transB: 1 } : {};
-    nodes.push(
-      node(isGemm ? 'Gemm' : 'MatMul', [`${name}.x`, `${name}.weight`], [`${name}.y`], {
-        name: `/${name}/op`,
-        ...attributes,
-      }),
-    );
-    inputs.push([`${name}.x`, 'F32', [`n${index}`, columns]]);
-    outputs.push([`${name}.y`, 'F32', [`n${index}`, rows]]);
-  }
-  writeFileSync(path, model(graph({ nodes, tensors, inputs, outputs }), { opset: random.pick([13, 17, 21]) }));
-  return weights;
-}
-
-function transposed(data, rows, columns) {
-  const result = new Float32Array(data.length);
-  for (let row = 0; row < rows; ++row)
-    for (let column = 0; column < columns; ++column) result[column * rows + row] = data[row * columns + column];
-  return result;
+/** A tensor of llama as messages about a GGUF source or output may call it. */
+function ggufNames(name) {
+  const parts = {
+    q: 'attn_q',
+    k: 'attn_k',
+    v: 'attn_v',
+    o: 'attn_output',
+    gate: 'ffn_gate',
+    up: 'ffn_up',
+    down: 'ffn_down',
+  };
+  const [, layer, part] = /layers\.(\d+)\..*\.(\w+)_proj/.exec(name ?? '') ?? [];
+  return [name, part ? `blk.${layer}.${parts[part]}.weight` : 'output.weight'];
 }
 
 /** Codes that say that we failed, not the input. */
@@ -78,13 +59,15 @@ function idsOf(random) {
 }
 
 export class SeamCase {
-  constructor(seed, folder, presets) {
+  /** `threads`: of the quantizer that runs it. */
+  constructor(seed, folder, presets, threads) {
     this.seed = seed;
+    this.threads = threads;
     this.folder = folder;
     this.random = new Random(seed * 2654435761);
     this.presets = presets;
-    for (const name of ['source', 'first', 'first-parts', 'output', 'output-parts', 'fake', 'reread', 'decoded'])
-      rmSync(join(folder, name), { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
   }
 
   path(name) {
@@ -95,7 +78,7 @@ export class SeamCase {
   async run(quantizer) {
     const kind = this.random.next();
     if (kind < 0.12) return this.#graph(quantizer);
-    return this.#checkpoint(quantizer, kind < 0.24);
+    return this.#checkpoint(quantizer, kind < 0.28);
   }
 
   describe() {
@@ -109,7 +92,7 @@ export class SeamCase {
       return { report };
     } catch (error) {
       if (error.name !== 'QuantizationError' || unexpected.includes(error.code)) throw error;
-      return { refused: `${error.code}: ${error.message}` };
+      return { refused: `${error.code}: ${error.message}`, error };
     } finally {
       await opened.close();
     }
@@ -124,17 +107,14 @@ export class SeamCase {
     const onnx = { qdq: random.chance(0.4), accuracyLevel: 1, externalData: random.chance(0.3) };
     this.description = { kind: 'onnx', config, onnx };
     const output = this.path('output.onnx');
-    rmSync(output, { force: true });
-    const { refused, report } = await this.#quantize(quantizer, source, config, {
-      target: output,
-      overwrite: true,
-      onnx,
-    });
+    const { refused, report } = await this.#quantize(quantizer, source, config, { target: output, onnx });
     if (refused) return { refused };
     return {
       format: 'onnx',
       source: this.path('weights.safetensors'),
+      model: source,
       output,
+      report: saidOf(report),
       spec,
       isNearest: isNearest && Boolean(spec),
       reported: errorsOf(report, (name) => name.replace(/\.weight$/, '')),
@@ -144,19 +124,34 @@ export class SeamCase {
 
   async #checkpoint(quantizer, isGguf) {
     const { random } = this;
-    const family = isGguf ? 'llama' : random.pick(familyNames);
+    const isLarge = !isGguf && random.chance(0.06);
+    const family = isGguf || isLarge ? 'llama' : random.pick(familyNames);
     const shape = {
       family,
       dtype: random.pick(dtypes),
-      sizes: randomSizes(random, isGguf),
+      sizes: randomSizes(random, isGguf, isLarge),
       isTied: random.chance(0.35),
-      shards: random.pick([1, 1, 2, 3]),
+      shards: random.pick([1, 2, 3]),
       kind: random.pick(kinds),
-      withTokenizer: true,
+      spoiled: random.chance(0.1) ? random.pick(['NaN', 'Infinity', '-Infinity']) : null,
     };
     const known = writeModel(this.path('source'), random, shape);
     const tokens = { tokens: idsOf(random) };
-    this.description = { ...shape };
+    this.description = { ...shape, threads: this.threads };
+    const outcome = await this.#ofSource(quantizer, isGguf, known, shape, tokens);
+    if (outcome.error?.code !== 'value-not-finite') return outcome;
+    // Before a weight is rounded, an algorithm may meet what it computed with another one.
+    const names = isGguf ? ggufNames(known.spoiled) : [known.spoiled];
+    const isNamed = names.some((name) => outcome.refused.includes(name)) || outcome.needsTokens;
+    if (!shape.spoiled) throw new Error(`all values are finite: ${outcome.refused}`);
+    if (!isNamed) throw new Error(`not ${known.spoiled}: ${outcome.refused}`);
+    return { foreseen: true };
+  }
+
+  /** Quantizes the folder, or what it was made into before. */
+  async #ofSource(quantizer, isGguf, known, shape, tokens) {
+    const { random } = this;
+    const { family } = shape;
     let source = this.path('source');
     if (isGguf && random.chance(0.5)) {
       const first = random.pick(published);
@@ -168,8 +163,9 @@ export class SeamCase {
       const format = random.pick(folderFormats);
       const first = randomConfig(random, this.presets, false, format);
       Object.assign(this.description, { first: first.config, firstFormat: format });
-      const { refused } = await this.#quantize(quantizer, source, first.config, { target: this.path('first'), format });
-      if (refused) return { refused };
+      const options = { target: this.path('first'), format };
+      const { refused, error } = await this.#quantize(quantizer, source, first.config, options);
+      if (refused) return { refused, error };
       source = this.path('first');
     }
     if (isGguf) return this.#gguf(quantizer, source, known, shape);
@@ -178,18 +174,20 @@ export class SeamCase {
     Object.assign(this.description, { config: wanted.config, format });
     const calibration = wanted.needsTokens ? { calibration: tokens } : {};
     const output = this.path('output');
-    rmSync(output, { recursive: true, force: true });
     const run = { target: output, format, ...calibration };
-    const { refused, report } = await this.#quantize(quantizer, source, wanted.config, run);
-    if (refused) return { refused };
+    const { refused, error, report } = await this.#quantize(quantizer, source, wanted.config, run);
+    if (refused) return { refused, error, needsTokens: wanted.needsTokens };
+    const unequal = await this.#again(quantizer, source, wanted, run, report);
     const fake = await this.#quantize(quantizer, source, wanted.config, {
       ...run,
       target: this.path('fake'),
       format: 'fake-quantized',
     });
-    const again = await this.#readAgain(quantizer, output);
+    const again = shape.spoiled ? null : await this.#readAgain(quantizer, output);
     const compared = wanted.isNearest ? await this.#compare(quantizer, source, output) : {};
     return {
+      unequal,
+      report: saidOf(report),
       format,
       family,
       decoded: this.path('decoded'),
@@ -219,13 +217,34 @@ export class SeamCase {
     };
   }
 
+  /** The same in other ways: what differs from the output and its report. */
+  async #again(quantizer, source, { config, needsTokens, isNearest }, options, report) {
+    const way = this.random.below(needsTokens ? 2 : 4);
+    const target = this.path('again');
+    const opened = await quantizer.open(source);
+    const run = (other) => quantizer.quantizeModel(opened, config, { ...options, ...other });
+    const isWhole = report.files.length < 2 || !isNearest;
+    try {
+      if (way === 0) {
+        const { report: second, wasStopped } = await resumed(run, target);
+        this.description.wasStopped = wasStopped;
+        return differences('resumed', [target, second], [options.target, report]);
+      }
+      if (way === 1 || isWhole) return [];
+      const { report: merged } = await inParts(run, (folder) => quantizer.mergeShards(folder), target);
+      return differences('in parts', [target, merged], [options.target, report]);
+    } finally {
+      await opened.close();
+    }
+  }
+
   /** One file, or the parts of one in a folder. */
   async #writeGguf(quantizer, source, recipe, name, isSplit) {
     const target = this.path(isSplit ? `${name}-parts` : `${name}.gguf`);
-    rmSync(target, { recursive: true, force: true });
     const gguf = isSplit ? { gguf: { shardBytes: 20_000 + this.random.below(60_000) } } : {};
-    const { refused, report } = await this.#quantize(quantizer, source, recipe, { target, format: 'gguf', ...gguf });
-    if (refused) return { refused, parts: [] };
+    const run = { target, format: 'gguf', ...gguf };
+    const { refused, error, report } = await this.#quantize(quantizer, source, recipe, run);
+    if (refused) return { refused, error, parts: [] };
     const parts = isSplit ? report.files.map((file) => join(target, file.name)) : [target];
     return { report, parts: parts.filter((path) => path.endsWith('.gguf')) };
   }
@@ -234,16 +253,12 @@ export class SeamCase {
   async #gguf(quantizer, source, known, shape) {
     const config = this.random.pick(recipes);
     Object.assign(this.description, { config, format: 'gguf' });
-    const { refused, report, parts } = await this.#writeGguf(
-      quantizer,
-      source,
-      config,
-      'output',
-      this.random.chance(0.3),
-    );
-    if (refused) return { refused };
+    const isSplit = this.random.chance(0.3);
+    const { refused, error, report, parts } = await this.#writeGguf(quantizer, source, config, 'output', isSplit);
+    if (refused) return { refused, error };
     this.description.outputParts = parts.length;
     return {
+      report: saidOf(report),
       format: 'gguf',
       family: shape.family,
       model: this.path('source'),
@@ -293,36 +308,3 @@ export class SeamCase {
     }
   }
 }
-
-/** How much larger than that of fake-quantized weights an error may be, which have scales of float32. */
-function noiseRatioOf({ config, isNearest }, dtype) {
-  // Algorithms add up what each column leaves to the next, and scales of 8 bits set them on another path.
-  if (!isNearest) return 1.5;
-  // Such scales stretch a range of zero points and codes of 8 bits by up to half a step at its end.
-  return dtype !== 'F32' && /"(u?int8|mx)"/.test(JSON.stringify(config)) ? 1.3 : 1.05;
-}
-
-/** As our load lines say: packed zero points need dequantize, and the weights of MX and NVFP4 become bfloat16. */
-function howToLoad(folder) {
-  const path = join(folder, 'config.json');
-  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
-  const isPackedWithZeros = /"symmetric": ?false/.test(text) && /pack-quantized/.test(text);
-  return {
-    dtype: /(mxfp|nvfp)\d/.test(text) ? 'bfloat16' : 'float32',
-    dequantize: isPackedWithZeros,
-    roundsInputs: /"(is_)?dynamic": ?(true|"local")/.test(text),
-  };
-}
-
-/**
- * Tensors that both runs quantized by one spec: a format may make others fall back to what it stores. Algorithms see the layers before, so
- * that with one of them all have to be equal or none is.
- */
-function namesOfEqualSpecs(report, other, isNearest) {
-  const specs = new Map(other.tensors.map(({ name, spec }) => [name, JSON.stringify(spec)]));
-  const equal = report.tensors.filter(({ name, spec }) => specs.get(name) === JSON.stringify(spec));
-  return isNearest || equal.length === report.tensors.length ? equal.map(({ name }) => name) : [];
-}
-
-const errorsOf = (report, rename = (name) => name) =>
-  Object.fromEntries(report.tensors.filter(({ error }) => error).map(({ name, error }) => [rename(name), error.mse]));

@@ -54,7 +54,8 @@ def largest_errors(source, spec, is_in_float16=False):
         steps = 2.0 ** int(bits[1]) - 1
         is_symmetric = spec.get("symmetric", True)
         step = 2 * largest / steps if is_symmetric else (top - low) / steps
-        return step * 1.34 + largest * 2.0**-8 + tiny
+        # A scale that is computed in float16 is a multiple of 2^-24, which clips.
+        return step * 1.34 + largest * 2.0**-8 + tiny + (steps * 2.0**-25 if is_in_float16 else 0)
     top_value, half = HALF_STEP[dtype]
     # Scales rounded to e4m3 or e5m3 are off by a sixteenth, which clips or stretches.
     slack = 0.07 if spec.get("scale_format") in ("e4m3", "e5m3") or "float8" in spec.get("scale_type", "") else 0.004

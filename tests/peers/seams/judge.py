@@ -1,10 +1,11 @@
 """Judges what we wrote with decoders that are not ours: `python judge.py`, a case (JSON) a line on stdin, {"problems": [TEXT]} a line on stdout.
 
-A case: {"format", "source": FOLDER, GGUF file (the first part) or null, "model": of GGUF, the folder that all was made of, "sourceShapes", "stacks": {name: {"singles", "parts", "isInputMajor"}} of tensors of several experts, "output": PATH, "fake": FOLDER or null, "alike": names whose spec is that of fake, "reread": FOLDER or null, "compared": {name: mse},
-"reported": {name: mse}, "spec": the one spec of all weights or null, "isNearest": rounded to nearest in the range of the data, "linear": layers that the
+A case: {"format", "source": FOLDER, GGUF file (the first part) or null, "model": of GGUF, the folder that all was made of, "sourceShapes", "stacks": {name: {"singles", "parts", "isInputMajor"}} of tensors of several experts, "output": PATH, "fake": FOLDER or null, "alike": names whose spec is that of fake, "reread": FOLDER or null, "report": {"tensors", "files", "totals"}, "compared": {name: figures of the error},
+"reported": {name: the same}, "spec": the one spec of all weights or null, "isNearest": rounded to nearest in the range of the data, "linear": layers that the
 model's class has as linear ones, "tied": layers that share another's weight, "scales": an algorithm may multiply columns of weights, and divide what comes before them, "keepsOthers": tensors that are not quantized keep their values, up to BF16 those that the report names so: "narrowed",
 "decoded": FOLDER for the decoded weights, if a loader is to be asked}
 """
+import glob
 import json
 import os
 import sys
@@ -17,7 +18,9 @@ import gguf_layout
 import gptq_layout
 import onnx_layout
 import quark_layout
+import written_files
 from error_bounds import least_signal_to_noise, largest_errors
+from figures import false_counts, false_errors, false_sizes, mean_square
 from stored import read_config, read_file, read_folder, write_folder
 
 JOINED = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("w1", "w3"))
@@ -48,10 +51,6 @@ def scales_differ(folder):
             others = [stored.get(f"{parent}.{other}.{part}") for other in group] if kind == group[0] else []
             if any(other is not None and other.reshape(-1)[0] != tensor.reshape(-1)[0] for other in others):
                 yield f"{parent}: {', '.join(group)} have different {part}"
-
-
-def mean_square(values):
-    return float(np.mean(np.square(values))) if values.size else 0.0
 
 
 def is_far(found, expected, relative, step=0.0):
@@ -100,6 +99,9 @@ def judge_weight(case, name, source, found, rounded, reread):
     if found.shape != source.shape:
         yield f"{name} has shape {list(found.shape)}, the source {list(source.shape)}"
         return
+    if not np.isfinite(source).all():
+        yield f"{name} is quantized though its source holds values that are not finite"
+        return
     if not np.isfinite(found).all():
         yield f"{name} holds values that are not finite"
         return
@@ -112,9 +114,8 @@ def judge_weight(case, name, source, found, rounded, reread):
                 yield first(name, beyond, found, source, "are further from the source than rounding explains")
         for kind in ("reported", "compared"):
             told = case[kind].get(name)
-            # Sums of squares of differences: bounded by the rounding of the stored values, which a report may count before or after it.
-            if told is not None and abs(told - noise) > 2e-3 * noise + 1e-7 * mean_square(source):
-                yield f"{name}: {kind} mse {told:.6g}, found {noise:.6g}"
+            for figure, value in false_errors(told, source, found) if told else ():
+                yield f"{name}: {kind} {figure} {told[figure]}, found {value:.9g}"
     if rounded is not None and rounded.shape == found.shape:
         allowed = least_signal_to_noise(case["format"], case.get("dtype"))
         as_found = found
@@ -173,6 +174,36 @@ def gguf_source(case, config, shapes):
     return gguf_layout.decode(case["source"], config, shapes)[0], set()
 
 
+def stored_bits(case):
+    """A function for the bits that quantized weights have in the output: codes, scales and zero points."""
+    if case["format"] == "gguf":
+        return lambda names: None
+    stored = read_folder(case["output"])
+    parts = compressed_tensors_layout.PARTS + gptq_layout.PARTS + quark_layout.PARTS
+
+    def bits(names):
+        layers = {name.removesuffix(".weight") for name in names}
+        own = [tensor.nbytes for name, tensor in stored.items() if name.rpartition(".")[0] in layers and name.rpartition(".")[2] in parts]
+        return 8 * sum(own)
+
+    return bits
+
+
+def judge_report(case, source, source_codes, quantized):
+    before, output = case["source"], case["output"]
+    if case["format"] == "gguf":
+        files = {os.path.basename(path): os.path.getsize(path) for path in gguf_layout.parts_of(output)}
+        weights = files
+    else:
+        files = {name: os.path.getsize(os.path.join(output, name)) for name in written_files.all_files(output)}
+        weights = written_files.weight_files(output)
+    sources = gguf_layout.parts_of(before) if before.endswith(".gguf") else written_files.weight_files(before)
+    yield from false_sizes(case["report"], files, weights, sum(os.path.getsize(os.path.join(before, path)) for path in sources))
+    # Of blocks that are not decoded here, the number of values is unknown.
+    if not source_codes - source.keys():
+        yield from false_counts(case["report"], source, quantized, stored_bits(case), case["format"] != "gguf")
+
+
 def judge_folder(case):
     shapes = {name: tuple(shape) for name, shape in case["sourceShapes"].items()}
     if case["format"] == "gguf":
@@ -196,10 +227,11 @@ def judge_folder(case):
             yield f"{name} is not in the output"
         elif name in quantized:
             yield from judge_weight(case, name, original, values[name], rounded.get(name) if name in case["alike"] else None, reread.get(name))
-        elif case["keepsOthers"] and values[name].shape == original.shape and not np.array_equal(values[name], original):
+        elif case["keepsOthers"] and values[name].shape == original.shape and not np.array_equal(values[name], original, equal_nan=True):
             # Half precision: 8 bits and more, and steps of 2^-24 at the lower end.
             is_half = case["casts"] or name in case["narrowed"] or case["format"] in ("gguf", "awq", "gptq")
-            if is_far(values[name], original, 2.0**-8 if is_half else 0, 2.0**-24 if is_half else 0).any():
+            is_other = np.isfinite(values[name]) != np.isfinite(original)
+            if (is_other | is_far(values[name], original, 2.0**-8 if is_half else 0, 2.0**-24 if is_half else 0)).any():
                 yield f"{name} is not quantized and not what it was"
     # Values of few different sizes, as in sources that are quantized already, are all rounded in one direction.
     if case.get("scales") and not source_codes:
@@ -219,6 +251,9 @@ def judge_folder(case):
     if case.get("decoded"):
         config = read_config(case["output"])
         write_folder(case["decoded"], config, join_stacks(values, case["stacks"]))
+    yield from judge_report(case, source, source_codes, quantized)
+    if case["format"] != "gguf":
+        yield from written_files.problems(case["source"], case["output"])
     if not quantized and case["expectsQuantized"]:
         yield "nothing is quantized, and the run succeeded"
 
@@ -229,6 +264,8 @@ def judge_onnx(case):
     values = onnx_layout.decode(case["output"], shapes)
     for name, original in source.items():
         yield from judge_weight(case, name, original, values[name], None, None)
+    files = {os.path.basename(path): os.path.getsize(path) for path in glob.glob(case["output"] + "*")}
+    yield from false_sizes(case["report"], files, files, os.path.getsize(case["model"]))
 
 
 def problems(case):

@@ -140,6 +140,9 @@ export function randomConfig(random, presets, canRun, format) {
     config[place] = [{ name }];
     if (name === 'rotation')
       Object.assign(config[place][0], { scaling_layers, r1: true, r2: random.chance(0.5), r4: false });
+    // Columns in the order of their inputs' energy, which the file's index of groups undoes.
+    if (place === 'algo_config' && name !== 'awq' && random.chance(0.6))
+      config[place][0][name === 'gpfq' ? 'act_order' : 'desc_act'] = true;
     needsTokens = !['cle', 'rotation'].includes(name);
     return { config, spec: null, isNearest: false, needsTokens };
   }

@@ -151,7 +151,10 @@ const families = {
 };
 export const familyNames = Object.keys(families);
 
-export function randomSizes(random, isGguf) {
+/** `isLarge`: weights of several tiles, which workers share. */
+export function randomSizes(random, isGguf, isLarge = false) {
+  if (isLarge)
+    return { head: 16, groups: 2, heads: 4, hidden: random.pick([64, 96]), inner: random.pick([4096, 4640]) };
   const head = random.pick(isGguf ? [16, 32] : [8, 16, 10, 32]);
   const groups = random.pick([1, 2]);
   const heads = groups * random.pick([1, 2, 3]);
@@ -164,6 +167,20 @@ export function randomSizes(random, isGguf) {
 
 /** What values are like: tensors of one sign, with outliers, with rows of zeros, very small ones. */
 export const kinds = ['normal', 'normal', 'outliers', 'zero rows', 'positive', 'small'];
+
+/** Files that belong to a model and that an output folder takes along as they are. */
+const companions = {
+  'generation_config.json': '{"max_length": 17, "eos_token_id": 2}\n',
+  'chat_template.jinja': '{% for message in messages %}{{ message.content }}\r\n{% endfor %}',
+  'custom/merges.txt': '#version: 0.2\na b\n',
+  LICENSE: 'Free of charge.\n',
+};
+
+function writeCompanions(folder) {
+  for (const file of tokenizerFiles) cpSync(file, join(folder, file.split('/').at(-1)));
+  mkdirSync(join(folder, 'custom'));
+  for (const [name, text] of Object.entries(companions)) writeFileSync(join(folder, name), text);
+}
 
 function values(random, { shape, isNorm }, kind) {
   const count = shape.reduce((product, size) => product * size, 1);
@@ -188,6 +205,7 @@ function asFloat16(data) {
   return Uint16Array.from(data, (value) => {
     const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
     const size = Math.abs(value);
+    if (!Number.isFinite(value)) return Number.isNaN(value) ? 0x7e00 : sign | 0x7c00;
     if (size < 2 ** -14) return sign | roundEven(size * 2 ** 24);
     const exponent = Math.min(Math.floor(Math.log2(size)), 15);
     return sign | (((exponent + 14) << 10) + roundEven(size * 2 ** (10 - exponent)));
@@ -210,9 +228,9 @@ export const dtypes = [...Array(4).fill('F32'), ...Array(4).fill('BF16'), 'F16',
 
 /**
  * Writes a checkpoint and returns what is known of it: {shapes, stacks: tensors of several experts, linear: layers, tied: layers without a weight of their own, canRun}.
- * `shards`: files; `withTokenizer`: with the files that a GGUF needs.
+ * `shards`: files. `spoiled`: null, or a number that a value of a linear layer has in place of its own: NaN or infinity.
  */
-export function writeModel(folder, random, { family, dtype, sizes, isTied, shards, kind, withTokenizer }) {
+export function writeModel(folder, random, { family, dtype, sizes, isTied, shards, kind, spoiled }) {
   const [architecture, block, keys, canRun, type = family] = families[family];
   const layers = 2;
   const list = [['model.embed_tokens.weight', table(vocabulary, sizes.hidden)]];
@@ -225,8 +243,12 @@ export function writeModel(folder, random, { family, dtype, sizes, isTied, shard
   if (!isTied) list.push(['lm_head.weight', linear(vocabulary, sizes.hidden)]);
 
   mkdirSync(folder, { recursive: true });
+  const linears = list.filter(([, { isLinear }]) => isLinear);
+  const spoiledName = spoiled && random.pick(linears)[0];
   const tensors = list.map(([name, tensor]) => {
-    const data = storages[dtype](values(random, tensor, kind));
+    const numbers = values(random, tensor, kind);
+    if (name === spoiledName) numbers[random.below(numbers.length)] = Number(spoiled);
+    const data = storages[dtype](numbers);
     return [name, { dtype, shape: tensor.shape, data }];
   });
   writeFiles(folder, tensors, shards);
@@ -252,11 +274,12 @@ export function writeModel(folder, random, { family, dtype, sizes, isTied, shard
     ...keys,
   };
   writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
-  if (withTokenizer) for (const file of tokenizerFiles) cpSync(file, join(folder, file.split('/').at(-1)));
+  writeCompanions(folder);
   return {
     shapes: Object.fromEntries(list.flatMap(([name, tensor]) => [[name, tensor.shape], ...shapesOfSingles(tensor)])),
     stacks: Object.fromEntries(list.filter(([, { stack }]) => stack).map(([name, { stack }]) => [name, stack])),
-    linear: list.filter(([, { isLinear }]) => isLinear).map(([name]) => name.replace(/\.weight$/, '')),
+    linear: linears.map(([name]) => name.replace(/\.weight$/, '')),
+    spoiled: spoiledName,
     // Nobody ties the head of a class that is not named.
     tied: isTied && architecture ? ['lm_head'] : [],
     canRun,

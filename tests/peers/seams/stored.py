@@ -21,14 +21,20 @@ def read_config(folder):
         return json.load(file)
 
 
+def read_header(path):
+    """Entries of the tensors by name."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    header.pop("__metadata__", None)
+    return header
+
+
 def read_file(path):
     with open(path, "rb") as file:
         data = file.read()
     length = int.from_bytes(data[:8], "little")
     tensors = {}
-    for name, entry in json.loads(data[8 : 8 + length]).items():
-        if name == "__metadata__":
-            continue
+    for name, entry in read_header(path).items():
         begin, end = (8 + length + offset for offset in entry["data_offsets"])
         tensors[name] = np.frombuffer(data[begin:end], dtype=DTYPES[entry["dtype"]]).reshape(entry["shape"])
     return tensors

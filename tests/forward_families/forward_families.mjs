@@ -1,0 +1,116 @@
+// npm run test:forward-families [-- NAME...]: tiny checkpoints of model families (tests/families). The cross entropy of two texts is that of
+// transformers in float32 to a relative difference of 1e-5, and a continuation, whose tokens are computed one by one behind a cache, has the
+// tokens that transformers finds by whole passes. A line a family and variant; exit code 1 for any difference.
+//   --third 0|1|2|date: every third family   --keep: leave the files, say where
+// Needs what tests/interop/peers.sh makes.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { everyThird } from '../families/third.mjs';
+import { buildAll } from '../setup/build.mjs';
+import { main, root } from '../setup/command.mjs';
+import { families, refused } from './cases.mjs';
+
+const peers = join(root, 'tests/interop/peers.sh');
+const spaces = { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 };
+const tolerance = 1e-5;
+
+/** Tokens below 256, which every tiny vocabulary has, without a short period. */
+const tokensOf = (length, seed) => Array.from({ length }, (_, i) => (seed * 31 + i * i * 7 + i * 13 + (i >> 3)) % 251);
+const sequences = [tokensOf(96, 1), tokensOf(40, 2)];
+const rows = { tokens: { rows: sequences } };
+const prompt = tokensOf(84, 3);
+const count = 8;
+
+function python(script, input, ...args) {
+  return spawnSync(peers, ['run', 'python3', script, ...args], { ...spaces, input });
+}
+
+/** The checkpoints of a family: one for each variant, with the same weights. */
+function modelsOf(work, name) {
+  const from = join(work, name);
+  return families[name].map((changes, i) => ({
+    folder: i === 0 ? from : `${from}.${i}`,
+    from,
+    changes,
+    label: [name, ...Object.keys(changes)].join(' '),
+  }));
+}
+
+function expectedOf(models) {
+  const asked = JSON.stringify({ models, sequences, prompt, count });
+  const { status, stdout, stderr } = python('tests/forward_families/losses.py', asked);
+  const results = stdout.split('\n').filter(Boolean).map(JSON.parse);
+  if (status !== 0 || results.length !== models.length) throw new Error(`losses.py: ${stderr.slice(-500)}`);
+  return results;
+}
+
+/** What differs between our figures and those of transformers; '' if nothing does. */
+async function problemOf(quantizer, folder, expected) {
+  if (expected.error) return `transformers: ${expected.error}`;
+  const lm = await quantizer.languageModel(await quantizer.open(folder));
+  const { sequenceLosses } = await lm.evaluate(rows);
+  const differences = sequenceLosses.map((loss, i) => Math.abs(loss - expected.losses[i]) / expected.losses[i]);
+  const largest = Math.max(...differences);
+  if (!(largest < tolerance)) return `${sequenceLosses} nats are ${expected.losses} (${largest.toExponential(1)})`;
+  const { tokens, stopped } = await lm.generate({ tokens: prompt, count });
+  const isSame = tokens.every((token, i) => token === expected.tokens[i]);
+  if (!isSame || (stopped !== 'end' && tokens.length !== count))
+    return `continues with ${tokens}, transformers with ${expected.tokens}`;
+  return { largest };
+}
+
+async function check(quantizer, { folder, label }, expected) {
+  let found;
+  try {
+    found = await problemOf(quantizer, folder, expected);
+  } catch (error) {
+    found = `${error.code} ${error.where}: ${error.message}`;
+  }
+  const isRight = typeof found === 'object';
+  const outcome = isRight ? `= ${found.largest.toExponential(1)}` : `W ${found.slice(0, 400)}`;
+  process.stdout.write(`${label.padEnd(32)} ${outcome}\n`);
+  return isRight;
+}
+
+/** Refused by its name, with what can be done with the model. */
+async function checkRefused(quantizer, folder, name) {
+  let said = '';
+  try {
+    const lm = await quantizer.languageModel(await quantizer.open(folder));
+    await lm.evaluate(rows);
+  } catch (error) {
+    said = error.message;
+  }
+  const isNamed = said.includes(`does not support the family "${name}"`) && said.includes('Any model can be quantized');
+  process.stdout.write(`${name.padEnd(32)} ${isNamed ? 'refused' : `W ${said || 'is computed'}`}\n`);
+  return isNamed;
+}
+
+await main(async () => {
+  const options = { third: { type: 'string' }, keep: { type: 'boolean' } };
+  const { values, positionals } = parseArgs({ options, allowPositionals: true });
+  const names = positionals.length > 0 ? positionals : everyThird(Object.keys(families), values.third);
+  buildAll();
+  const { createQuantizer } = await import('../../dist/node.js');
+  const quantizer = await createQuantizer({ threads: 0 });
+  const work = mkdtempSync(join(tmpdir(), 'forward-families-'));
+  let wrong = 0;
+  try {
+    const others = positionals.length > 0 ? [] : refused;
+    const made = python('tests/families/make_families.py', '', work, ...names, ...others);
+    if (made.status !== 0) throw new Error(`make_families.py: ${made.stdout.slice(-500)}${made.stderr.slice(-500)}`);
+    const all = names.flatMap((name) => modelsOf(work, name));
+    const expected = expectedOf(all);
+    for (const [i, one] of all.entries()) wrong += (await check(quantizer, one, expected[i])) ? 0 : 1;
+    for (const name of others) wrong += (await checkRefused(quantizer, join(work, name), name)) ? 0 : 1;
+    process.stdout.write(`${names.length} families, ${all.length} models, ${wrong} wrong\n`);
+  } finally {
+    await quantizer[Symbol.asyncDispose]();
+    if (values.keep) process.stdout.write(`files: ${work}\n`);
+    else rmSync(work, { recursive: true });
+  }
+  return wrong > 0 ? 1 : 0;
+});
