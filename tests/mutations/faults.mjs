@@ -54,7 +54,7 @@ export const faults = {
   'second-scale-not-inverse': [
     'src/checkpoint/layout/tile_scales.cpp',
     'if (!layout.reciprocal_second_scale) return second_scale;',
-    'if (second_scale > 0) return second_scale;',
+    'if (!layout.reciprocal_second_scale || second_scale > 0) return second_scale;',
     'seams',
   ],
   'nan-not-seen': [
