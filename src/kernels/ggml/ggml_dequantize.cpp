@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/ggml/ggml_blocks.h"
+#include "kernels/ggml/ggml_codebook.h"
 #include "kernels/ggml/ggml_grid.h"
 #include "kernels/ggml/ggml_layout.h"
 #include "kernels/ggml_stages.h"
@@ -189,7 +190,9 @@ void unpack(GgmlType type, const uint8_t* in, Unpacked& u) {
     case GgmlType::nvfp4:
       return unpack_fp4(type, in, u);
     default:
-      return unpack_simple(type, in, u);
+      if (!has_codebook(type)) return unpack_simple(type, in, u);
+      u.start(0, 0);
+      u.run = unpack_codebook(type, in, u.codes, u.scale);
   }
 }
 

@@ -179,7 +179,7 @@ TEST_CASE("plan diagnostics: a note on many tensors names the first of them") {
 }
 
 TEST_CASE("plan diagnostics: every failure of GGUF plans has a place") {
-  const Attempt opaque = attempt(gguf_model(GgmlType::iq2_xs), R"({"dialect": "gguf", "recipe": "q4_k_m"})");
+  const Attempt opaque = attempt(gguf_model(GgmlType::q8_k), R"({"dialect": "gguf", "recipe": "q4_k_m"})");
   REQUIRE(!opaque.plan);
   CHECK(opaque.plan.error().code == ErrorCode::format_unsupported);
   CHECK(opaque.plan.error().where == "blk.0.attn_q.weight");
