@@ -32,10 +32,17 @@ void add_slope(float slope, size_t position, std::span<float> scores) noexcept {
   for (float& score : scores) score += slope * static_cast<float>(position++);
 }
 
+void softmax_with(float sink, std::span<float> scores, std::vector<float>& memory) {
+  memory.assign(scores.begin(), scores.end());
+  memory.push_back(sink);
+  kernels::softmax(memory);
+  std::copy_n(memory.begin(), scores.size(), scores.begin());
+}
+
 }  // namespace
 
-void attend(const Architecture& a, bool is_sliding, const float* q, const float* k, const float* v, size_t past,
-            size_t length, AttentionMemory& memory, float* y) {
+void attend(const Architecture& a, bool is_sliding, const float* q, const float* k, const float* v,
+            std::span<const float> sinks, size_t past, size_t length, AttentionMemory& memory, float* y) {
   const size_t dim = a.head_dim, group = a.heads / a.kv_heads, q_stride = a.query_columns(),
                kv_stride = a.key_columns();
   const size_t window = is_sliding ? a.window : length;
@@ -69,7 +76,10 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
         const std::span<float> visible{line + seen, unseen - seen};
         if (a.has_slopes) add_slope(slope_of(a.heads, head * group + row % group), begin + seen, visible);
         if (a.attention_cap > 0) kernels::soft_cap(visible, a.attention_cap);
-        kernels::softmax(visible);
+        if (sinks.empty())
+          kernels::softmax(visible);
+        else
+          softmax_with(sinks[head * group + row % group], visible, memory.with_sink);
         std::fill(line, line + seen, 0.0f);
         std::fill(line + unseen, line + keys, 0.0f);
       }

@@ -1,7 +1,9 @@
 // Causal attention, of encoders that to all tokens, with grouped queries (J. Ainslie et al. 2023): query head h reads key and value head
 // h / (heads / kv_heads), softmax(scale q k^T) v. In sliding layers a token sees the last `window` keys.
+// A head with a sink has one more score, of a key that has no value (gpt-oss; after G. Xiao et al. 2023).
 #pragma once
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "model/config/architecture.h"
@@ -10,12 +12,12 @@ namespace wasmquant::model {
 
 /// Working memory, kept from call to call.
 struct AttentionMemory {
-  std::vector<float> queries, scores, output, product;
+  std::vector<float> queries, scores, output, product, with_sink;
 };
 
 /// The tokens of one sequence from `past` on. q [length - past, heads * head_dim], k and v [length, kv_heads * head_dim], q and k with
-/// RoPE applied; y [length - past, heads * head_dim]. Tokens do not depend on `past`, to the bit.
+/// RoPE applied; y [length - past, heads * head_dim]. `sinks` [heads], or empty. Tokens do not depend on `past`, to the bit.
 void attend(const Architecture& architecture, bool is_sliding, const float* q, const float* k, const float* v,
-            size_t past, size_t length, AttentionMemory& memory, float* y);
+            std::span<const float> sinks, size_t past, size_t length, AttentionMemory& memory, float* y);
 
 }  // namespace wasmquant::model

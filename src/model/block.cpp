@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "kernels/matmul.h"
+#include "model/experts/clamped_gate.h"
 #include "model/norm.h"
 #include "numeric/exponential.h"
 
@@ -160,14 +161,14 @@ Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::
     std::vector<float>&all_keys = cached_->keys[layer], &all_values = cached_->values[layer];
     all_keys.insert(all_keys.end(), k_.begin(), k_.begin() + static_cast<ptrdiff_t>(tokens_ * keys));
     all_values.insert(all_values.end(), v_.begin(), v_.begin() + static_cast<ptrdiff_t>(tokens_ * keys));
-    attend(a, is_sliding, q_.data(), all_keys.data(), all_values.data(), cached_->past, cached_->past + tokens_,
-           attention_, attended_.data());
+    attend(a, is_sliding, q_.data(), all_keys.data(), all_values.data(), weights[Slot::sinks], cached_->past,
+           cached_->past + tokens_, attention_, attended_.data());
     return {};
   }
   size_t at = 0;
   for (const uint32_t length : lengths) {
-    attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * keys, 0, length, attention_,
-           attended_.data() + at * queries);
+    attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * keys, weights[Slot::sinks],
+           0, length, attention_, attended_.data() + at * queries);
     at += length;
   }
   return {};
@@ -321,7 +322,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
 void BlockRunner::send_to_experts(const BlockValues& weights, std::span<float> x) {
   const Architecture& a = architecture_;
   const size_t hidden = a.hidden, wide = a.routing.shared_width;
-  linear(normed_, weights, Slot::router, hidden, a.routing.experts, gate_);
+  linear(normed_, weights, Slot::router, Slot::router_bias, hidden, a.routing.experts, gate_);
   routed_->input.assign(normed_.begin(), normed_.end());
   route(a.routing, {gate_.data(), tokens_ * a.routing.experts}, weights[Slot::correction], *routed_);
   if (wide == 0) return;
@@ -347,9 +348,16 @@ void BlockRunner::run_expert(const BlockValues& weights, uint32_t expert, const 
   }
   tokens_ = normed_.size() / hidden;
   if (tokens_ == 0) return;
-  run_gated(weights, Slot::expert_gate, Slot::expert_up, false, wide);
-  kernels::activate_gate(a.activation, gate_, up_.data());
+  if (a.routing.gate_limit > 0) {
+    linear(normed_, weights, Slot::expert_gate, hidden, 2 * wide, fused_);
+    clamped_gate(a.routing, weights[Slot::expert_biases_up], expert, fused_, gate_);
+  } else {
+    run_gated(weights, Slot::expert_gate, Slot::expert_up, false, wide);
+    kernels::activate_gate(a.activation, gate_, up_.data());
+  }
   linear(gate_, weights, Slot::expert_down, wide, hidden, output_);
+  if (const std::vector<float>& biases = weights[Slot::expert_biases_down]; !biases.empty())
+    for (size_t i = 0; i < output_.size(); ++i) output_[i] += biases[expert * hidden + i % hidden];
   const float* y = output_.data();
   for (size_t i = 0; i < routed.experts.size(); ++i) {
     if (routed.experts[i] != expert) continue;

@@ -33,6 +33,7 @@ List<BlockWeight> block_weights(const Architecture& a, uint32_t layer) {
   linear(Slot::v, ModelPart::v, keys, a.hidden);
   norm(Slot::q_norm, ModelPart::q_norm, a.whole_norms ? queries : a.head_dim);
   norm(Slot::k_norm, ModelPart::k_norm, a.whole_norms ? keys : a.head_dim);
+  if (names.has(ModelPart::sinks)) out.push_back({Slot::sinks, names.of(ModelPart::sinks), 0, a.heads});
   linear(Slot::o, ModelPart::o, a.hidden, queries);
   norm(Slot::attention_post_norm, ModelPart::attention_post_norm, a.hidden);
   norm(Slot::feed_forward_norm, ModelPart::feed_forward_norm, a.hidden);
@@ -50,6 +51,13 @@ List<BlockWeight> block_weights(const Architecture& a, uint32_t layer) {
     shared(Slot::shared_scale, ModelPart::shared_scale, 1, a.hidden);
     if (names.has(ModelPart::correction))
       out.push_back({Slot::correction, names.of(ModelPart::correction), 0, routing.experts});
+    const auto biases = [&](Slot weight, ModelPart part, uint32_t columns) {
+      if (names.has(part)) out.push_back({weight, names.of(part), routing.experts, columns, true});
+    };
+    biases(Slot::expert_biases_up, ModelPart::expert_biases_up, 2 * routing.width);
+    biases(Slot::expert_biases_down, ModelPart::expert_biases_down, a.hidden);
+    if (names.has_bias(ModelPart::router))
+      out.push_back({Slot::router_bias, names.of(ModelPart::router) + ".bias", 0, routing.experts});
     out.push_back({Slot::router, names.of(ModelPart::router) + ".weight", routing.experts, a.hidden});
     return out;
   }

@@ -39,7 +39,11 @@ enum class Slot : uint8_t {
   feed_forward_norm_bias,
   feed_forward_post_norm_bias,
   router,
+  router_bias,
   correction,
+  sinks,
+  expert_biases_up,
+  expert_biases_down,
   shared_gate,
   shared_up,
   shared_down,
@@ -48,7 +52,7 @@ enum class Slot : uint8_t {
   expert_up,
   expert_down,
 };
-inline constexpr size_t kSlots = 35;
+inline constexpr size_t kSlots = 39;
 inline constexpr size_t kBlockMatrices = 7;  // q to down
 
 /// Name and shape of one weight.
@@ -56,6 +60,7 @@ struct BlockWeight {
   Slot slot;
   std::string name;                // below the layer
   uint32_t rows = 0, columns = 0;  // [out, in]; vectors are [columns], with rows 0
+  bool is_plain = false;           // a tensor that is never quantized, under its whole name
 };
 
 /// The bias of a norm.

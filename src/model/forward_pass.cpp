@@ -97,7 +97,7 @@ void ForwardPass::keep_block(uint32_t layer) {
   BlockValues& kept = kept_blocks_[layer];
   for (const BlockWeight& weight : block_weights(architecture_, layer)) {
     std::vector<float>& values = block_[weight.slot];
-    if (weight.rows == 0) {
+    if (weight.rows == 0 || weight.is_plain) {
       kept[weight.slot] = values;
       continue;
     }

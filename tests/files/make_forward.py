@@ -35,6 +35,13 @@ CASES = {
     "gemma3_text": ("Gemma3Text", dict(HEAD, sliding_window=5, query_pre_attn_scalar=20, rope_parameters=GEMMA3_ROPE,
                                        layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
 }
+# Their experts are stored as the class publishes them.
+MIXTURES = {
+    "gpt_oss": ("GptOss", dict(HEAD, sliding_window=5, num_local_experts=3, num_experts_per_tok=2, attention_bias=True,
+                               layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                               rope_parameters=dict(rope_type="yarn", rope_theta=1000.0, factor=2.0, truncate=False,
+                                                    original_max_position_embeddings=16))),
+}
 ENCODERS = {
     "bert": ("Bert", dict(pad_token_id=0, type_vocab_size=2)),
     "roberta": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1, layer_norm_eps=1e-5, hidden_act="gelu")),
@@ -64,10 +71,14 @@ def make(folder, family, options):
     tokens = torch.randint(0, SIZES["vocab_size"], (2, 24))
     logits = model(tokens).logits
     os.makedirs(folder, exist_ok=True)
-    state = {name: value.contiguous() for name, value in model.state_dict().items()}
-    if config.tie_word_embeddings:
-        state.pop("lm_head.weight")
-    save_file(state, os.path.join(folder, "model.safetensors"))
+    if os.path.basename(folder) in MIXTURES:
+        model.save_pretrained(folder)
+        os.remove(os.path.join(folder, "generation_config.json"))
+    else:
+        state = {name: value.contiguous() for name, value in model.state_dict().items()}
+        if config.tie_word_embeddings:
+            state.pop("lm_head.weight")
+        save_file(state, os.path.join(folder, "model.safetensors"))
     save_file({"input_ids": tokens, "logits": logits.contiguous()}, os.path.join(folder, "expected.safetensors"))
     written = json.loads(config.to_json_string())
     written["architectures"] = [type(model).__name__]
@@ -104,7 +115,7 @@ def make_encoder(folder, family, options):
 
 if __name__ == "__main__":
     base = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forward")
-    for cases, maker in ((CASES, make), (ENCODERS, make_encoder)):
+    for cases, maker in ((CASES, make), (MIXTURES, make), (ENCODERS, make_encoder)):
         for case, (family, options) in cases.items():
             if len(sys.argv) == 1 or case in sys.argv[1:]:
                 maker(os.path.join(base, case), family, options)

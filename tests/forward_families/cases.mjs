@@ -76,6 +76,11 @@ export const families = {
   solar_open: [{}],
   minimax_m2: [{}],
   ernie4_5_moe: [{}],
+  gpt_oss: [{}, { rope_parameters: { ...yarn, truncate: false } }],
+  'gpt_oss-bf16': [{}],
+  'gpt_oss-mxfp4': [{}],
+  'gpt_oss-odd': [{}],
+  'gpt_oss-odd-mxfp4': [{}],
 };
 
 /** Families whose checkpoints are computed nowhere here, refused by name. */

@@ -15,8 +15,10 @@ import warnings
 warnings.filterwarnings("ignore")
 os.environ.update(TRANSFORMERS_VERBOSITY="error", TQDM_DISABLE="1", HF_HUB_OFFLINE="1")
 
+import safetensors.torch
 import torch
 import transformers
+from transformers.integrations import mxfp4
 
 
 def nats(model, tokens):
@@ -48,6 +50,24 @@ def make_variant(folder, source, changes):
         json.dump(config, file)
 
 
+def decode_blocks(folder):
+    """The same checkpoint with experts as values: transformers' loader of MXFP4 needs packages that its decoder does not."""
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+        config = json.load(file)
+    if config.pop("quantization_config", {}).get("quant_method") != "mxfp4":
+        return folder
+    plain = folder + ".plain"
+    os.makedirs(plain)
+    tensors = safetensors.torch.load_file(os.path.join(folder, "model.safetensors"))
+    for blocks in [name for name in tensors if name.endswith("_blocks")]:
+        name = blocks.removesuffix("_blocks")
+        tensors[name] = mxfp4.convert_moe_packed_tensors(tensors.pop(blocks), tensors.pop(name + "_scales"), dtype=torch.float32).contiguous()
+    safetensors.torch.save_file(tensors, os.path.join(plain, "model.safetensors"), metadata={"format": "pt"})
+    with open(os.path.join(plain, "config.json"), "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    return plain
+
+
 def main():
     asked = json.load(sys.stdin)
     torch.set_grad_enabled(False)
@@ -55,6 +75,7 @@ def main():
         folder = one["folder"]
         try:
             make_variant(folder, one["from"], one["changes"])
+            folder = decode_blocks(folder)
             config = transformers.AutoConfig.from_pretrained(folder)
             model = getattr(transformers, config.architectures[0]).from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
             tokens, margin = greedy(model, asked["prompt"], asked["count"])

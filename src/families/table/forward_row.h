@@ -38,6 +38,7 @@ inline constexpr uint32_t kTwoAhead = 1 << 19;          // the table of position
 inline constexpr uint32_t kSigmoidScores = 1 << 20;     // of experts: sigmoids, not a softmax over all
 inline constexpr uint32_t kChosenSoftmax = 1 << 21;     // a softmax over the chosen ones
 inline constexpr uint32_t kNormalizedScores = 1 << 22;  // those of a token's experts add up to one
+inline constexpr uint32_t kClampedGates = 1 << 23;      // experts' gates and ups alternate and are clamped
 
 /// A row of forward.def.
 struct Row {

@@ -248,7 +248,8 @@ bool holds_together(const Routing& routing, const Architecture& a) noexcept {
   return a.has_experts.size() == a.layers && routing.experts <= kMaxExperts && routing.chosen >= 1 &&
          routing.chosen <= routing.experts && routing.width >= 1 && routing.width <= kMaxSize &&
          routing.shared_width <= kMaxSize && routing.groups >= 1 && routing.experts % routing.groups == 0 &&
-         routing.chosen_groups >= 1 && routing.chosen_groups <= routing.groups;
+         routing.chosen_groups >= 1 && routing.chosen_groups <= routing.groups &&
+         (routing.gate_limit == 0 || (routing.gate_limit > 0 && a.names.has(ModelPart::expert_biases_up)));
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ struct Routing {
   uint32_t groups = 1, chosen_groups = 1;  // experts are chosen from the groups whose two best have the largest sum
   bool is_normalized = false;              // the weights of a token's experts add up to `scale`
   float scale = 1;
+  // Of experts whose gate and up alternate and are clamped (experts/clamped_gate.h), stored as [experts, in, out]; 0: others
+  float gate_limit = 0, gate_slope = 0;
 };
 
 /// Sizes and family differences of one model.

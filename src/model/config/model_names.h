@@ -40,7 +40,10 @@ enum class ModelPart : uint8_t {
   attention_post_norm,
   feed_forward_norm,
   feed_forward_post_norm,
-  correction,  // of scores, for the choice of experts; the name of a tensor
+  correction,        // of scores, for the choice of experts; the name of a tensor, as the next three
+  sinks,             // scores of a key without a value, by head
+  expert_biases_up,  // of all experts, [experts, gate and up]
+  expert_biases_down,
   embedding,
   positions,
   types,
@@ -50,7 +53,7 @@ enum class ModelPart : uint8_t {
   layers,   // what precedes the number of a layer
   prefixes  // what may precede all others but the head, between bars
 };
-inline constexpr size_t kParts = 36;
+inline constexpr size_t kParts = 39;
 
 /// Module names of one model.
 class ModelNames {

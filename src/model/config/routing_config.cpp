@@ -51,6 +51,12 @@ Status read_routing(const json::Value& config, const FamilyFacts& facts, Archite
                                                                   : Routing::Scores::softmax;
   routing.is_normalized = facts.has(families::forward::kNormalizedScores) || facts.flag("normalized");
   routing.scale = static_cast<float>(facts.number("score_scale", "routed_scaling_factor").value_or(1));
+  if (facts.has(families::forward::kClampedGates)) {
+    routing.gate_limit = static_cast<float>(facts.number("", "swiglu_limit").value_or(7));
+    routing.gate_slope = static_cast<float>(facts.number("", "swiglu_alpha").value_or(1.702));
+    if (!(routing.gate_limit > 0))
+      return error_at(ErrorCode::config_invalid, "/swiglu_limit", "must be a positive number");
+  }
   const bool fits = routing.experts >= 1 && routing.experts <= kMaxExperts && routing.chosen >= 1 &&
                     routing.chosen <= routing.experts && routing.width >= 1 && routing.experts % routing.groups == 0 &&
                     routing.chosen_groups <= routing.groups;

@@ -75,6 +75,17 @@ class Planner {
     return add(step, slot, std::move(task), false);
   }
 
+  /// Adds a matrix of a tensor [experts, rows, columns] in any storage that keeps them apart.
+  Status add_one_of(ForwardStep& step, uint32_t slot, const std::string& name, const std::vector<uint64_t>& shape,
+                    uint32_t expert) {
+    TRY(all, reader_.find(index_, {name, "Linear", shape, StorageDtype::F32, reader_.pack_method()}));
+    const auto one = wasmquant::expert_of(all, expert, shape[0]);
+    if (one == nullptr)
+      return error_at(ErrorCode::format_unsupported, name, "stores its experts so that none can be read by itself");
+    TensorTask task = one->task;
+    return add(step, slot, std::move(task), false);
+  }
+
   Status add_vector(ForwardStep& step, uint32_t slot, std::string name, uint64_t length) {
     StoredName at = stored(std::move(name));
     const ModelTensor* tensor = index_.find(at.name);
@@ -186,7 +197,10 @@ json::Array ends_of(const json::Value& tokens) {
 Status add_block(Planner& planner, ForwardStep& step, const model::Architecture& a, uint32_t layer) {
   for (const model::BlockWeight& weight : model::block_weights(a, layer)) {
     const auto slot = static_cast<uint32_t>(weight.slot);
-    if (weight.rows == 0)
+    if (weight.is_plain)
+      TRY_VOID(planner.add_slice(step, slot, text_of("{}.{}", step.name, weight.name), {weight.rows, weight.columns}, 0,
+                                 weight.rows, weight.columns));
+    else if (weight.rows == 0)
       TRY_VOID(planner.add_vector(step, slot, text_of("{}.{}", step.name, weight.name), weight.columns));
     else
       TRY_VOID(planner.add_matrix(step, slot, text_of("{}.{}", step.name, std::string(without_weight(weight.name))),
@@ -201,6 +215,12 @@ Status add_fused_expert(Planner& planner, ForwardStep& step, const model::Archit
   const uint64_t experts = a.routing.experts, wide = a.routing.width, hidden = a.hidden, size = wide * hidden;
   const uint32_t slot = kExpertSlots + 3 * expert;
   const auto name = [&](ModelPart part) { return text_of("{}.{}", step.name, a.names.of(part)); };
+  if (a.routing.gate_limit > 0) {
+    TRY_VOID(planner.add_one_of(step, slot, name(ModelPart::experts_gate_up), {experts, hidden, 2 * wide}, expert));
+    TRY_VOID(planner.add_one_of(step, slot + 2, name(ModelPart::experts_down), {experts, wide, hidden}, expert));
+    step.tensors.back().is_streamed = true;
+    return {};
+  }
   for (const uint32_t half : {0u, 1u})
     TRY_VOID(planner.add_slice(step, slot + half, name(ModelPart::experts_gate_up), {experts, 2 * wide, hidden},
                                (2 * expert + half) * size, wide, hidden));
@@ -215,7 +235,8 @@ Status add_experts(Planner& planner, ForwardStep& step, const model::Architectur
   step.tensors.back().is_streamed = true;  // the router
   const uint64_t others = step.float_bytes;
   const std::string fused = text_of("{}.{}", step.name, a.names.of(ModelPart::experts_gate_up));
-  const bool is_fused = a.names.has(ModelPart::experts_gate_up) && planner.has_tensor(fused);
+  const bool is_fused =
+      a.routing.gate_limit > 0 || (a.names.has(ModelPart::experts_gate_up) && planner.has_tensor(fused));
   for (uint32_t expert = 0; expert < a.routing.experts; ++expert) {
     step.float_bytes = others;
     if (is_fused) {
@@ -232,12 +253,19 @@ Status add_experts(Planner& planner, ForwardStep& step, const model::Architectur
   return {};
 }
 
+// What calibration does not know, or null.
+const char* not_calibrated(const model::Architecture& a) {
+  if (a.is_transposed) return "linear layers stored as [in, out]";
+  if (a.routing.gate_limit > 0) return "experts stored as [in, out], with biases and clamped gates";
+  return nullptr;
+}
+
 Status check_use(const model::Architecture& a, ForwardUse use) {
-  if (a.is_transposed && use == ForwardUse::calibrate)
+  if (const char* const what = not_calibrated(a); what != nullptr && use == ForwardUse::calibrate)
     return error_at(ErrorCode::not_implemented, "/model_type",
-                    "{q} stores its linear layers as [in, out], for which calibration is not implemented; evaluate and "
-                    "generate run it. Any config whose algorithms need no tokens quantizes it",
-                    a.family);
+                    "{q} has {}, for which calibration is not implemented; evaluate and generate run it. Any config "
+                    "whose algorithms need no tokens quantizes it",
+                    a.family, what);
   if (a.routing.experts > 0 && use == ForwardUse::calibrate)
     return error_at(
         ErrorCode::not_implemented, "/model_type",

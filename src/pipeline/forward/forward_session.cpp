@@ -50,7 +50,10 @@ uint64_t ForwardSession::expected_count(uint32_t step, uint32_t slot) const noex
   for (const uint32_t vector : {kFinalNormSlot, kFinalNormBiasSlot, kEmbeddingNormSlot, kEmbeddingNormBiasSlot})
     if (slot == vector) return a.hidden;
   if (slot == kHeadBiasSlot) return a.vocabulary;
-  if (slot >= kExpertSlots) return expert_of(slot) < a.routing.experts ? uint64_t{a.routing.width} * a.hidden : 0;
+  if (slot >= kExpertSlots) {
+    const bool is_double = a.routing.gate_limit > 0 && expert_part(slot) == model::Slot::expert_gate;
+    return expert_of(slot) < a.routing.experts ? (is_double ? 2 : 1) * uint64_t{a.routing.width} * a.hidden : 0;
+  }
   if (slot == kPositionsSlot) return uint64_t{a.first_position + a.max_positions} * a.hidden;
   if (slot == kTypesSlot) return uint64_t{a.token_types} * a.hidden;
   for (const model::BlockWeight& weight : model::block_weights(a, step == 0 ? 0 : step - 1))
@@ -102,7 +105,12 @@ void ForwardSession::load(uint64_t tile) {
   }
   rows_ = target;
   is_whole_ = range.begin + range.count() == (task.layout->column_tiles() ? columns : rows);
-  if (pass_.architecture().is_transposed && slot_ < model::kBlockMatrices && is_whole_) transpose(target, rows);
+  const model::Architecture& a = pass_.architecture();
+  if (slot_ >= kExpertSlots ? a.routing.gate_limit == 0 : !a.is_transposed || slot_ >= model::kBlockMatrices) return;
+  const size_t inputs = slot_ < kExpertSlots                             ? rows
+                        : expert_part(slot_) == model::Slot::expert_gate ? a.hidden
+                                                                         : a.routing.width;
+  if (is_whole_) transpose(target, inputs);
 }
 
 Status ForwardSession::run(uint32_t portion, bool keep) {

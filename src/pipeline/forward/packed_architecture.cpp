@@ -5,7 +5,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr std::string_view kHead = "wqar\3";  // the last byte is the version
+constexpr std::string_view kHead = "wqar\4";  // the last byte is the version
 
 template <class... Fields>
 void pack_all(PackStream& stream, Fields&... fields) {
@@ -30,7 +30,7 @@ bool pack(PackStream& stream, model::Rope& rope) {
 
 bool pack(PackStream& stream, model::Routing& routing) {
   pack_all(stream, routing.experts, routing.chosen, routing.width, routing.shared_width, routing.groups,
-           routing.chosen_groups, routing.is_normalized, routing.scale);
+           routing.chosen_groups, routing.is_normalized, routing.scale, routing.gate_limit, routing.gate_slope);
   return pack_choice(stream, routing.scores, model::Routing::Scores::softmax_of_chosen);
 }
 

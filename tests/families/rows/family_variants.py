@@ -11,6 +11,9 @@ own_head      a head of its own where transformers ties it by default: T5 1.1, m
 Any family or variant may also be named with -bf16 or -f16 behind it.
 """
 
+GPT_OSS_ODD = dict(hidden_size=192, intermediate_size=96, num_attention_heads=9, num_key_value_heads=3, head_dim=32, num_local_experts=5,
+                   num_experts_per_tok=3, tie_word_embeddings=True, num_hidden_layers=3, layer_types=["full_attention", "sliding_attention", "full_attention"])
+
 VARIANTS = {
     "llama-bf16": ("llama", dict(dtype="bfloat16")),
     "qwen3-tied-bf16": ("qwen3", dict(dtype="bfloat16", config=dict(tie_word_embeddings=True))),
@@ -40,6 +43,8 @@ VARIANTS = {
     "granitemoehybrid-plain": ("granitemoehybrid", dict(config=dict(layer_types=["attention"] * 2, layers_block_type=["attention"] * 2,
                                                                     num_local_experts=0, num_experts_per_tok=0))),
     "gpt_oss-mxfp4": ("gpt_oss", dict(mxfp4=True)),
+    "gpt_oss-odd": ("gpt_oss", dict(config=GPT_OSS_ODD)),
+    "gpt_oss-odd-mxfp4": ("gpt_oss", dict(mxfp4=True, config=GPT_OSS_ODD)),
     "mt5-own-head": ("mt5", dict(own_head=True, config=dict(tie_word_embeddings=False))),
 }
 DTYPES = {"-bf16": "bfloat16", "-f16": "float16"}

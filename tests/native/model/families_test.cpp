@@ -8,8 +8,8 @@
 namespace wasmquant::testing {
 namespace {
 
-constexpr const char* kFamilies[] = {"llama", "llama_linear", "mistral", "qwen2",
-                                     "qwen3", "gemma",        "gemma2",  "gemma3_text"};
+constexpr const char* kFamilies[] = {"llama", "llama_linear", "mistral",     "qwen2",  "qwen3",
+                                     "gemma", "gemma2",       "gemma3_text", "gpt_oss"};
 constexpr size_t kFamiliesLength = 24;
 
 TEST_CASE("logits of every family match transformers") {
@@ -20,8 +20,8 @@ TEST_CASE("logits of every family match transformers") {
     for (const int64_t token : reference.tensor<int64_t>("input_ids")) tokens.push_back(static_cast<int32_t>(token));
     const std::vector<float> expected = reference.tensor<float>("logits");
     std::vector<float> logits;
-    const auto session =
-        run_forward(model, tokens, kFamiliesLength, 1 << 20, model::InputPrecision::float32, nullptr, &logits);
+    const auto session = run_forward(model, tokens, kFamiliesLength, 1 << 20, model::InputPrecision::float32, nullptr,
+                                     &logits, ForwardUse::run);
     double largest = 0;
     for (size_t i = 0; i < logits.size(); ++i) largest = std::max(largest, std::fabs(double{logits[i]} - expected[i]));
     CHECK_MESSAGE(largest < 1e-4, std::string(family), ": largest difference ", largest);
@@ -81,7 +81,10 @@ double loss_with(const char* family, const std::string& found, const std::string
   model.config.replace(at, found.size(), replacement);
   std::vector<int32_t> tokens(kFamiliesLength);
   for (size_t i = 0; i < kFamiliesLength; ++i) tokens[i] = static_cast<int32_t>(i * 7 % 40);
-  return run_forward(model, tokens, kFamiliesLength)->pass().loss_of(0);
+  return run_forward(model, tokens, kFamiliesLength, 1 << 20, model::InputPrecision::float32, nullptr, nullptr,
+                     ForwardUse::run)
+      ->pass()
+      .loss_of(0);
 }
 
 TEST_CASE("every key in which families differ changes the result") {
@@ -102,6 +105,8 @@ TEST_CASE("every key in which families differ changes the result") {
       {"gemma2", "\"query_pre_attn_scalar\": 20", "\"query_pre_attn_scalar\": 21"},
       {"gemma3_text", "\"rope_theta\": 100", "\"rope_theta\": 200"},
       {"gemma3_text", "\"rope_theta\": 5000", "\"rope_theta\": 6000"},
+      {"gpt_oss", "\"swiglu_limit\": 7", "\"swiglu_limit\": 1"},
+      {"gpt_oss", "\"sliding_window\": 5", "\"sliding_window\": 6"},
       {"gemma3_text", "\"rms_norm_eps\": 1e-06", "\"rms_norm_eps\": 1e-02"},
   };
   for (const Change& change : kChanges) {

@@ -22,7 +22,7 @@ std::string why_refused(const std::string& bytes) {
 }
 
 TEST_CASE("packed architecture: every family is read as it was packed") {
-  for (const char* family : {"llama", "gemma2", "gemma3_text", "qwen3", "roberta"}) {
+  for (const char* family : {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss"}) {
     CAPTURE(std::string(family));
     const model::Architecture a = architecture_of(family);
     const std::string bytes = packed_architecture(a);
@@ -30,6 +30,7 @@ TEST_CASE("packed architecture: every family is read as it was packed") {
     REQUIRE_MESSAGE(read, why_refused(bytes));
     CHECK(packed_architecture(*read) == bytes);
     CHECK(read->family == a.family);
+    CHECK(read->routing.gate_limit == a.routing.gate_limit);
     CHECK(read->hidden == a.hidden);
     CHECK(read->max_positions == a.max_positions);
     CHECK(read->activation == a.activation);
