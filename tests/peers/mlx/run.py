@@ -38,8 +38,11 @@ WIDTHS = {0: 0.0, 8: 0.008, 4: 0.12}
 FORMATS = {"fake-quantized": (["--preset", "bfloat16"], 0.004), "compressed-tensors": (["--preset", "int8"], 0.02)}
 
 
+variant_of = make_families.variant_of
+
+
 def made(out, name, settings):
-    family, variant = make_families.variant_of(name)
+    family, variant = variant_of(name)
     variant = {**variant, "config": {**variant.get("config", {}), **settings}}
     make_families.variant_of = lambda _: (family, variant)
     with torch.no_grad():
@@ -106,4 +109,5 @@ def main():
                 print(json.dumps(row), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
