@@ -88,6 +88,7 @@ struct FormatTraits {
   bool holds_split_layers = false;       // weights that a loader splits (runtimes/transformers/conversions.h)
   bool holds_input_major = false;        // weights stored as [in, out]
   bool holds_biases = false;             // quantized biases
+  bool holds_end_codes = false;          // codes that count from an end (counts_from_ends)
   bool declares_rotation = false;        // the config block says which inputs are rotated at run time (R4)
   ExpertStorage experts = ExpertStorage::per_expert;
   CacheStorage cache = CacheStorage::none;  // of a calibrated key-value cache, which its config block then describes

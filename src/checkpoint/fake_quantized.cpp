@@ -14,6 +14,7 @@ class FakeQuantized final : public CheckpointFormat {
             .holds_group_index = true,
             .holds_input_major = true,
             .holds_biases = true,
+            .holds_end_codes = true,
             .declares_rotation = true,
             .experts = ExpertStorage::as_stored};
   }

@@ -48,6 +48,8 @@ class OperatorLimits {
     if (spec_.scale_format != ScaleFormat::float32) return unsupported("{} supports only floating-point scales");
     if (spec_.zero_point_type == ZeroPointType::float32) return unsupported("{} supports only whole zero points");
     if (!info_of(spec_.dtype).is_integer) return unsupported("{} stores only integers");
+    if (counts_from_ends(spec_))
+      return unsupported("{} has only zero points among the codes; set scale_sign to positive");
     if (spec_.qscheme == QScheme::per_group && rank != 2 && !weight_.is_batch)
       return unsupported("{} supports groups only for matrices");
     if (form_ == OnnxForm::cast_and_scale && (bits_ != 8 || spec_.qscheme == QScheme::per_group))

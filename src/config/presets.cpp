@@ -37,6 +37,13 @@ namespace {
 #define WASMQUANT_MX(element) \
   R"({"dtype":")" element     \
   R"(","qscheme":"per_group","ch_axis":-1,"group_size":32,"scale_format":"e8m0")" WASMQUANT_CALIBRATED_REFIT "}"
+// As mlx_lm.convert: embeddings and the head, too; codes count from the larger end of each group (ScaleSign).
+#define WASMQUANT_MLX_SPEC(bits)                                                                                  \
+  R"({"weight":{"dtype":"uint)" bits R"(","qscheme":"per_group","ch_axis":-1,"group_size":64,"symmetric":false,)" \
+  R"("scale_sign":"signed"}})"
+#define WASMQUANT_MLX(bits)                                                                                               \
+  R"({"global_quant_config":)" WASMQUANT_MLX_SPEC(bits) R"(,"layer_type_quant_config":{"Embedding":)" WASMQUANT_MLX_SPEC( \
+      bits) R"(},"layer_quant_config":{"lm_head":)" WASMQUANT_MLX_SPEC(bits) R"(},"indivisible_groups":"fallback","default_exclusions":true})"
 // One scale per token, computed by the runtime.
 #define WASMQUANT_TOKEN(dtype) \
   R"({"dtype":")" dtype R"(","qscheme":"per_channel","ch_axis":1,"symmetric":true,"is_dynamic":true})"
@@ -179,6 +186,42 @@ constexpr Preset kPresets[] = {
      {},
      {},
      WASMQUANT_BREVITAS("4", "mse")},
+    {"mlx_8bit",
+     "MLX: 8-bit integers with a scale and a bias in groups of 64",
+     "Nearly lossless; as mlx_lm.convert with 8 bits.",
+     {},
+     {},
+     WASMQUANT_MLX("8")},
+    {"mlx_6bit",
+     "MLX: 6-bit integers with a scale and a bias in groups of 64",
+     "Between mlx_8bit and mlx_4bit; hard to tell from the original.",
+     {},
+     {},
+     WASMQUANT_MLX("6")},
+    {"mlx_5bit",
+     "MLX: 5-bit integers with a scale and a bias in groups of 64",
+     "A little larger and more precise than mlx_4bit.",
+     {},
+     {},
+     WASMQUANT_MLX("5")},
+    {"mlx_4bit",
+     "MLX: 4-bit integers with a scale and a bias in groups of 64",
+     "The usual choice for MLX, and that of mlx_lm.convert.",
+     {},
+     {},
+     WASMQUANT_MLX("4")},
+    {"mlx_3bit",
+     "MLX: 3-bit integers with a scale and a bias in groups of 64",
+     "Three quarters of mlx_4bit, with a visible loss in small models.",
+     {},
+     {},
+     WASMQUANT_MLX("3")},
+    {"mlx_2bit",
+     "MLX: 2-bit integers with a scale and a bias in groups of 64",
+     "The smallest, with a large error: for large models only.",
+     {},
+     {},
+     WASMQUANT_MLX("2")},
 };
 
 #undef WASMQUANT_GROUP
@@ -194,6 +237,8 @@ constexpr Preset kPresets[] = {
 #undef WASMQUANT_TENSOR
 #undef WASMQUANT_AIHWKIT
 #undef WASMQUANT_BREVITAS
+#undef WASMQUANT_MLX
+#undef WASMQUANT_MLX_SPEC
 
 // llama.cpp's recipes. If a name also occurs above, the output's format decides.
 #define WASMQUANT_RECIPE_TEXT(name) R"({"dialect":"gguf","recipe":")" name R"("})"

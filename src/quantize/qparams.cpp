@@ -76,7 +76,7 @@ float integer_divisor(const QuantizationSpec& spec, bool is_magnitude) noexcept 
   const DtypeInfo& dtype = info_of(spec.dtype);
   const auto lowest = static_cast<double>(quant_min_of(spec)), highest = static_cast<double>(quant_max_of(spec));
   const auto codes = static_cast<double>(uint64_t{1} << dtype.bits);
-  if (spec.scale_sign != ScaleSign::positive) return static_cast<float>(-lowest);
+  if (spec.scale_sign != ScaleSign::positive && is_magnitude) return static_cast<float>(-lowest);
   switch (spec.grid.divisor) {
     case ScaleDivisor::code_count:
       return static_cast<float>(is_magnitude ? codes / 2 : codes);
@@ -219,6 +219,13 @@ QParams ScaleRule::operator()(float min, float max) const noexcept {
     QParams q = of_threshold(magnitude_of(min, std::max(max, grid_.smallest_max)), 0.0f);
     if (is_signed_ && max > -min) q.scale = -q.scale;
     return q;
+  }
+  if (is_signed_) {
+    constexpr float kSmallest = 1e-7f;
+    const bool is_lower = std::fabs(min) > std::fabs(max);
+    const float end = is_lower ? min : max, step = std::max(range_over(min, max, steps_), kSmallest);
+    const float scale = is_lower ? step : -step, code = std::nearbyint(end / scale);
+    return {store_scale(code != 0 ? end / code : scale, scale_type_, arithmetic_), 0.0f - code};
   }
   if (has_fractional_zero_point_ && !has_own_scales_) {
     // The unmodified range, zero point fractional and without quant_min (Quark; for unsigned dtypes).

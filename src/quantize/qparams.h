@@ -5,6 +5,10 @@
 //                          zero_point = clamp(quant_min - round_half_even(min / scale))
 //   integers, scale_sign signed:  scale = extreme / quant_min, the extreme being the end of larger magnitude, of equal ones
 //                          the lower; its magnitude at least 2^-23, zero_point 0. No value lies beyond the codes.
+//   integers, asymmetric, scale_sign signed:  codes count from the end of larger magnitude, of equal ones the upper:
+//                          scale = +-max((max - min) / (quant_max - quant_min), 1e-7), positive from the lower end;
+//                          q = round_half_even(end / scale); zero_point = -q, and if q is not 0 scale = end / q, so that 0
+//                          is a multiple of it. Source: mlx, backend/cpu/quantized.cpp, quantize
 //   floats:                scale = amax / max_finite, 2^-23 if that is 0; no zero point
 //   scale_format e8m0:     a power of two (block_scale.cpp); with an integer dtype this is the MX integer format, whose
 //                          values are code * scale / 2^(bits - 2)

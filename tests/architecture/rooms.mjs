@@ -27,9 +27,9 @@ const configAndLayout = [
 ];
 const storedWeights = [
   'core',
-  'families/table',
   'families',
   'runtimes/transformers',
+  'runtimes/mlx',
   'packing',
   'config/match',
   'config/spec',
@@ -94,6 +94,7 @@ export const cppRooms = {
   families: ['core'],
   'runtimes/transformers': ['core', 'families'],
   'runtimes/vllm': ['families'],
+  'runtimes/mlx': ['core', 'families/table', 'families'],
   'families/sentence': ['core'],
   'config/match': ['core', 'config/spec', 'families'],
   'config/reading': ['core', 'config/spec', 'config/match'],
@@ -128,6 +129,7 @@ export const cppRooms = {
     'families',
     'runtimes/transformers',
     'runtimes/vllm',
+    'runtimes/mlx',
     'checkpoint',
     'tools/compressed_tensors',
     'tools/gptq_awq',

@@ -57,7 +57,9 @@ export async function formatTable(quantizer) {
       const names = Object.entries(runtimes).filter(([peer]) => loaded.includes(`${peer} ${format} ${name}`));
       return names.length > 0 ? names.map(([, title]) => title).join(', ') : 'stored';
     };
-    const lines = presets.map(({ name }) => [`\`${name}\``, ...formats.map((format) => cellOf(name, format))]);
+    const lines = presets
+      .filter(({ name }) => !name.startsWith('mlx_')) // only for a format of their own
+      .map(({ name }) => [`\`${name}\``, ...formats.map((format) => cellOf(name, format))]);
     return table(['preset', ...formats.map((format) => `\`${format}\``)], lines);
   } finally {
     await folder.close();

@@ -31,6 +31,9 @@ void pack_tile(const WeightLayout& layout, const TileRange& tile, const uint8_t*
       case Role::zero_point:
         pack_zero_points(layout, scales, qparams, slices[c]);
         break;
+      case Role::bias:
+        pack_biases(component.dtype, scales, qparams, slices[c]);
+        break;
       case Role::column_group:
         for (uint64_t column = 0; column < layout.columns; ++column) {
           const auto group = static_cast<uint32_t>(column / layout.granularity.block);

@@ -1,3 +1,4 @@
+// Storage of scales and biases: rounding to the dtype of a component, bytes of powers of two, and the second scale of NVFP4.
 #include "checkpoint/layout/tile_scales.h"
 
 #include <algorithm>
@@ -29,11 +30,14 @@ struct ScaleStorage {
         std::memcpy(out, &value, 4);
         return;
       case StorageDtype::F8_E4M3:
-        *out = static_cast<uint8_t>(encode(kE4m3, is_reciprocal ? value * second : value / second, Overflow::saturate));
-        return;
       case StorageDtype::U8:
-        *out = format == ScaleFormat::e8m0 ? export_e8m0(value)
-                                           : static_cast<uint8_t>(encode(kE5m3, value, Overflow::saturate));
+        if (dtype == StorageDtype::F8_E4M3 || format == ScaleFormat::e4m3) {
+          const float part = is_reciprocal ? value * second : value / second;
+          *out = static_cast<uint8_t>(encode(kE4m3, part, Overflow::saturate));
+        } else {
+          *out = format == ScaleFormat::e8m0 ? export_e8m0(value)
+                                             : static_cast<uint8_t>(encode(kE5m3, value, Overflow::saturate));
+        }
         return;
       default:
         (dtype == StorageDtype::BF16 ? kernels::narrow_bf16 : kernels::narrow_f16)({&value, 1}, &bits);
@@ -47,11 +51,12 @@ struct ScaleStorage {
       case StorageDtype::F32:
         std::memcpy(&value, in, 4);
         return value;
-      case StorageDtype::F8_E4M3:
-        return is_reciprocal ? decode(kE4m3, *in) / second : decode(kE4m3, *in) * second;
       case StorageDtype::F8_E8M0:
         return decode_e8m0(*in);
+      case StorageDtype::F8_E4M3:
       case StorageDtype::U8:
+        if (dtype == StorageDtype::F8_E4M3 || format == ScaleFormat::e4m3)
+          return is_reciprocal ? decode(kE4m3, *in) / second : decode(kE4m3, *in) * second;
         return format == ScaleFormat::e8m0 ? decode_e8m0(*in) : decode(kE5m3, *in);
       default:
         std::memcpy(&bits, in, 2);
@@ -107,6 +112,24 @@ void unpack_scales(const WeightLayout& layout, StorageDtype dtype, const ScaleMa
                    float stored_second_scale, std::span<QParams> q) noexcept {
   const ScaleStorage storage{dtype, layout.spec.scale_format, stored_second_scale, layout.reciprocal_second_scale};
   for (uint64_t i = 0; i < m.count(); ++i) q[m.internal(i)].scale = storage.load(in + i * info_of(dtype).bits / 8);
+}
+
+void pack_biases(StorageDtype dtype, const ScaleMatrix& m, std::span<const QParams> q, uint8_t* out) noexcept {
+  const ScaleStorage storage{dtype, ScaleFormat::float32, 1.0f, false};
+  for (uint64_t i = 0; i < m.count(); ++i)
+    storage.store(q[m.internal(i)].zero_point, out + i * info_of(dtype).bits / 8);
+}
+
+QParams as_stored(const WeightLayout& layout, QParams q) noexcept {
+  for (const Component& component : layout.components) {
+    if (component.role != Role::scale && component.role != Role::bias) continue;
+    const ScaleStorage storage{component.dtype, ScaleFormat::float32, 1.0f, false};
+    float& number = component.role == Role::scale ? q.scale : q.zero_point;
+    uint8_t stored[sizeof(float)];
+    storage.store(number, stored);
+    number = storage.load(stored);
+  }
+  return q;
 }
 
 void unpack_biases(StorageDtype dtype, const ScaleMatrix& m, const uint8_t* in, std::span<QParams> q) noexcept {

@@ -32,7 +32,10 @@ void pack_scales(const WeightLayout& layout, StorageDtype dtype, const ScaleMatr
 /// `stored_second_scale`: from stored_second.
 void unpack_scales(const WeightLayout& layout, StorageDtype dtype, const ScaleMatrix& m, const uint8_t* in,
                    float stored_second_scale, std::span<QParams> q) noexcept;
-/// Converts floats of `dtype`, arranged like the scales, to zero points.
+/// Writes zero points that are biases (biased_codes.h) in `dtype`, and reads them.
+void pack_biases(StorageDtype dtype, const ScaleMatrix& m, std::span<const QParams> q, uint8_t* out) noexcept;
 void unpack_biases(StorageDtype dtype, const ScaleMatrix& m, const uint8_t* in, std::span<QParams> q) noexcept;
+/// A float32 scale and its bias, rounded to the dtypes of their components.
+QParams as_stored(const WeightLayout& layout, QParams q) noexcept;
 
 }  // namespace wasmquant

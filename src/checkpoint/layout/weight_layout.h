@@ -23,7 +23,7 @@ namespace wasmquant {
 
 /// shape and group_index are known before any weight is read: I64 dimensions; I32, the group of each column.
 /// column_group is the same where calibration chooses the groups, or has chosen them.
-/// Read-only layouts: bias, a float per scale, added to the scaled code; column_factor, a float per column; lookup,
+/// bias: a float per scale, added to the scaled code (biased_codes.h). Read-only layouts: column_factor, a float per column; lookup,
 /// F32 [16], the value of each code; scale_lookup, F32 [256], and scale_of_scales, F32, of quantized scales.
 enum class Role : uint8_t {
   codes,
@@ -136,8 +136,9 @@ struct WeightLayout {
   ZeroPointStorage zero_point = ZeroPointStorage::none;
   List<Component> components;
 
+  bool is_stored = false;  // the second scale is known in advance, or there is none: scales are part of tiles
+
   // Read-only layouts.
-  bool is_stored = false;    // the second scale is known in advance, so scales are part of tiles
   uint64_t matrix_rows = 0;  // a line is a matrix with this many rows, transposed to give its values; 0: it is not
   float factor = 1.0f;       // applied to values last
   uint32_t scale_block = 0;  // lookup_nibbles: number of quantized scales per scale_of_scales ...

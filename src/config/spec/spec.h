@@ -52,6 +52,11 @@ constexpr bool refits_calibrated(const QuantizationSpec& spec) { return spec.sca
 constexpr bool needs_only_range(const QuantizationSpec& spec) {
   return info_of(spec.observer).finds_range() && !spec.scale_refit;
 }
+/// Whether the codes of each scale count from the end of larger magnitude: zero may lie far beyond them, and has no
+/// zero point of their dtype.
+constexpr bool counts_from_ends(const QuantizationSpec& spec) {
+  return spec.scale_sign != ScaleSign::positive && !spec.symmetric;
+}
 /// Smallest code of an integer spec.
 constexpr int64_t quant_min_of(const QuantizationSpec& spec) {
   const DtypeInfo& dtype = info_of(spec.dtype);

@@ -5,6 +5,15 @@
 namespace wasmquant {
 
 Status CheckpointPlanner::lay_out(const ModelTensor& tensor, PlannedTensor& planned, const Stages& stages) {
+  if (!format_.traits().holds_end_codes && std::any_of(stages.begin(), stages.end(), counts_from_ends)) {
+    std::string others;
+    for (const CheckpointFormat* const other : checkpoint_formats())
+      if (other->traits().holds_end_codes) others += text_of("{}{}", others.empty() ? "" : " or ", other->name());
+    return error_at(ErrorCode::format_unsupported, planned.task.name,
+                    "{} has no codes that count from the larger end of each group, with zero beyond them: set "
+                    "scale_sign to positive, or write {}",
+                    format_.name(), others);
+  }
   auto layout = format_.layout(planned.weight, stages);
   if (has_fallback() && stages.size() == 1) {
     const QuantizationSpec& spec = stages.front();

@@ -61,7 +61,7 @@ void add_loader_remarks(const Round& round, List<Diagnostic>& diagnostics) {
 // Runtimes read Mistral's and Meta's own layout by its params.json; a config.json next to it would name no class.
 Status check_folder(const ModelIndex& model, const CheckpointFormat& format) {
   const bool is_own_layout = model.sibling_file("config.json").empty() && !model.sibling_file("params.json").empty();
-  if (!is_own_layout || !format.traits().needs_config_block) return {};
+  if (!is_own_layout || format.name() == kPlainFormat) return {};
   return error_at(ErrorCode::format_unsupported, "params.json", runtimes::kNeedsConfig, format.name());
 }
 

@@ -313,6 +313,8 @@ Status CheckpointPlanner::place_files() {
   if (!is_any) return {};
   plan_.quantization_config = format_.quantization_config(config_, outcomes_, family_);
   cache_.describe(plan_.quantization_config);
+  const json::Value members = loader().config_members(*model_.config(), plan_.quantization_config);
+  for (const auto& [key, value] : members.members()) plan_.config_changes.set(key, json::Value(value));
   const RequestedAlgorithm* const rotation = find_online_rotation(requested_);
   if (rotation == nullptr || plan_.quantization_config.is_null()) return {};
   json::Array algorithms;

@@ -39,11 +39,13 @@ const OutputFormat* output_format_named(std::string_view name) {
   return nullptr;
 }
 
-const OutputFormat& usual_output_format(const Format& model, bool is_recipe) {
+const OutputFormat& usual_output_format(const Format& model, bool is_recipe, bool has_end_codes) {
   const OutputFormat* first = nullptr;
   for (const OutputFormat& format : output_formats()) {
     if (!format.takes(model)) continue;
-    if (format.takes_recipes == is_recipe) return format;
+    const bool holds_codes =
+        !has_end_codes || format.checkpoint == nullptr || format.checkpoint->traits().holds_end_codes;
+    if (format.takes_recipes == is_recipe && holds_codes) return format;
     if (first == nullptr) first = &format;
   }
   return *first;

@@ -38,7 +38,7 @@ std::span<const OutputFormat> output_formats();
 /// The format of that name, or null.
 const OutputFormat* output_format_named(std::string_view name);
 /// The default output for a model: the first format that takes it and this kind of config, else just the model.
-const OutputFormat& usual_output_format(const Format& model, bool is_recipe);
+const OutputFormat& usual_output_format(const Format& model, bool is_recipe, bool has_end_codes = false);
 /// "compressed-tensors, quark, ... and onnx", for messages.
 std::string output_format_names();
 

@@ -28,6 +28,15 @@ Status refuse_norms(const Config& config) {
                   "Remove the entry");
 }
 
+bool has_end_codes(const Config& config) {
+  const auto has_any = [](const LayerConfig& layer) {
+    return std::any_of(layer.weight.begin(), layer.weight.end(), counts_from_ends);
+  };
+  const auto is_of = [&](const auto& rule) { return has_any(rule.second); };
+  return has_any(config.global) || std::any_of(config.layer.begin(), config.layer.end(), is_of) ||
+         std::any_of(config.layer_type.begin(), config.layer_type.end(), is_of);
+}
+
 }  // namespace
 
 void PlannedFile::add_literal(uint64_t offset, std::string_view text) {
@@ -61,7 +70,8 @@ Result<Plan> plan_as_asked(const ModelIndex& model, config::GivenConfig& given, 
                     "{} is a recipe for GGUF files, and this is an {} model: use a preset like int4_wo_32, int8 or "
                     "int8_dynamic",
                     config.source["recipe"].as_string(), source.title);
-  const OutputFormat& format = asked != nullptr ? *asked : usual_output_format(source, is_recipe);
+  const OutputFormat& format =
+      asked != nullptr ? *asked : usual_output_format(source, is_recipe, has_end_codes(config));
   if (source.has_graph != format.container->has_graph)
     return error_at(ErrorCode::format_unsupported, "format",
                     "ONNX output needs an ONNX model, and an ONNX model can only be written as ONNX: the model is {}, "

@@ -10,7 +10,7 @@ namespace wasmquant {
 namespace {
 
 constexpr const char* kBlock = "quantization_config";
-constexpr const char* kMlxBlock = "quantization";
+constexpr const char* kSecondBlock = "quantization";
 
 class ConfigText {
  public:
@@ -73,9 +73,11 @@ Result<std::string> output_config(const Plan& plan, std::string_view original, c
     const std::vector<std::string_view> path(stored.path.begin(), stored.path.end());
     if (path.size() != 1 || path[0] != kBlock) TRY_VOID(text.remove(path));
   }
-  // MLX stores its quantization config twice; both are removed.
-  const std::string_view mlx[] = {kMlxBlock};
-  if (config[kMlxBlock].is_object() && !config[kMlxBlock]["group_size"].is_null()) TRY_VOID(text.remove(mlx));
+  // MLX stores its quantization config twice; those of the input are removed.
+  const std::string_view second[] = {kSecondBlock};
+  if (plan.config_changes[kSecondBlock].is_null() && config[kSecondBlock].is_object() &&
+      !config[kSecondBlock]["group_size"].is_null())
+    TRY_VOID(text.remove(second));
   return std::move(text.text());
 }
 

@@ -39,7 +39,6 @@ class TensorDecoder {
   /// For layouts with reads_group_index. Columns of missing groups become NaN.
   std::span<const float> indexed_values(const TileRange& range);
   /// values_ from codes_ and qparams_ with biases as zero points: code * scale + bias.
-  void add_biases();
   /// Multiplies values_ by the layout's factors, per column and overall.
   void multiply();
   /// [rows, columns] to [columns, rows].

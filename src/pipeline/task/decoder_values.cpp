@@ -2,22 +2,13 @@
 #include <cstring>
 #include <limits>
 
+#include "checkpoint/layout/biased_codes.h"
 #include "checkpoint/layout/lookup_codes.h"
 #include "pipeline/task/decoder.h"
 #include "pipeline/task/to_float32.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant {
-namespace {
-
-bool has_role(const WeightLayout& layout, Role role) noexcept {
-  for (const Component& component : layout.components)
-    if (component.role == role) return true;
-  return false;
-}
-
-}  // namespace
-
 // The first byte of a varint is its value if that is below 128, and has the low bits of others, with the highest one set:
 // those of 128 to 255, and of negative numbers. Missing ones become 0.
 List<const uint8_t*> TensorDecoder::slice_pointers(const TileRange& range) {
@@ -65,8 +56,8 @@ std::span<const float> TensorDecoder::stored_values(const TileRange& range) {
   if (layout.reads_group_index) return indexed_values(range);
   qparams_.assign(tile_scale_count(layout, range), QParams{1.0f, 0.0f});
   unpack_tile(layout, range, slices, scratch_.data(), codes_.data(), qparams_);
-  if (has_role(layout, Role::bias)) {
-    add_biases();
+  if (has_biases(layout)) {
+    values_of_biased(qparams_, codes_.data(), values_);
   } else if (const auto run = layout.run_in_tile(); !run) {
     dequantize(layout.granularity, layout.spec, qparams_, codes_.data(), count, range.begin * layout.columns,
                values_.data());
@@ -103,14 +94,6 @@ std::span<const float> TensorDecoder::block_float_values(const TileRange& range)
                                     values_.data() + line * layout.columns);
   }
   return values_;
-}
-
-void TensorDecoder::add_biases() {
-  const uint64_t block = values_.size() / std::max<size_t>(qparams_.size(), 1);
-  const uint8_t* code = codes_.data();
-  float* value = values_.data();
-  for (const QParams& q : qparams_)
-    for (uint64_t i = 0; i < block; ++i) *value++ = static_cast<float>(*code++) * q.scale + q.zero_point;
 }
 
 void TensorDecoder::multiply() {

@@ -1,6 +1,7 @@
 // Tiles of codes: rows, or columns if codes are stored transposed.
 #include <algorithm>
 
+#include "checkpoint/layout/biased_codes.h"
 #include "observers/search/per_scale_search.h"
 #include "observers/statistics/contiguous.h"
 #include "pipeline/task/session.h"
@@ -12,6 +13,7 @@ void TensorSession::find_scales(std::span<const float> x, uint64_t length, uint6
   if (scales_) {
     const std::span<const QParams> known = scales_->qparams().subspan(first_scale, qparams.size());
     std::copy(known.begin(), known.end(), qparams.begin());
+    if (has_biases(task_.layout)) biases_of_zero_points(task_.layout->spec, x, false, qparams);
     return;
   }
   const WeightLayout& layout = task_.layout;
@@ -23,6 +25,7 @@ void TensorSession::find_scales(std::span<const float> x, uint64_t length, uint6
     for (QParams& q : qparams) q.scale = storable_scale(layout, q.scale, 1.0f);
   if (saturates())
     for (QParams& q : qparams) q.scale = std::min(q.scale, limit_.largest_scale);
+  if (has_biases(layout)) biases_of_zero_points(layout.spec, x, true, qparams);
 }
 
 // For observers that search each scale separately.
@@ -41,6 +44,7 @@ void TensorSession::search_scales(std::span<const float> x, uint64_t length, uin
 kernels::ErrorSums TensorSession::encode(const Granularity& g, std::span<const QParams> qparams,
                                          std::span<const float> x, uint64_t begin, uint8_t* codes) {
   const QuantizationSpec& spec = task_.layout->spec;
+  if (has_biases(task_.layout)) return quantize_biased(task_.layout, qparams, x, scratch_values_, codes);
   if (!stages_) return quantize_measured(g, spec, qparams, x, begin, codes);
   const QParams other{scales_->second_scale(), 0};
   scratch_values_.resize(x.size());

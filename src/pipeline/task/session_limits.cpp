@@ -117,6 +117,7 @@ Status TensorSession::check_codes(const kernels::ErrorSums& sums, const Granular
 void TensorSession::read_back(const Granularity& g, std::span<const QParams> qparams, const uint8_t* codes,
                               uint64_t count, uint64_t begin) {
   if (values_.size() < count) values_.resize(count);
+  if (has_biases(task_.layout)) return read_back_biased(task_.layout, qparams, codes, std::span(values_).first(count));
   dequantize(g, task_.layout->spec, qparams, codes, count, begin, values_.data());
   if (stages_) stages_->values_of({scales_->second_scale(), 0}, std::span(values_).first(count));
 }

@@ -16,7 +16,7 @@ namespace {
 
 // vLLM takes the largest fp8 scale of joined weights too, but rounds their codes again.
 bool has_second_scale(const WeightLayout& layout) {
-  return layout.spec.scale_format == ScaleFormat::e4m3 ||
+  return (layout.spec.scale_format == ScaleFormat::e4m3 && !layout.is_stored) ||
          (layout.stages.size() == 2 && layout.stages[1].is_scale_quant);
 }
 

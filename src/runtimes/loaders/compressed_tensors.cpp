@@ -176,6 +176,7 @@ std::string_view needed_release(const List<LayerPlan>& layers, const ModelFamily
 extern const Loader kCompressedTensors;
 const Loader kCompressedTensors{
     .format = "compressed-tensors",
+    .reads_classes = true,
     .joins_blocks = true,
     // Of families whose single experts transformers does not merge, nor builds as single layers (Llama 4).
     .stacked_experts_limit =

@@ -116,10 +116,12 @@ bool any_spec(const QuantizationSpec&) { return true; }
 
 extern const Loader kAwq, kGptq;
 const Loader kAwq{.format = "awq",
+                  .reads_classes = true,
                   .stacked_experts_limit = transformers::stacked_experts_limit,
                   .limit = awq_limit,
                   .needs_one_group_size = any_spec};
 const Loader kGptq{.format = "gptq",
+                   .reads_classes = true,
                    .stacked_experts_limit = transformers::stacked_experts_limit,
                    .limit = gptq_limit,
                    .needs_one_group_size = any_spec};

@@ -25,6 +25,9 @@ struct LoaderLimit {
 /// The loader of one format. A format that is not listed in loaders.cpp loads like plain weights: these are the defaults.
 struct Loader {
   std::string_view format;
+  /// Whether classes of transformers, vLLM or AMD Quark read the weights by the config block: they join layers, and have
+  /// classes of their own for routers.
+  bool reads_classes = false;
   /// Whether layers that vLLM joins need 2-D blocks that their rows fill.
   bool joins_blocks = false;
   /// Why it cannot read experts that the model stores in one tensor; empty if it can.
@@ -41,6 +44,9 @@ struct Loader {
   std::string_view (*option)(const List<LayerPlan>&) = [](const List<LayerPlan>&) { return std::string_view(); };
   /// Whether all layers with such a weight need one group size, for the config block or the loader knows a single one.
   bool (*needs_one_group_size)(const QuantizationSpec&) = [](const QuantizationSpec&) { return false; };
+  /// Members of config.json that it reads in addition to the block, made from the model's own; null if there are none.
+  json::Value (*config_members)(const json::Value& config, const json::Value& block) =
+      [](const json::Value&, const json::Value&) { return json::Value(); };
   /// Whether it converts weights with these stages to bfloat16, regardless of the model's dtype.
   bool (*loads_as_bfloat16)(const Stages&) = [](const Stages&) { return false; };
   /// Whether a quantized layer has no tensor called `weight`, which some classes read while they are loaded.
@@ -51,10 +57,9 @@ struct Loader {
 const Loader& loader_of(const CheckpointFormat& format) noexcept;
 
 /// Whether loaders that join layers read their schemes from the config block (fused_layer_schemes.h).
-inline bool joins_layers(const CheckpointFormat& format) { return format.traits().needs_config_block; }
-/// Whether the routers of experts are read as plain parameters, regardless of the config block: transformers, vLLM and AMD
-/// Quark build a class of their own for them.
-inline bool leaves_routers(const CheckpointFormat& format) { return format.traits().needs_config_block; }
+inline bool joins_layers(const CheckpointFormat& format) { return loader_of(format).reads_classes; }
+/// Whether the routers of experts are read as plain parameters, regardless of the config block.
+inline bool leaves_routers(const CheckpointFormat& format) { return loader_of(format).reads_classes; }
 
 // ---- limits that do not depend on the format
 

@@ -18,11 +18,11 @@ const char kNeedsConfig[] =
     "{} needs one. Use the same model in the layout of transformers (config.json, model.safetensors), or write "
     "--format fake-quantized, which keeps params.json";
 
-extern const Loader kCompressedTensors, kQuark, kAwq, kGptq;
+extern const Loader kCompressedTensors, kQuark, kAwq, kGptq, kMlx;
 
 const Loader& loader_of(const CheckpointFormat& format) noexcept {
   static constexpr Loader kPlain;
-  for (const Loader* const loader : {&kCompressedTensors, &kQuark, &kAwq, &kGptq})
+  for (const Loader* const loader : {&kCompressedTensors, &kQuark, &kAwq, &kGptq, &kMlx})
     if (loader->format == format.name()) return *loader;
   return kPlain;
 }

@@ -99,6 +99,6 @@ std::optional<LoaderLimit> quark_limit(const List<LayerPlan>& layers, const fami
 }  // namespace
 
 extern const Loader kQuark;
-const Loader kQuark{.format = "quark", .limit = quark_limit};
+const Loader kQuark{.format = "quark", .reads_classes = true, .limit = quark_limit};
 
 }  // namespace wasmquant::runtimes

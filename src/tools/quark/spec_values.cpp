@@ -67,9 +67,11 @@ void SpecParser::read_scale_sign() {
   constexpr int kMostBits = 8;
   if (use_ != TensorSlot::weight)
     in_.error("value-invalid", "scale_sign", "only weights have signed scales", "set scale_sign to positive");
-  else if (!dtype.is_integer || !dtype.is_signed || dtype.bits > kMostBits || !spec_.symmetric || is_mx_)
-    in_.error("value-invalid", "scale_sign", "signed scales are for symmetric signed integers of 2 to 8 bits",
-              "set scale_sign to positive, or use int2 to int8 with symmetric true");
+  else if (!dtype.is_integer || dtype.is_signed != spec_.symmetric || dtype.bits > kMostBits || is_mx_)
+    in_.error(
+        "value-invalid", "scale_sign",
+        "signed scales are for symmetric signed integers, and for unsigned ones that are not symmetric, of 2 to 8 bits",
+        "set scale_sign to positive, or use int2 to int8 with symmetric true or uint2 to uint8 with false");
   else if (spec_.scale_format != ScaleFormat::float32 || spec_.scale_type == ScaleType::float8_e5m3 ||
            spec_.scale_type == ScaleType::float8_e8m0fnu || spec_.scale_type == ScaleType::pof2)
     in_.error("value-invalid", "scale_sign", "scales of this type have no sign",

@@ -39,6 +39,11 @@ export const usualSchemes: Record<OutputFormat, Record<'safe' | 'balanced' | 'sm
     balanced: ['int4_wo_32', 'int4_wo_128', 'int4_wo_per_channel'],
     smallest: ['int4_wo_128', 'int4_wo_per_channel'],
   },
+  mlx: {
+    safe: ['mlx_8bit'],
+    balanced: ['mlx_4bit'],
+    smallest: ['mlx_3bit'],
+  },
   quark: { safe: ['int8'], balanced: ['int4_wo_128', 'int4_wo_32'], smallest: ['int3_wo_128', 'int3_wo_32', 'mxfp4'] },
   gptq: { safe: ['int8'], balanced: ['int4_wo_128', 'int4_wo_32'], smallest: ['int3_wo_128', 'int3_wo_32'] },
   awq: { safe: [], balanced: ['uint4_wo_128', 'uint4_wo_32'], smallest: [] },

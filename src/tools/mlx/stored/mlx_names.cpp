@@ -14,51 +14,11 @@ namespace {
 using families::ModelFamily;
 using namespace mlx;
 
-constexpr Family kFamilies[] = {
-#define WASMQUANT_REARRANGED(types, traits, experts, fused, names) {types, traits, experts, fused, names},
-#define WASMQUANT_TEXT_CLASS(type, class)
-#define WASMQUANT_NOT_RESTORED(types, what)
-#include "families/table/rearranged.def"
-};
-struct Words {
-  std::string_view types, text;
-};
-constexpr Words kTextClasses[] = {
-#define WASMQUANT_REARRANGED(types, traits, experts, fused, names)
-#define WASMQUANT_TEXT_CLASS(type, class) {type, class},
-#define WASMQUANT_NOT_RESTORED(types, what)
-#include "families/table/rearranged.def"
-};
-constexpr Words kRefused[] = {
-#define WASMQUANT_REARRANGED(types, traits, experts, fused, names)
-#define WASMQUANT_TEXT_CLASS(type, class)
-#define WASMQUANT_NOT_RESTORED(types, what) {types, what},
-#include "families/table/rearranged.def"
-};
-
 // Beginnings of names in the language model of a class with towers, and what they are in the class without.
 constexpr std::string_view kTextBegins =
     "model.language_model. language_model. lm_head. model.layers. model.embed_tokens. model.norm.";
 constexpr std::string_view kTextNames =
     "^model.language_model.=model. ^language_model.model.=model. ^language_model.lm_head.=lm_head.";
-
-template <class Row, size_t kRows>
-const Row* row_of(const Row (&rows)[kRows], std::string_view type) {
-  for (const Row& row : rows)
-    if (families::is_word(row.types, type)) return &row;
-  return nullptr;
-}
-
-// The row of the family with what its language model adds; nullopt for unknown families.
-std::optional<Family> row_of(const ModelFamily& family) {
-  const Family *own = row_of(kFamilies, family.model_type), *text = row_of(kFamilies, family.text_model_type);
-  if (own == nullptr) return std::nullopt;
-  Family row = *own;
-  if (text == nullptr) return row;
-  row.traits |= text->traits;
-  if (row.experts.empty()) row.experts = text->experts, row.fused = text->fused;
-  return row;
-}
 
 bool is_of_text(const ModelTensor& tensor) {
   return families::any_word(kTextBegins, [&](auto begin) { return tensor.stored.name.starts_with(begin); });
@@ -67,16 +27,15 @@ bool is_of_text(const ModelTensor& tensor) {
 // Without towers the language model remains, which has a class of its own.
 Result<std::string> become_text_model(const ModelFamily& family, const json::Value& config,
                                       List<ModelTensor>& tensors) {
-  const Words* const text_class = row_of(kTextClasses, family.text_model_type);
-  if (text_class == nullptr)
-    return cannot_undo(tensors.front(), family, "the towers of its class, which it leaves out");
+  const std::string_view text_class = text_class_of(family.text_model_type);
+  if (text_class.empty()) return cannot_undo(tensors.front(), family, "the towers of its class, which it leaves out");
   for (ModelTensor& tensor : tensors) {
     tensor.stored.name = transformers::renamed(kTextNames, tensor.stored.name);
     tensor.layer = layer_name_of(tensor.stored.name).layer;
   }
   json::Value text = config["text_config"];
   json::Array classes;
-  classes.emplace_back(text_class->text);
+  classes.emplace_back(text_class);
   text.set("architectures", std::move(classes));
   for (const char* key : {"dtype", "torch_dtype", "tie_word_embeddings", "bos_token_id", "eos_token_id", "pad_token_id",
                           "transformers_version"})
@@ -92,7 +51,8 @@ Status restore_mlx_names(const ModelIndex& model, List<ModelTensor>& tensors, st
   const auto family = ModelFamily::read(*parsed);
   if (family.model_type.empty() || tensors.empty()) return {};
   for (const std::string_view type : {std::string_view(family.model_type), std::string_view(family.text_model_type)})
-    if (const Words* const refused = row_of(kRefused, type)) return cannot_undo(tensors.front(), family, refused->text);
+    if (const std::string_view refused = refused_part_of(type); !refused.empty())
+      return cannot_undo(tensors.front(), family, refused);
   if (const std::optional<Family> row = row_of(family)) {
     const ModelIndex decoded = model.with_tensors(tensors);
     Restorer restorer(*row, family, *parsed, decoded);

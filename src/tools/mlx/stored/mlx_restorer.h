@@ -9,28 +9,10 @@
 #include "families/model_family.h"
 #include "pipeline/model_index/model_index.h"
 #include "pipeline/task/task.h"
+#include "runtimes/mlx/mlx_families.h"
 #include "runtimes/transformers/conversions.h"
 
 namespace wasmquant::mlx {
-
-// Traits of families.
-inline constexpr uint16_t kNorms = 1;          // 1 is added to norms
-inline constexpr uint16_t kTransposes = 2;     // matrices of Conv1D layers are transposed
-inline constexpr uint16_t kLatentHeads = 4;    // kv_b_proj is cut into embed_q and unembed_out
-inline constexpr uint16_t kInputMajor = 8;     // the class has fused experts as [inputs, outputs]
-inline constexpr uint16_t kAlternates = 16;    // rows of gate and up take turns in the class
-inline constexpr uint16_t kScalars = 32;       // vectors of one element have no axis
-inline constexpr uint16_t kExpertRows = 64;    // matrices of single experts are the rows of one in the class
-inline constexpr uint16_t kMultipliers = 128;  // multipliers of config.json are multiplied into the weights
-inline constexpr uint16_t kMultimodal = 256;   // the class has towers, which mlx-lm leaves out
-inline constexpr uint16_t kTowers = 512;       // ... and mlx-vlm arranges only in their convolutions
-
-/// A row of families/table/rearranged.def.
-struct Family {
-  std::string_view types;
-  uint16_t traits;
-  std::string_view experts, fused, names;
-};
 
 /// A name that ends with a stacked module and the part of an expert: "model.layers.0.mlp.switch_mlp.up_proj.weight".
 struct StackName {

@@ -1,0 +1,124 @@
+// Folders of MLX: parts as mx.quantize makes them (tests/files/mlx_written/make.py), config.json with the keys that mlx-lm reads, and what is refused.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { noise, parsed, safetensors } from '../written_model.mjs';
+
+const made = join(files, 'mlx_written');
+const layer = 'model.layers.0.mlp.up_proj';
+const llama = { model_type: 'llama', architectures: ['LlamaForCausalLM'], hidden_size: 128, num_attention_heads: 4 };
+
+const noiseWeights = () =>
+  safetensors({ [`${layer}.weight`]: { dtype: 'F32', shape: [32, 128], data: noise(32 * 128, 5) } });
+
+function folderOf(t, weights, config) {
+  const folder = scratchFolder(t);
+  writeFileSync(join(folder, 'model.safetensors'), weights);
+  writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
+  return folder;
+}
+
+/** What a folder with these tensors becomes. */
+async function written(t, weights, preset, settings) {
+  const target = join(scratchFolder(t), 'out');
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, folderOf(t, weights, settings));
+  const report = await quantizer.quantizeModel(model, preset, { target, format: 'mlx' });
+  const config = JSON.parse(readFileSync(join(target, 'config.json'), 'utf8'));
+  return { report, target, quantizer, model, config, ...parsed(readFileSync(join(target, 'model.safetensors'))) };
+}
+
+for (const dtype of ['F32', 'BF16', 'F16'])
+  for (const bits of [2, 3, 4, 5, 6, 8])
+    test(`${bits} bits of ${dtype}: codes, scales and biases of mx.quantize, byte for byte`, async (t) => {
+      const weights = readFileSync(join(made, `weights.${dtype}.safetensors`));
+      const { header, data, config } = await written(t, weights, `mlx_${bits}bit`, llama);
+      const expected = parsed(readFileSync(join(made, `expected.${dtype}.safetensors`)));
+      for (const part of ['weight', 'scales', 'biases']) {
+        const [found, wanted] = [header[`${layer}.${part}`], expected.header[`${bits}.${part}`]];
+        assert.deepEqual([found.dtype, found.shape], [wanted.dtype, wanted.shape]);
+        assert.deepEqual(data(`${layer}.${part}`), expected.data(`${bits}.${part}`), part);
+      }
+      assert.deepEqual(config.quantization, { group_size: 64, bits, mode: 'affine' });
+      assert.deepEqual(config.quantization_config, config.quantization);
+    });
+
+for (const [preset, parameters] of [
+  ['mlx_4bit', { group_size: 64, bits: 4, mode: 'affine' }],
+  ['uint4_wo_32', { group_size: 32, bits: 4, mode: 'affine' }],
+  ['mxfp4', { group_size: 32, bits: 4, mode: 'mxfp4' }],
+  ['mxfp8', { group_size: 32, bits: 8, mode: 'mxfp8' }],
+  ['nvfp4', { group_size: 16, bits: 4, mode: 'nvfp4' }],
+])
+  test(`${preset}: the reported error is that of the file`, async (t) => {
+    const { report, target, quantizer, model, config } = await written(t, noiseWeights(), preset, llama);
+    const compared = await quantizer.compare(model, await modelFor(t, quantizer, target));
+    const [of, said] = [compared, report].map(({ tensors }) => tensors.find(({ error }) => error).error);
+    assert.ok(said.sqnrDb > 12, `${said.sqnrDb} dB`);
+    assert.ok(Math.abs(of.mse / said.mse - 1) < 1e-6, `${of.mse}, ${said.mse} in the report`);
+    assert.deepEqual(config.quantization, parameters);
+  });
+
+test('embeddings and the head are quantized, other layers by their own parameters, and the preset chooses the format', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const target = join(scratchFolder(t), 'out');
+  const config = quantizer.presets().find(({ name }) => name === 'mlx_4bit').config;
+  const { weight } = config.global_quant_config;
+  const mixed = {
+    ...config,
+    layer_quant_config: { ...config.layer_quant_config, '*.down_proj': { weight: { ...weight, dtype: 'uint6' } } },
+  };
+  const report = await quantizer.quantizeModel(model, mixed, { target });
+  assert.equal(report.format, 'mlx');
+  const { quantization } = JSON.parse(readFileSync(join(target, 'config.json'), 'utf8'));
+  const { header } = parsed(readFileSync(join(target, 'model.safetensors')));
+  for (const name of ['model.embed_tokens', 'lm_head']) assert.equal(header[`${name}.weight`].dtype, 'U32');
+  const own = Object.entries(quantization).filter(([name]) => name.includes('.'));
+  assert.ok(own.length > 0 && own.every(([name]) => name.endsWith('.down_proj')));
+  assert.deepEqual(own[0][1], { group_size: 64, bits: 6, mode: 'affine' });
+});
+
+test('keys of rotary embeddings that transformers 5 nests are written at the top, where mlx-lm reads them', async (t) => {
+  const rope_parameters = { rope_type: 'llama3', rope_theta: 500000, factor: 8, low_freq_factor: 1 };
+  const { config } = await written(t, noiseWeights(), 'mlx_4bit', { ...llama, rope_parameters });
+  assert.equal(config.rope_theta, 500000);
+  assert.deepEqual(config.rope_scaling, rope_parameters);
+  assert.equal(config.head_dim, 32);
+  const given = { ...llama, rope_theta: 7, rope_scaling: { type: 'linear', factor: 2 }, head_dim: 64 };
+  const kept = (await written(t, noiseWeights(), 'mlx_4bit', given)).config;
+  assert.deepEqual(
+    { ...kept, quantization: undefined, quantization_config: undefined },
+    {
+      ...given,
+      quantization: undefined,
+      quantization_config: undefined,
+    },
+  );
+});
+
+test('families that mlx-lm has under other names, computes otherwise or has not are refused', async (t) => {
+  for (const [model_type, reason] of [
+    ['qwen3_moe', /renames or rearranges/],
+    ['glm', /rotates whole heads/],
+    ['nobodys', /not known to be one of mlx-lm's/],
+  ])
+    await assert.rejects(written(t, noiseWeights(), 'mlx_4bit', { ...llama, model_type }), reason);
+});
+
+test('codes that count from an end fit no other format of codes', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, folderOf(t, noiseWeights(), llama));
+  for (const format of ['compressed-tensors', 'quark', 'awq', 'gptq'])
+    assert.throws(
+      () => {
+        const { diagnostics } = quantizer.plan(model, 'mlx_4bit', { format });
+        const wrong = diagnostics.find(({ severity }) => severity === 'error');
+        if (wrong) throw new Error(wrong.message);
+      },
+      /count from the larger end/,
+      format,
+    );
+});
