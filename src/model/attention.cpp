@@ -43,17 +43,17 @@ void softmax_with(float sink, std::span<float> scores, std::vector<float>& memor
 
 void attend(const Architecture& a, bool is_sliding, const float* q, const float* k, const float* v,
             std::span<const float> sinks, size_t past, size_t length, AttentionMemory& memory, float* y) {
-  const size_t dim = a.head_dim, group = a.heads / a.kv_heads, q_stride = a.query_columns(),
-               kv_stride = a.key_columns();
+  const size_t dim = a.head_dim, group = a.heads / a.kv_heads, q_stride = a.query_columns(), k_stride = a.key_columns(),
+               wide = a.value_dim(), v_stride = a.value_columns(), y_stride = a.attended_columns();
   const size_t window = is_sliding ? a.window : length;
   const size_t step = std::max<size_t>(kRows / group, 1);
   const size_t rows_at_most = std::min(step, length - past) * group;
   const size_t keys_at_most = a.is_encoder ? length : std::min(length, window + step);
   reserve(memory.queries, rows_at_most * dim);
-  reserve(memory.output, rows_at_most * dim);
+  reserve(memory.output, rows_at_most * wide);
   reserve(memory.scores, rows_at_most * keys_at_most);
   reserve(memory.product, std::max(kernels::matmul_workspace(rows_at_most, keys_at_most, dim),
-                                   kernels::matmul_workspace(rows_at_most, dim, keys_at_most)));
+                                   kernels::matmul_workspace(rows_at_most, wide, keys_at_most)));
   for (size_t head = 0; head < a.kv_heads; ++head) {
     for (size_t first = past; first < length;) {
       // Steps and their first keys are those of the whole sequence: products add up terms from the first key on.
@@ -65,9 +65,8 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
         const float* from = q + (first - past + row / group) * q_stride + (head * group + row % group) * dim;
         for (size_t i = 0; i < dim; ++i) memory.queries[row * dim + i] = from[i] * a.attention_scale;
       }
-      const size_t at = begin * kv_stride + head * dim;
-      matmul({memory.queries.data(), dim, 1}, {k + at, kv_stride, 1}, dim, rows, keys, Update::set, Region::all, scores,
-             keys, memory.product.data());
+      matmul({memory.queries.data(), dim, 1}, {k + begin * k_stride + head * dim, k_stride, 1}, dim, rows, keys,
+             Update::set, Region::all, scores, keys, memory.product.data());
       for (size_t row = 0; row < rows; ++row) {
         const size_t token = first + row / group;
         const size_t seen = token >= window ? token - window + 1 - begin : 0,
@@ -83,11 +82,11 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
         std::fill(line, line + seen, 0.0f);
         std::fill(line + unseen, line + keys, 0.0f);
       }
-      matmul({scores, keys, 1}, {v + at, 1, kv_stride}, keys, rows, dim, Update::set, Region::all, memory.output.data(),
-             dim, memory.product.data());
+      matmul({scores, keys, 1}, {v + begin * v_stride + head * wide, 1, v_stride}, keys, rows, wide, Update::set,
+             Region::all, memory.output.data(), wide, memory.product.data());
       for (size_t row = 0; row < rows; ++row)
-        std::copy_n(memory.output.data() + row * dim, dim,
-                    y + (first - past + row / group) * q_stride + (head * group + row % group) * dim);
+        std::copy_n(memory.output.data() + row * wide, wide,
+                    y + (first - past + row / group) * y_stride + (head * group + row % group) * wide);
       first = end;
     }
   }

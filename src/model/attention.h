@@ -15,8 +15,8 @@ struct AttentionMemory {
   std::vector<float> queries, scores, output, product, with_sink;
 };
 
-/// The tokens of one sequence from `past` on. q [length - past, heads * head_dim], k and v [length, kv_heads * head_dim], q and k with
-/// RoPE applied; y [length - past, heads * head_dim]. `sinks` [heads], or empty. Tokens do not depend on `past`, to the bit.
+/// The tokens of one sequence from `past` on. q [length - past, heads * head_dim], k [length, kv_heads * head_dim], v [length, kv_heads * value_dim], q and k with
+/// RoPE applied; y [length - past, heads * value_dim]. `sinks` [heads], or empty. Tokens do not depend on `past`, to the bit.
 void attend(const Architecture& architecture, bool is_sliding, const float* q, const float* k, const float* v,
             std::span<const float> sinks, size_t past, size_t length, AttentionMemory& memory, float* y);
 

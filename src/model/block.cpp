@@ -14,11 +14,11 @@ namespace wasmquant::model {
 BlockRunner::BlockRunner(const Architecture& architecture, size_t longest)
     : architecture_(architecture),
       longest_(longest),
-      table_(architecture.rope, architecture.head_dim, longest),
-      sliding_table_(architecture.sliding_rope, architecture.head_dim, longest) {
+      table_(architecture.rope, architecture.rope_dim(), longest),
+      sliding_table_(architecture.sliding_rope, architecture.rope_dim(), longest) {
   const Rope& rope = architecture.rope;
   if (rope.scaling == Rope::Scaling::longrope && static_cast<double>(longest) > rope.original_positions)
-    long_table_ = RotaryTable(rope, architecture.head_dim, longest, true);
+    long_table_ = RotaryTable(rope, architecture.rope_dim(), longest, true);
 }
 
 Status BlockRunner::rotate_down_input(std::vector<float>& x) {
@@ -98,6 +98,19 @@ void BlockRunner::split_fused_queries() {
     }
 }
 
+void BlockRunner::rotate(uint32_t layer, std::span<const uint32_t> lengths, size_t heads, size_t stride,
+                         float* x) const {
+  const Architecture& a = architecture_;
+  if (!a.is_rotated[layer]) return;
+  const size_t past = cached_ != nullptr ? cached_->past : 0;
+  for (const uint32_t length : lengths) {
+    const size_t whole = cached_ != nullptr ? longest_ : length;
+    const bool is_long = !long_table_.empty() && static_cast<double>(whole) > a.rope.original_positions;
+    const RotaryTable& table = a.is_sliding[layer] ? sliding_table_ : is_long ? long_table_ : table_;
+    for (size_t i = 0; i < length * heads; ++i, x += stride) table.apply(x, past + i / heads);
+  }
+}
+
 void BlockRunner::position(const BlockValues& weights, uint32_t layer, Slot norm, size_t heads,
                            std::span<const uint32_t> lengths, std::vector<float>& x) {
   const Architecture& a = architecture_;
@@ -105,16 +118,7 @@ void BlockRunner::position(const BlockValues& weights, uint32_t layer, Slot norm
   const bool has_norm = a.names.has(norm == Slot::q_norm ? ModelPart::q_norm : ModelPart::k_norm);
   const auto apply = [&] { apply_norm(weights, norm, x.data(), a.whole_norms ? heads * dim : dim, x); };
   if (has_norm && !a.norms_behind_rope) apply();
-  if (a.is_rotated[layer]) {
-    float* head = x.data();
-    const size_t past = cached_ != nullptr ? cached_->past : 0;
-    for (const uint32_t length : lengths) {
-      const size_t whole = cached_ != nullptr ? longest_ : length;
-      const bool is_long = !long_table_.empty() && static_cast<double>(whole) > a.rope.original_positions;
-      const RotaryTable& table = a.is_sliding[layer] ? sliding_table_ : is_long ? long_table_ : table_;
-      for (size_t i = 0; i < length * heads; ++i, head += dim) table.apply(head, past + i / heads);
-    }
-  }
+  rotate(layer, lengths, heads, dim, x.data());
   if (has_norm && a.norms_behind_rope) apply();
   if (a.rope.query_beta > 0 && norm == Slot::q_norm) sharpen(lengths, x);
 }
@@ -132,11 +136,9 @@ void BlockRunner::sharpen(std::span<const uint32_t> lengths, std::vector<float>&
     }
 }
 
-// attended_ from normed_.
-Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
-                               InputSink* sink) {
+Status BlockRunner::project(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                            InputSink* sink) {
   const Architecture& a = architecture_;
-  const bool is_sliding = a.is_sliding[layer];
   const size_t queries = a.query_columns(), keys = a.key_columns();
   const bool is_fused = fused_queries(a) != Fused::none;
   linear(normed_, weights, Slot::q, Slot::q_bias, a.hidden, is_fused ? queries + 2 * keys : queries, q_);
@@ -156,19 +158,32 @@ Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::
   position(weights, layer, Slot::q_norm, a.heads, lengths, q_);
   position(weights, layer, Slot::k_norm, a.kv_heads, lengths, k_);
   if (sink != nullptr) TRY_VOID(sink->accept_cached(layer, CachedValue::key, k_, keys));
-  attended_.resize(q_.size());
+  return {};
+}
+
+// attended_ from normed_.
+Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                               InputSink* sink) {
+  const Architecture& a = architecture_;
+  const bool is_sliding = a.is_sliding[layer];
+  const size_t queries = a.query_columns(), keys = a.key_columns(), values = a.value_columns();
+  if (a.latent.rank > 0)
+    project_latent(weights, layer, lengths);
+  else
+    TRY_VOID(project(weights, layer, lengths, sink));
+  attended_.resize(tokens_ * a.attended_columns());
   if (cached_ != nullptr) {
     std::vector<float>&all_keys = cached_->keys[layer], &all_values = cached_->values[layer];
     all_keys.insert(all_keys.end(), k_.begin(), k_.begin() + static_cast<ptrdiff_t>(tokens_ * keys));
-    all_values.insert(all_values.end(), v_.begin(), v_.begin() + static_cast<ptrdiff_t>(tokens_ * keys));
+    all_values.insert(all_values.end(), v_.begin(), v_.begin() + static_cast<ptrdiff_t>(tokens_ * values));
     attend(a, is_sliding, q_.data(), all_keys.data(), all_values.data(), weights[Slot::sinks], cached_->past,
            cached_->past + tokens_, attention_, attended_.data());
     return {};
   }
   size_t at = 0;
   for (const uint32_t length : lengths) {
-    attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * keys, weights[Slot::sinks],
-           0, length, attention_, attended_.data() + at * queries);
+    attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * values,
+           weights[Slot::sinks], 0, length, attention_, attended_.data() + at * a.attended_columns());
     at += length;
   }
   return {};
@@ -184,7 +199,7 @@ Status BlockRunner::run_encoder(const BlockValues& weights, uint32_t layer, std:
   };
   normed_.assign(x.begin(), x.end());
   TRY_VOID(attend_all(weights, layer, lengths, nullptr));
-  linear(attended_, weights, Slot::o, Slot::o_bias, a.query_columns(), a.hidden, normed_);
+  linear(attended_, weights, Slot::o, Slot::o_bias, a.attended_columns(), a.hidden, normed_);
   add_and_norm(Slot::attention_post_norm);
   normed_.assign(x.begin(), x.end());
   TRY_VOID(run_gate(weights));
@@ -251,7 +266,7 @@ void BlockRunner::add_to_x(const BlockValues& weights, Slot post_norm, std::span
 
 void BlockRunner::finish_attention(const BlockValues& weights, std::span<float> x) {
   const Architecture& a = architecture_;
-  linear(attended_, weights, Slot::o, Slot::o_bias, a.query_columns(), a.hidden, output_);
+  linear(attended_, weights, Slot::o, Slot::o_bias, a.attended_columns(), a.hidden, output_);
   if (!a.is_parallel) add_to_x(weights, Slot::attention_post_norm, x);
   normed_.assign(x.begin(), x.end());
   // Blocks with one norm show it to both.
@@ -292,7 +307,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
     resume(attended_);
   } else if (from < LinearInput::attention_output) {
     TRY_VOID(attend_all(weights, layer, lengths, sink));
-    TRY(goes_on, reach(LinearInput::attention_output, attended_, a.query_columns()));
+    TRY(goes_on, reach(LinearInput::attention_output, attended_, a.attended_columns()));
     if (!goes_on) return {};
   }
   if (is_from(LinearInput::feed_forward)) {

@@ -25,7 +25,7 @@ struct BlockState {
 /// Keys, with RoPE applied, and values of the tokens of one sequence that blocks have run on.
 struct KeyValues {
   size_t past = 0;                               // tokens
-  std::vector<std::vector<float>> keys, values;  // by layer, [tokens, kv_heads * head_dim]
+  std::vector<std::vector<float>> keys, values;  // by layer, [tokens, kv_heads * head_dim or value_dim]
 };
 
 /// Runs blocks of one architecture, with working memory.
@@ -51,6 +51,11 @@ class BlockRunner {
 
  private:
   Status run_encoder(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x);
+  /// q_, k_ and v_ from normed_.
+  Status project(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
+  void project_latent(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
+  /// Rotates heads of each token, a token's first at `x`, `stride` apart.
+  void rotate(uint32_t layer, std::span<const uint32_t> lengths, size_t heads, size_t stride, float* x) const;
   Status attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
   Result<bool> show(uint32_t layer, LinearInput input, std::span<const float> values, size_t columns,
                     std::span<const float> x, InputSink* sink, BlockState* state);

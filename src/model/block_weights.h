@@ -38,6 +38,10 @@ enum class Slot : uint8_t {
   attention_post_norm_bias,
   feed_forward_norm_bias,
   feed_forward_post_norm_bias,
+  q_a,  // of latent attention; then q and k are the products of its vectors
+  q_a_bias,
+  kv_a,
+  kv_a_bias,
   router,
   router_bias,
   correction,
@@ -52,7 +56,7 @@ enum class Slot : uint8_t {
   expert_up,
   expert_down,
 };
-inline constexpr size_t kSlots = 39;
+inline constexpr size_t kSlots = 43;
 inline constexpr size_t kBlockMatrices = 7;  // q to down
 
 /// Name and shape of one weight.

@@ -337,7 +337,7 @@ uint64_t ForwardPass::kept_bytes(size_t rows, size_t columns) noexcept {
 }
 
 uint64_t ForwardPass::cache_bytes(const Architecture& a) noexcept {
-  return uint64_t{a.layers} * 2 * a.key_columns() * sizeof(float);
+  return uint64_t{a.layers} * (a.key_columns() + a.value_columns()) * sizeof(float);
 }
 
 uint64_t ForwardPass::working_bytes(const Architecture& a, size_t longest) noexcept {
@@ -345,7 +345,8 @@ uint64_t ForwardPass::working_bytes(const Architecture& a, size_t longest) noexc
   const uint32_t widest = std::max({a.intermediate, a.routing.width, a.routing.shared_width, a.routing.experts});
   const uint64_t wide = uint64_t{a.hidden} + 2 * uint64_t{a.query_columns()} + 2 * uint64_t{a.key_columns()} +
                         2 * uint64_t{widest} + std::max({a.hidden, widest, a.query_columns()});  // quantized inputs
-  return tokens * wide * sizeof(float);
+  const uint64_t latent = a.latent.rank > 0 ? uint64_t{a.query_columns()} + a.attended_columns() + a.latent.rank : 0;
+  return tokens * (wide + latent) * sizeof(float);
 }
 
 }  // namespace wasmquant::model

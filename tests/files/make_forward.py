@@ -41,6 +41,15 @@ MIXTURES = {
                                layer_types=["sliding_attention", "full_attention", "sliding_attention"],
                                rope_parameters=dict(rope_type="yarn", rope_theta=1000.0, factor=2.0, truncate=False,
                                                     original_max_position_embeddings=16))),
+    "deepseek_v2": ("DeepseekV2", dict(num_attention_heads=3, num_key_value_heads=3, q_lora_rank=None, kv_lora_rank=14, qk_nope_head_dim=6,
+                                       qk_rope_head_dim=4, v_head_dim=5, n_routed_experts=6, num_experts_per_tok=3, n_group=3, topk_group=2,
+                                       topk_method="group_limited_greedy", routed_scaling_factor=2.0, moe_intermediate_size=8,
+                                       first_k_dense_replace=1, n_shared_experts=2, tie_word_embeddings=True)),
+    "deepseek_v3": ("DeepseekV3", dict(num_attention_heads=3, num_key_value_heads=3, q_lora_rank=10, kv_lora_rank=14, qk_nope_head_dim=6,
+                                       qk_rope_head_dim=4, v_head_dim=5, n_routed_experts=4, num_experts_per_tok=2, n_group=2, topk_group=1,
+                                       moe_intermediate_size=8, first_k_dense_replace=1, n_shared_experts=1,
+                                       rope_parameters=dict(rope_type="yarn", rope_theta=1000.0, factor=2.0, mscale=1.0, mscale_all_dim=1.0,
+                                                            original_max_position_embeddings=16))),
 }
 ENCODERS = {
     "bert": ("Bert", dict(pad_token_id=0, type_vocab_size=2)),
@@ -60,7 +69,7 @@ def to_old_spelling(config):
 @torch.no_grad()
 def make(folder, family, options):
     torch.manual_seed(sum(folder.encode()))
-    config = getattr(transformers, family + "Config")(**SIZES, **options)
+    config = getattr(transformers, family + "Config")(**{**SIZES, **options})
     config._attn_implementation = "eager"
     model = getattr(transformers, CAUSAL.get(family, family + "ForCausalLM"))(config).eval()
     for name, parameter in model.named_parameters():

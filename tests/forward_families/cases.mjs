@@ -81,6 +81,12 @@ export const families = {
   'gpt_oss-mxfp4': [{}],
   'gpt_oss-odd': [{}],
   'gpt_oss-odd-mxfp4': [{}],
+  deepseek_v2: [{}],
+  'deepseek_v2-plain': [{}],
+  deepseek_v3: [{}, { rope_interleave: false }, { rope_parameters: { ...yarn, mscale: 0.7, mscale_all_dim: 1 } }],
+  'deepseek_v3-plain': [{}, { norm_topk_prob: false, routed_scaling_factor: 1.5 }],
+  glm4_moe_lite: [{}],
+  youtu: [{}],
 };
 
 /** Families whose checkpoints are computed nowhere here, refused by name. */

@@ -39,6 +39,7 @@ inline constexpr uint32_t kSigmoidScores = 1 << 20;     // of experts: sigmoids,
 inline constexpr uint32_t kChosenSoftmax = 1 << 21;     // a softmax over the chosen ones
 inline constexpr uint32_t kNormalizedScores = 1 << 22;  // those of a token's experts add up to one
 inline constexpr uint32_t kClampedGates = 1 << 23;      // experts' gates and ups alternate and are clamped
+inline constexpr uint32_t kBestOfGroup = 1 << 24;       // groups of experts are chosen by their best, not by two
 
 /// A row of forward.def.
 struct Row {

@@ -160,6 +160,23 @@ uint32_t kv_heads_of(const json::Value& config, const families::forward::Row& ro
   return multi_query.is_bool() && !multi_query.as_bool() ? a.heads : 1;
 }
 
+Status read_latent(const json::Value& config, Architecture& out) {
+  Latent& latent = out.latent;
+  uint32_t plain = 0;
+  if (config["q_lora_rank"].is_number()) TRY_VOID(read_size(config, "q_lora_rank", 0, latent.query_rank));
+  TRY_VOID(read_size(config, "kv_lora_rank", 0, latent.rank));
+  TRY_VOID(read_size(config, "qk_nope_head_dim", 0, plain));
+  TRY_VOID(read_size(config, "qk_rope_head_dim", 0, latent.rope_dim));
+  TRY_VOID(read_size(config, "v_head_dim", 0, latent.value_dim));
+  if (latent.rope_dim % 2 != 0 || uint64_t{out.heads} * latent.value_dim > kMaxSize)
+    return error_at(ErrorCode::config_invalid, "/qk_rope_head_dim",
+                    "{} with values of {} in {} heads; an even number, and at most {} in all, are possible",
+                    latent.rope_dim, latent.value_dim, out.heads, kMaxSize);
+  out.head_dim = plain + latent.rope_dim;
+  out.kv_heads = out.heads;
+  return {};
+}
+
 Status read_sizes(const json::Value& config, const families::forward::Row& row, Architecture& out) {
   // The order matters: fallbacks use values read before; 0 means none.
   const auto none = [](const Architecture&) -> uint32_t { return 0; };
@@ -179,6 +196,7 @@ Status read_sizes(const json::Value& config, const families::forward::Row& row, 
   };
   for (const auto& [names, size, fallback] : sizes)
     TRY_VOID(read_size(config, key_of(config, names).c_str(), fallback(out), out.*size));
+  if (out.names.has(ModelPart::kv_a)) TRY_VOID(read_latent(config, out));
   if (const uint32_t kv_heads = kv_heads_of(config, row, out); kv_heads != 0) out.kv_heads = kv_heads;
   TRY_VOID(read_size(config, key_of(config, "intermediate_size|n_inner|ffn_dim|ffn_hidden_size").c_str(),
                      row.has(families::forward::kFourfold) ? 4 * out.hidden : 0, out.intermediate));
@@ -243,12 +261,23 @@ bool holds_together(const Rope& rope, uint32_t head_dim) noexcept {
          (!has_factors || (rope.short_factors.size() == dimensions / 2 && rope.long_factors.size() == dimensions / 2));
 }
 
+bool holds_together(const Latent& latent, const Architecture& a) noexcept {
+  if (latent.rank == 0) return !a.names.has(ModelPart::kv_a);
+  const auto is_size = [](uint32_t size) { return size >= 1 && size <= kMaxSize; };
+  return is_size(latent.rank) && latent.query_rank <= kMaxSize && is_size(latent.value_dim) &&
+         is_size(latent.rope_dim) && latent.rope_dim < a.head_dim && a.kv_heads == a.heads &&
+         uint64_t{a.heads} * latent.value_dim <= kMaxSize && a.names.has(ModelPart::kv_a) &&
+         a.names.has(ModelPart::k) && a.names.has(ModelPart::q) &&
+         a.names.has(ModelPart::q_a) == (latent.query_rank > 0);
+}
+
 bool holds_together(const Routing& routing, const Architecture& a) noexcept {
   if (routing.experts == 0) return a.has_experts.empty();
   return a.has_experts.size() == a.layers && routing.experts <= kMaxExperts && routing.chosen >= 1 &&
          routing.chosen <= routing.experts && routing.width >= 1 && routing.width <= kMaxSize &&
          routing.shared_width <= kMaxSize && routing.groups >= 1 && routing.experts % routing.groups == 0 &&
          routing.chosen_groups >= 1 && routing.chosen_groups <= routing.groups &&
+         routing.chosen <= uint64_t{routing.chosen_groups} * (routing.experts / routing.groups) &&
          (routing.gate_limit == 0 || (routing.gate_limit > 0 && a.names.has(ModelPart::expert_biases_up)));
 }
 
@@ -260,7 +289,9 @@ bool holds_together(const Architecture& a) noexcept {
     if (size < 1 || size > kMaxSize) return false;
   bool slides = false;
   for (const bool sliding : a.is_sliding) slides |= sliding;
-  if (!holds_together(a.rope, a.head_dim) || !holds_together(a.sliding_rope, a.head_dim)) return false;
+  if (!holds_together(a.latent, a) || !holds_together(a.rope, a.rope_dim()) ||
+      !holds_together(a.sliding_rope, a.rope_dim()))
+    return false;
   return a.layers <= kMaxLayers && a.is_sliding.size() == a.layers && a.is_rotated.size() == a.layers &&
          holds_together(a.routing, a) && a.heads % a.kv_heads == 0 && a.head_dim % 2 == 0 &&
          uint64_t{a.heads} * a.head_dim <= kMaxSize && a.first_position < kMaxSize && a.window <= kMaxSize &&

@@ -42,13 +42,23 @@ struct Rope {
 struct Routing {
   enum class Scores : uint8_t { softmax, sigmoid, softmax_of_chosen };
   Scores scores = Scores::softmax;
-  uint32_t experts = 0, chosen = 0;        // 0: the model has none
-  uint32_t width = 0, shared_width = 0;    // of an expert, and of the one that every token sees
-  uint32_t groups = 1, chosen_groups = 1;  // experts are chosen from the groups whose two best have the largest sum
-  bool is_normalized = false;              // the weights of a token's experts add up to `scale`
+  uint32_t experts = 0, chosen = 0;      // 0: the model has none
+  uint32_t width = 0, shared_width = 0;  // of an expert, and of the one that every token sees
+  uint32_t groups = 1,
+           chosen_groups = 1;  // experts are chosen from the groups whose `group_best` best have the largest sum
+  uint32_t group_best = 2;
+  bool is_normalized = false;  // the weights of a token's experts add up to `scale`
   float scale = 1;
   // Of experts whose gate and up alternate and are clamped (experts/clamped_gate.h), stored as [experts, in, out]; 0: others
   float gate_limit = 0, gate_slope = 0;
+};
+
+/// Latent attention (DeepSeek-AI 2024): keys and values are products of a narrow vector of each token, of a key only the last dimensions
+/// rotate, which all heads share.
+struct Latent {
+  uint32_t rank = 0;        // of that vector; 0: attention is another
+  uint32_t query_rank = 0;  // queries are products of such a vector, too; 0: they are not
+  uint32_t rope_dim = 0, value_dim = 0;
 };
 
 /// Sizes and family differences of one model.
@@ -80,12 +90,19 @@ struct Architecture {
   float attention_cap = 0, logit_cap = 0;  // cap * tanh(x / cap); 0: none
   uint32_t window = 0;                     // keys that sliding layers see, including the token's own
   List<bool> is_sliding, is_rotated;       // by layer
+  Latent latent;
   Routing routing;
   List<bool> has_experts;   // by layer
   Rope rope, sliding_rope;  // of full and of sliding layers
 
   uint32_t query_columns() const noexcept { return heads * head_dim; }
   uint32_t key_columns() const noexcept { return kv_heads * head_dim; }
+  /// Of a head: dimensions that may rotate, and those of a value.
+  uint32_t rope_dim() const noexcept { return latent.rank > 0 ? latent.rope_dim : head_dim; }
+  uint32_t value_dim() const noexcept { return latent.rank > 0 ? latent.value_dim : head_dim; }
+  uint32_t value_columns() const noexcept { return kv_heads * value_dim(); }
+  /// What attention gives.
+  uint32_t attended_columns() const noexcept { return heads * value_dim(); }
 };
 
 /// The model_type of every supported family of decoders or encoders: "llama, mistral, …" for messages.

@@ -37,6 +37,8 @@ constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "feed_forward_norm",
                                                  "feed_forward_post_norm",
                                                  "correction",
+                                                 "q_a",
+                                                 "kv_a",
                                                  "sinks",
                                                  "expert_biases_up",
                                                  "expert_biases_down",
@@ -50,11 +52,12 @@ constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "prefixes"};
 constexpr size_t kLinearParts = 10;
 
-/// "KEY", or "KEY~1", which is true without the key.
+/// "KEY", or "KEY~1", which is true without the key. A positive number is true.
 bool holds(std::string_view key, const json::Value& config) {
   const bool otherwise = key.ends_with("~1");
   if (otherwise) key.remove_suffix(2);
   const json::Value* const value = config.find(key);
+  if (value != nullptr && value->is_number()) return value->as_number() > 0;
   return value != nullptr && value->is_bool() ? value->as_bool() : otherwise;
 }
 

@@ -40,7 +40,9 @@ enum class ModelPart : uint8_t {
   attention_post_norm,
   feed_forward_norm,
   feed_forward_post_norm,
-  correction,        // of scores, for the choice of experts; the name of a tensor, as the next three
+  correction,  // of scores, for the choice of experts; the name of a tensor, as those behind kv_a
+  q_a,  // of latent attention: of the queries' vector, and of that of keys and values, with the rotating part of a key behind it
+  kv_a,
   sinks,             // scores of a key without a value, by head
   expert_biases_up,  // of all experts, [experts, gate and up]
   expert_biases_down,
@@ -53,7 +55,7 @@ enum class ModelPart : uint8_t {
   layers,   // what precedes the number of a layer
   prefixes  // what may precede all others but the head, between bars
 };
-inline constexpr size_t kParts = 39;
+inline constexpr size_t kParts = 41;
 
 /// Module names of one model.
 class ModelNames {

@@ -102,17 +102,24 @@ Status read_rope(const json::Value& config, const FamilyFacts& facts, Architectu
   Rope& full = out.rope;
   if (const auto theta = facts.number("theta", "rope_theta")) full.theta = *theta;
   if (const auto share = facts.number("rotary_share", "partial_rotary_factor")) full.share = *share;
-  if (const auto dimensions = facts.number("rotary_dimensions")) full.share = *dimensions / out.head_dim;
-  full.is_pairs = facts.has(families::forward::kPairs);
+  if (const auto dimensions = facts.number("rotary_dimensions")) full.share = *dimensions / out.rope_dim();
+  const json::Value& interleaves = config["rope_interleave"];
+  full.is_pairs = facts.has(families::forward::kPairs) && (!interleaves.is_bool() || interleaves.as_bool());
   out.sliding_rope.share = full.share;
   out.sliding_rope.is_pairs = full.is_pairs;
   const json::Value& parameters = config["rope_parameters"];
   const json::Value& of_full = parameters["full_attention"];
   const auto read = [&](const json::Value& scaling, const char* where, Rope& rope) {
-    return read_scaling(config, scaling, where, out.head_dim, rope);
+    return read_scaling(config, scaling, where, out.rope_dim(), rope);
   };
   TRY_VOID(read(of_full.is_object() ? of_full : parameters, "/rope_parameters", full));
   TRY_VOID(read(config["rope_scaling"], "/rope_scaling", full));
+  if (out.latent.rank > 0 && full.scaling != Rope::Scaling::none) {  // scores grow, too
+    double all = 0;
+    for (const json::Value& scaling : {parameters, config["rope_scaling"]}) read_number(scaling["mscale_all_dim"], all);
+    const auto amplitude = static_cast<float>(yarn_amplitude(full.factor, all));
+    if (all > 0) out.attention_scale *= amplitude * amplitude;
+  }
   if (!facts.has(families::forward::kTwoRopes) && !of_full.is_object()) {
     out.sliding_rope = full;
     return {};

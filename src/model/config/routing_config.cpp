@@ -57,9 +57,19 @@ Status read_routing(const json::Value& config, const FamilyFacts& facts, Archite
     if (!(routing.gate_limit > 0))
       return error_at(ErrorCode::config_invalid, "/swiglu_limit", "must be a positive number");
   }
+  if (facts.has(families::forward::kBestOfGroup)) {
+    routing.group_best = 1;
+    const std::string method = facts.text("", "topk_method");
+    if (method.empty() || method == "greedy")
+      routing.groups = routing.chosen_groups = 1;
+    else if (method != "group_limited_greedy")
+      return error_at(ErrorCode::not_implemented, "/topk_method",
+                      "the forward pass does not support {q}; it supports greedy and group_limited_greedy", method);
+  }
   const bool fits = routing.experts >= 1 && routing.experts <= kMaxExperts && routing.chosen >= 1 &&
                     routing.chosen <= routing.experts && routing.width >= 1 && routing.experts % routing.groups == 0 &&
-                    routing.chosen_groups <= routing.groups;
+                    routing.chosen_groups <= routing.groups &&
+                    routing.chosen <= routing.chosen_groups * (routing.experts / routing.groups);
   if (!fits)
     return error_at(ErrorCode::config_invalid, "/num_experts",
                     "{} experts of width {} in {} groups, of which a token sees {} in {} groups, are impossible",

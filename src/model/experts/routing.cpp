@@ -35,7 +35,7 @@ void choose_groups(const Routing& routing, std::span<double> scores) {
   for (size_t g = 0; g < sums.size(); ++g) {
     group.assign(scores.begin() + static_cast<ptrdiff_t>(g * size),
                  scores.begin() + static_cast<ptrdiff_t>((g + 1) * size));
-    for (size_t best = 0; best < std::min<size_t>(2, size); ++best) {
+    for (size_t best = 0; best < std::min<size_t>(routing.group_best, size); ++best) {
       const double largest = *std::max_element(group.begin(), group.end());
       sums[g] += largest;
       take_largest(group);

@@ -257,6 +257,7 @@ Status add_experts(Planner& planner, ForwardStep& step, const model::Architectur
 const char* not_calibrated(const model::Architecture& a) {
   if (a.is_transposed) return "linear layers stored as [in, out]";
   if (a.routing.gate_limit > 0) return "experts stored as [in, out], with biases and clamped gates";
+  if (a.latent.rank > 0) return "latent attention";
   return nullptr;
 }
 

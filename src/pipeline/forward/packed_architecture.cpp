@@ -5,7 +5,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr std::string_view kHead = "wqar\4";  // the last byte is the version
+constexpr std::string_view kHead = "wqar\5";  // the last byte is the version
 
 template <class... Fields>
 void pack_all(PackStream& stream, Fields&... fields) {
@@ -30,7 +30,8 @@ bool pack(PackStream& stream, model::Rope& rope) {
 
 bool pack(PackStream& stream, model::Routing& routing) {
   pack_all(stream, routing.experts, routing.chosen, routing.width, routing.shared_width, routing.groups,
-           routing.chosen_groups, routing.is_normalized, routing.scale, routing.gate_limit, routing.gate_slope);
+           routing.chosen_groups, routing.is_normalized, routing.scale, routing.gate_limit, routing.gate_slope,
+           routing.group_best);
   return pack_choice(stream, routing.scores, model::Routing::Scores::softmax_of_chosen);
 }
 
@@ -40,7 +41,8 @@ bool pack(PackStream& stream, model::Architecture& a) {
            a.max_positions, a.is_encoder, a.token_types, a.first_position, a.norm_epsilon, a.norm_plus_one,
            a.layer_norms, a.whole_norms, a.norms_behind_rope, a.has_slopes, a.is_transposed, a.is_parallel, a.tied_head,
            a.rotated_down_input, a.embedding_scale, a.residual_scale, a.logit_scale, a.qkv_clip, a.attention_scale,
-           a.attention_cap, a.logit_cap, a.window, a.is_sliding, a.is_rotated, a.has_experts);
+           a.attention_cap, a.logit_cap, a.window, a.is_sliding, a.is_rotated, a.has_experts, a.latent.rank,
+           a.latent.query_rank, a.latent.rope_dim, a.latent.value_dim);
   std::string names = a.names.text();
   stream.pack(names);
   a.names = model::ModelNames(names);

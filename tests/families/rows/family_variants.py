@@ -45,6 +45,11 @@ VARIANTS = {
     "gpt_oss-mxfp4": ("gpt_oss", dict(mxfp4=True)),
     "gpt_oss-odd": ("gpt_oss", dict(config=GPT_OSS_ODD)),
     "gpt_oss-odd-mxfp4": ("gpt_oss", dict(mxfp4=True, config=GPT_OSS_ODD)),
+    "deepseek_v2-plain": ("deepseek_v2", dict(config=dict(q_lora_rank=None, attention_bias=True, num_attention_heads=3, num_key_value_heads=3,
+                                                          hidden_size=192, qk_rope_head_dim=16, v_head_dim=24))),
+    "deepseek_v3-plain": ("deepseek_v3", dict(config=dict(q_lora_rank=None, attention_bias=True, num_attention_heads=3, num_key_value_heads=3,
+                                                          hidden_size=192, qk_rope_head_dim=16, v_head_dim=24, n_group=4, topk_group=2,
+                                                          n_routed_experts=8, num_experts_per_tok=3, tie_word_embeddings=True))),
     "mt5-own-head": ("mt5", dict(own_head=True, config=dict(tie_word_embeddings=False))),
 }
 DTYPES = {"-bf16": "bfloat16", "-f16": "float16"}

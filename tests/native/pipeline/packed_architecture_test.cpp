@@ -22,7 +22,7 @@ std::string why_refused(const std::string& bytes) {
 }
 
 TEST_CASE("packed architecture: every family is read as it was packed") {
-  for (const char* family : {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss"}) {
+  for (const char* family : {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss", "deepseek_v3"}) {
     CAPTURE(std::string(family));
     const model::Architecture a = architecture_of(family);
     const std::string bytes = packed_architecture(a);
@@ -30,6 +30,7 @@ TEST_CASE("packed architecture: every family is read as it was packed") {
     REQUIRE_MESSAGE(read, why_refused(bytes));
     CHECK(packed_architecture(*read) == bytes);
     CHECK(read->family == a.family);
+    CHECK(read->latent.value_dim == a.latent.value_dim);
     CHECK(read->routing.gate_limit == a.routing.gate_limit);
     CHECK(read->hidden == a.hidden);
     CHECK(read->max_positions == a.max_positions);
@@ -56,8 +57,8 @@ TEST_CASE("packed architecture: what is cut off, has more bytes, or is none is r
 }
 
 TEST_CASE("packed architecture: sizes and choices that no model has are refused") {
-  const auto refused = [](auto&& change) {
-    model::Architecture a = architecture_of("llama");
+  const auto refused = [](auto&& change, const char* family = "llama") {
+    model::Architecture a = architecture_of(family);
     change(a);
     return why_refused(packed_architecture(a)) == "architecture: has sizes or choices that no model has";
   };
@@ -73,6 +74,11 @@ TEST_CASE("packed architecture: sizes and choices that no model has are refused"
   CHECK(refused([](model::Architecture& a) { a.rope.share = 0.1; }));
   CHECK(refused([](model::Architecture& a) { a.rope.scaling = model::Rope::Scaling::longrope; }));
   CHECK(refused([](model::Architecture& a) { a.is_rotated = {}; }));
+  for (uint32_t model::Latent::*size :
+       {&model::Latent::rank, &model::Latent::query_rank, &model::Latent::rope_dim, &model::Latent::value_dim}) {
+    CHECK(refused([&](model::Architecture& a) { a.latent.*size = 0; }, "deepseek_v3"));
+    CHECK(refused([&](model::Architecture& a) { a.latent.*size = 1u << 25; }, "deepseek_v3"));
+  }
   CHECK(refused([](model::Architecture& a) { a.is_sliding[0] = true; }));
   CHECK(refused([](model::Architecture& a) { a.activation = static_cast<kernels::Activation>(5); }));
   CHECK(refused([](model::Architecture& a) { a.rope.scaling = static_cast<model::Rope::Scaling>(5); }));
