@@ -69,6 +69,13 @@ class Chooser {
         return GgmlType::q5_1;
       case GgmlType::q6_k:
         return GgmlType::q8_0;
+      case GgmlType::iq1_s:
+      case GgmlType::iq1_m:
+      case GgmlType::iq2_xxs:
+      case GgmlType::iq2_xs:
+      case GgmlType::iq2_s:
+      case GgmlType::iq3_xxs:
+      case GgmlType::iq3_s:
       case GgmlType::iq4_xs:
         return GgmlType::iq4_nl;
       default:
@@ -90,6 +97,11 @@ class Chooser {
 }  // namespace
 
 const RecipeInfo& info_of(Recipe recipe) noexcept { return kRecipes[static_cast<size_t>(recipe)]; }
+
+bool needs_importance(Recipe recipe) noexcept {
+  const GgmlType type = info_of(recipe).type;
+  return is_for_importance(type) || recipe == Recipe::q2_k_s || recipe == Recipe::iq3_xs;
+}
 
 std::optional<Recipe> recipe_named(std::string_view name) noexcept {
   for (size_t i = 0; i < std::size(kRecipes); ++i)

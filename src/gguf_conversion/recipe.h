@@ -51,7 +51,7 @@ struct RecipeOptions {
 };
 
 /// llama-quantize rejects this recipe without an importance matrix: the quality would be poor.
-constexpr bool needs_importance(Recipe recipe) noexcept { return recipe == Recipe::q2_k_s; }
+bool needs_importance(Recipe recipe) noexcept;
 
 /// A tensor as the rules see it.
 struct RecipeTensor {

@@ -21,20 +21,26 @@ class Mixture {
     return ((recipe_ == recipes) || ...);
   }
   uint32_t group_size() const noexcept;
+  bool is_iq2_larger() const noexcept { return is(Recipe::iq2_s, Recipe::iq2_m); }
+  bool is_iq2_smaller() const noexcept { return is(Recipe::iq2_xxs, Recipe::iq2_xs, Recipe::iq1_s, Recipe::iq1_m); }
   bool is_falcon() const noexcept { return facts_.architecture == "falcon"; }
   bool is_70b() const noexcept;
 
   GgmlType head(const RecipeTensor& tensor, GgmlType type) const;
+  GgmlType embedding(GgmlType type) const;
+  GgmlType of_two_bits(TensorCategory category, GgmlType type);
   GgmlType value(GgmlType type);
   GgmlType feed_forward_down(const RecipeTensor& tensor, GgmlType type);
   GgmlType attention_output(GgmlType type) const;
+  uint32_t layer_in(const RecipeTensor& tensor, uint32_t& seen) const;
+  GgmlType feed_forward_in(const RecipeTensor& tensor, uint32_t& seen, GgmlType type) const;
 
   const Recipe recipe_;
   const ModelFacts& facts_;
   const RecipeOptions& options_;
-  bool is_tied_ = true;                        // the embedding is also the head: no output.weight
-  uint32_t values_ = 0;                        // number of attention value tensors
-  uint32_t values_seen_ = 0, downs_seen_ = 0;  // so far
+  bool is_tied_ = true;  // the embedding is also the head: no output.weight
+  uint32_t values_ = 0;  // number of attention value tensors
+  uint32_t values_seen_ = 0, downs_seen_ = 0, gates_seen_ = 0, ups_seen_ = 0;  // so far
 };
 
 }  // namespace wasmquant::conversion

@@ -15,6 +15,8 @@ constexpr CategoryRow kParts[] = {
     {"attn_k.weight", TensorCategory::key},
     {"attn_q.weight", TensorCategory::query},
     {"attn_output.weight", TensorCategory::attention_output},
+    {"ffn_up", TensorCategory::feed_forward_up},
+    {"ffn_gate", TensorCategory::feed_forward_gate},
     {"ffn_down", TensorCategory::feed_forward_down},
 };
 

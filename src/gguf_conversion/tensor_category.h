@@ -15,6 +15,8 @@ enum class TensorCategory : uint8_t {
   query_key_value,
   key_value_b,
   attention_output,
+  feed_forward_gate,
+  feed_forward_up,
   feed_forward_down,
   output,
   other

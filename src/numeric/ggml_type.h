@@ -41,6 +41,12 @@ inline constexpr std::array kGgmlTypes = {
 
 constexpr const GgmlTypeInfo& info_of(GgmlType type) { return kGgmlTypes[static_cast<size_t>(type)]; }
 
+/// Of so few bits that llama-quantize asks for an importance matrix.
+constexpr bool is_for_importance(GgmlType type) {
+  return type == GgmlType::iq3_xxs || type == GgmlType::iq2_s || type == GgmlType::iq2_xs ||
+         type == GgmlType::iq2_xxs || type == GgmlType::iq1_s || type == GgmlType::iq1_m;
+}
+
 /// The type with this number in files; nullopt for unknown or withdrawn numbers.
 constexpr std::optional<GgmlType> ggml_type_of(uint32_t file_id) {
   for (const GgmlTypeInfo& row : kGgmlTypes)

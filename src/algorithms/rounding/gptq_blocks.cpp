@@ -6,6 +6,7 @@
 #include "algorithms/rounding/feedback_loop.h"
 #include "core/message.h"
 #include "kernels/ggml/ggml_blocks.h"
+#include "kernels/ggml/ggml_codebook.h"
 #include "kernels/ggml/ggml_grid.h"
 
 namespace wasmquant {
@@ -68,6 +69,12 @@ ColumnOrder block_order(GgmlType type, bool desc_act) noexcept {
 Status gptq_blocks(const ErrorFeedback& feedback, GgmlType type, std::span<float> weight, std::span<uint8_t> blocks) {
   const GgmlTypeInfo& info = info_of(type);
   const size_t columns = feedback.columns();
+  if (kernels::has_codebook(type))
+    return error_at(
+        ErrorCode::format_unsupported, "",
+        "{} stores its elements by fours or eights, which no algorithm that rounds columns chooses; leave it "
+        "out and give an importance matrix, or use a recipe without this type",
+        info.name);
   if (columns % info.block != 0)
     return error_at(ErrorCode::group_size_invalid, "", "{} columns are not whole blocks of {} of {}", columns,
                     info.block + 0, info.name);

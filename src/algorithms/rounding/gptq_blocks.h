@@ -15,7 +15,7 @@ ColumnOrder block_order(GgmlType type, bool desc_act) noexcept;
 /// weight [rows, columns] becomes the values of `blocks`, bytes_of(columns) for each row. Rows are independent: tiles of
 /// whole rows give the same result as the whole. `feedback` is of block_order(). Requires can_quantize(type) and a block
 /// of more than one element.
-/// Errors: shape-mismatch, group-size-invalid (columns are not whole blocks), value-not-finite (names the element).
+/// Errors: format-unsupported (a type with a codebook), shape-mismatch, group-size-invalid (columns are not whole blocks), value-not-finite (names the element).
 Status gptq_blocks(const ErrorFeedback& feedback, GgmlType type, std::span<float> weight, std::span<uint8_t> blocks);
 
 }  // namespace wasmquant

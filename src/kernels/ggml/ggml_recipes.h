@@ -24,4 +24,8 @@ void store_searched_blocks(const Stages& stages, GgmlType type, const float* x, 
 void store_super_block(const Stages& stages, GgmlType type, const float* x, const float* importance,
                        uint8_t* out) noexcept;
 
+/// One block of iq2 or iq3, and of iq1. importance: of its elements, or null.
+void store_signed_block(GgmlType type, const float* x, const float* importance, uint8_t* out) noexcept;
+void store_ternary_codebook_block(GgmlType type, const float* x, const float* importance, uint8_t* out) noexcept;
+
 }  // namespace wasmquant::kernels

@@ -282,6 +282,15 @@ void store_super_block(const Stages& stages, GgmlType type, const float* x, cons
     case GgmlType::tq1_0:
     case GgmlType::tq2_0:
       return store_ternary(stages, type, x, out);
+    case GgmlType::iq2_xxs:
+    case GgmlType::iq2_xs:
+    case GgmlType::iq2_s:
+    case GgmlType::iq3_xxs:
+    case GgmlType::iq3_s:
+      return store_signed_block(type, x, importance, out);
+    case GgmlType::iq1_s:
+    case GgmlType::iq1_m:
+      return store_ternary_codebook_block(type, x, importance, out);
     default:
       return store_affine(stages, type, x, importance, out);
   }

@@ -30,7 +30,19 @@ const recipes = [
     'q4_k_m',
     'q5_k_s',
   ],
-  ...['q5_k_m', 'q6_k', 'iq4_nl', 'iq4_xs', 'tq1_0', 'tq2_0', 'mxfp4_moe', 'f16', 'bf16', 'f32'],
+  ...[
+    'q5_k_m',
+    'q6_k',
+    'iq4_nl',
+    'iq4_xs',
+    ...'iq3_m iq3_s iq3_xs iq3_xxs iq2_m iq2_s iq2_xs iq2_xxs iq1_s iq1_m'.split(' '),
+    'tq1_0',
+    'tq2_0',
+    'mxfp4_moe',
+    'f16',
+    'bf16',
+    'f32',
+  ],
 ];
 
 let passed = 0;
@@ -78,7 +90,7 @@ function typesOfFile(path, recipe, work) {
 /** Types by llama-quantize and by our rules; models it refuses are no case. */
 function compareTypes(name, path, { pure = false, work = null } = {}) {
   for (const recipe of recipes) {
-    if (work && recipe === 'q2_k_s') continue; // wants an importance matrix for more than a dry run
+    if (work && /^(q2_k_s|iq3_xx?s|iq2.*|iq1.*)$/.test(recipe)) continue; // wants an importance matrix for more than a dry run
     const theirs = work ? typesOfFile(path, recipe, work) : typesOfDryRun(path, recipe, pure ? ['--pure'] : []);
     if (!theirs) continue;
     const different = own('types', path, recipe, ...(pure ? ['pure'] : []))

@@ -12,6 +12,7 @@
 #include "algorithms/product_error.h"
 #include "algorithms/rounding/block_refinement.h"
 #include "kernels/ggml/ggml_blocks.h"
+#include "kernels/ggml/ggml_codebook.h"
 #include "kernels/ggml/ggml_grid.h"
 #include "random_values.h"
 
@@ -44,7 +45,7 @@ struct BlockLayer {
 template <class Test>
 void for_each_block_type(Test test) {
   for (const GgmlTypeInfo& info : kGgmlTypes) {
-    if (info.block == 1 || !info.can_quantize()) continue;
+    if (info.block == 1 || !info.can_quantize() || kernels::has_codebook(info.type)) continue;
     CAPTURE(info.name);
     test(info);
   }
@@ -70,6 +71,15 @@ TEST_CASE("every block type loses less by error feedback, and its blocks hold th
     CAPTURE(after / before);
     CHECK(after < 0.6 * before);
   });
+}
+
+TEST_CASE("types with codebooks are refused: their elements are stored by fours or eights") {
+  const BlockLayer layer(5);
+  std::vector<float> values = layer.weight;
+  std::vector<uint8_t> blocks(info_of(GgmlType::iq3_s).bytes_of(values.size()));
+  const Status refused = gptq_blocks(layer.feedback(GgmlType::iq3_s), GgmlType::iq3_s, values, blocks);
+  REQUIRE(!refused);
+  CHECK(refused.error().code == ErrorCode::format_unsupported);
 }
 
 TEST_CASE("refinement lowers the error of blocks, row by row, and they hold the values") {

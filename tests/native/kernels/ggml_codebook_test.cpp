@@ -41,6 +41,25 @@ TEST_CASE("random blocks have the values that ggml gives them") {
   }
 }
 
+TEST_CASE("thirty-two zeros in a block leave the others where they are") {
+  std::vector<float> x = rows_of(Rows::bell, 256);
+  for (size_t i = 32; i < 64; ++i) x[i] = 0;
+  for (const GgmlTypeInfo& info : kGgmlTypes) {
+    if (!has_codebook(info.type) || info.type == GgmlType::iq1_s || info.type == GgmlType::iq1_m) continue;
+    std::vector<uint8_t> bytes(info.block_bytes);
+    std::vector<float> y(x.size());
+    quantize_blocks(info.type, x.data(), 1, x.size(), nullptr, bytes.data());
+    dequantize_blocks(info.type, bytes.data(), y.size(), y.data());
+    double signal = 0, noise = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      signal += double{x[i]} * x[i];
+      noise += (double{x[i]} - y[i]) * (double{x[i]} - y[i]);
+    }
+    INFO(std::string(info.name));
+    CHECK(noise < 0.2 * signal);
+  }
+}
+
 TEST_CASE("entries of a codebook ascend and are all different") {
   for (const GgmlTypeInfo& info : kGgmlTypes) {
     if (!has_codebook(info.type)) continue;

@@ -109,7 +109,7 @@ test('models and configs that GGUF cannot hold are refused before any work', asy
   for (const [config, where] of [
     [{ dialect: 'gguf' }, ''],
     [{ dialect: 'gguf', recipe: 'q9' }, '/recipe'],
-    [{ dialect: 'gguf', recipe: 'q8_0', layers: { a: 'iq1_s' } }, '/layers/a'],
+    [{ dialect: 'gguf', recipe: 'q8_0', layers: { a: 'q8_k' } }, '/layers/a'],
     [{ dialect: 'gguf', recipe: 'q8_0', layer: {} }, '/layer'],
   ]) {
     const errors = quantizer.checkConfig(config).filter(({ severity }) => severity === 'error');
