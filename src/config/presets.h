@@ -18,7 +18,7 @@ struct Preset {
   std::string_view description;
   std::string_view weight;       // JSON of the weight spec, or of a list of two
   std::string_view inputs = {};  // JSON of what the runtime quantizes inputs to
-  std::string_view whole = {};   // JSON of a whole config of another dialect instead
+  std::string_view whole = {};   // JSON of a whole config instead
 
   /// JSON text of the whole config: the specs for all layers but lm_head, with smaller groups where necessary.
   std::string config_text() const;
