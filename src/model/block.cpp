@@ -167,6 +167,10 @@ Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::
   const Architecture& a = architecture_;
   const bool is_sliding = a.is_sliding[layer];
   const size_t queries = a.query_columns(), keys = a.key_columns(), values = a.value_columns();
+  if (is_convolution(a, layer)) {
+    convolve(weights, layer, lengths);
+    return {};
+  }
   if (a.latent.rank > 0)
     project_latent(weights, layer, lengths);
   else
@@ -266,7 +270,7 @@ void BlockRunner::add_to_x(const BlockValues& weights, Slot post_norm, std::span
 
 void BlockRunner::finish_attention(const BlockValues& weights, std::span<float> x) {
   const Architecture& a = architecture_;
-  linear(attended_, weights, Slot::o, Slot::o_bias, a.attended_columns(), a.hidden, output_);
+  linear(attended_, weights, Slot::o, Slot::o_bias, attended_.size() / tokens_, a.hidden, output_);
   if (!a.is_parallel) add_to_x(weights, Slot::attention_post_norm, x);
   normed_.assign(x.begin(), x.end());
   // Blocks with one norm show it to both.
@@ -307,7 +311,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
     resume(attended_);
   } else if (from < LinearInput::attention_output) {
     TRY_VOID(attend_all(weights, layer, lengths, sink));
-    TRY(goes_on, reach(LinearInput::attention_output, attended_, a.attended_columns()));
+    TRY(goes_on, reach(LinearInput::attention_output, attended_, attended_.size() / tokens_));
     if (!goes_on) return {};
   }
   if (is_from(LinearInput::feed_forward)) {

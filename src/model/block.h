@@ -24,8 +24,9 @@ struct BlockState {
 
 /// Keys, with RoPE applied, and values of the tokens of one sequence that blocks have run on.
 struct KeyValues {
-  size_t past = 0;                               // tokens
-  std::vector<std::vector<float>> keys, values;  // by layer, [tokens, kv_heads * head_dim or value_dim]
+  size_t past = 0;  // tokens
+  std::vector<std::vector<float>> keys,
+      values;  // by layer (of short convolutions, keys are their last inputs), [tokens, kv_heads * head_dim or value_dim]
 };
 
 /// Runs blocks of one architecture, with working memory.
@@ -54,6 +55,8 @@ class BlockRunner {
   /// q_, k_ and v_ from normed_.
   Status project(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
   void project_latent(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
+  /// attended_ from normed_, in a layer with a short convolution.
+  void convolve(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
   /// Rotates heads of each token, a token's first at `x`, `stride` apart.
   void rotate(uint32_t layer, std::span<const uint32_t> lengths, size_t heads, size_t stride, float* x) const;
   Status attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);

@@ -68,7 +68,13 @@ List<BlockWeight> block_weights(const Architecture& a, uint32_t layer) {
     if (names.has_bias(part)) out.push_back({bias, names.of(part) + ".bias", 0, rows});
   };
   norm(Slot::input_norm, ModelPart::input_norm, a.hidden);
-  if (const Latent& latent = a.latent; latent.rank > 0) {
+  if (is_convolution(a, layer)) {
+    linear(Slot::q, ModelPart::conv_in, 3 * a.hidden, a.hidden);
+    const std::string& name = names.of(ModelPart::conv);
+    out.push_back({Slot::convolution, name + ".weight", a.hidden, a.convolution_width, true});
+    if (names.has_bias(ModelPart::conv)) out.push_back({Slot::convolution_bias, name + ".bias", 0, a.hidden});
+    linear(Slot::o, ModelPart::conv_out, a.hidden, a.hidden);
+  } else if (const Latent& latent = a.latent; latent.rank > 0) {
     linear(Slot::q_a, ModelPart::q_a, latent.query_rank, a.hidden);
     norm(Slot::q_norm, ModelPart::q_norm, latent.query_rank);
     linear(Slot::q, ModelPart::q, queries, latent.query_rank > 0 ? latent.query_rank : a.hidden);
@@ -79,7 +85,7 @@ List<BlockWeight> block_weights(const Architecture& a, uint32_t layer) {
     add_attention(a, linear, norm);
   }
   if (names.has(ModelPart::sinks)) out.push_back({Slot::sinks, names.of(ModelPart::sinks), 0, a.heads});
-  linear(Slot::o, ModelPart::o, a.hidden, a.attended_columns());
+  if (!is_convolution(a, layer)) linear(Slot::o, ModelPart::o, a.hidden, a.attended_columns());
   norm(Slot::attention_post_norm, ModelPart::attention_post_norm, a.hidden);
   norm(Slot::feed_forward_norm, ModelPart::feed_forward_norm, a.hidden);
   if (has_experts(a, layer)) {

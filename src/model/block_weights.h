@@ -42,6 +42,8 @@ enum class Slot : uint8_t {
   q_a_bias,
   kv_a,
   kv_a_bias,
+  convolution,  // in a layer with one, q and o are the products before and behind it
+  convolution_bias,
   router,
   router_bias,
   correction,
@@ -56,7 +58,7 @@ enum class Slot : uint8_t {
   expert_up,
   expert_down,
 };
-inline constexpr size_t kSlots = 43;
+inline constexpr size_t kSlots = 45;
 inline constexpr size_t kBlockMatrices = 7;  // q to down
 
 /// Name and shape of one weight.
@@ -76,6 +78,11 @@ constexpr Slot norm_bias(Slot norm) noexcept {
 /// Whether a layer has experts in the place of its feed-forward.
 inline bool has_experts(const Architecture& a, uint32_t layer) noexcept {
   return layer < a.has_experts.size() && a.has_experts[layer];
+}
+
+/// Whether a layer has a short convolution in the place of attention.
+inline bool is_convolution(const Architecture& a, uint32_t layer) noexcept {
+  return layer < a.is_convolution.size() && a.is_convolution[layer];
 }
 
 /// Whether `q` has the rows of k and v behind its own, or for each key head those of its queries, its key and its value.

@@ -346,7 +346,8 @@ uint64_t ForwardPass::working_bytes(const Architecture& a, size_t longest) noexc
   const uint64_t wide = uint64_t{a.hidden} + 2 * uint64_t{a.query_columns()} + 2 * uint64_t{a.key_columns()} +
                         2 * uint64_t{widest} + std::max({a.hidden, widest, a.query_columns()});  // quantized inputs
   const uint64_t latent = a.latent.rank > 0 ? uint64_t{a.query_columns()} + a.attended_columns() + a.latent.rank : 0;
-  return tokens * (wide + latent) * sizeof(float);
+  const uint64_t convolved = a.convolution_width > 0 ? 4 * uint64_t{a.hidden} : 0;
+  return tokens * (wide + latent + convolved) * sizeof(float);
 }
 
 }  // namespace wasmquant::model

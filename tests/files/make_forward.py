@@ -41,6 +41,8 @@ MIXTURES = {
                                layer_types=["sliding_attention", "full_attention", "sliding_attention"],
                                rope_parameters=dict(rope_type="yarn", rope_theta=1000.0, factor=2.0, truncate=False,
                                                     original_max_position_embeddings=16))),
+    "lfm2_moe": ("Lfm2Moe", dict(layer_types=["conv", "full_attention", "conv"], conv_L_cache=4, conv_bias=True, num_experts=4, num_experts_per_tok=2,
+                                 moe_intermediate_size=8, num_dense_layers=1, rope_parameters=dict(rope_type="default", rope_theta=1000.0))),
     "deepseek_v2": ("DeepseekV2", dict(num_attention_heads=3, num_key_value_heads=3, q_lora_rank=None, kv_lora_rank=14, qk_nope_head_dim=6,
                                        qk_rope_head_dim=4, v_head_dim=5, n_routed_experts=6, num_experts_per_tok=3, n_group=3, topk_group=2,
                                        topk_method="group_limited_greedy", routed_scaling_factor=2.0, moe_intermediate_size=8,
@@ -77,6 +79,9 @@ def make(folder, family, options):
         noise = torch.randn_like(parameter) * spread
         is_weight_of_norm = name.endswith("norm.weight") and "emma" not in family
         parameter.copy_(noise + 1 if is_weight_of_norm else noise)
+    for name, buffer in model.named_buffers():
+        if "bias" in name:  # of scores of experts
+            buffer.copy_(torch.randn_like(buffer) * 0.3)
     tokens = torch.randint(0, SIZES["vocab_size"], (2, 24))
     logits = model(tokens).logits
     os.makedirs(folder, exist_ok=True)

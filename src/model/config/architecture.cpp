@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "model/config/convolution_config.h"
 #include "model/config/family_facts.h"
 #include "model/config/rope_config.h"
 #include "model/config/routing_config.h"
@@ -198,7 +199,7 @@ Status read_sizes(const json::Value& config, const families::forward::Row& row, 
     TRY_VOID(read_size(config, key_of(config, names).c_str(), fallback(out), out.*size));
   if (out.names.has(ModelPart::kv_a)) TRY_VOID(read_latent(config, out));
   if (const uint32_t kv_heads = kv_heads_of(config, row, out); kv_heads != 0) out.kv_heads = kv_heads;
-  TRY_VOID(read_size(config, key_of(config, "intermediate_size|n_inner|ffn_dim|ffn_hidden_size").c_str(),
+  TRY_VOID(read_size(config, key_of(config, "block_ff_dim|intermediate_size|n_inner|ffn_dim|ffn_hidden_size").c_str(),
                      row.has(families::forward::kFourfold) ? 4 * out.hidden : 0, out.intermediate));
   if (out.layers > kMaxLayers)
     return error_at(ErrorCode::config_invalid, "/num_hidden_layers", "{} layers; at most {} are possible", out.layers,
@@ -234,6 +235,7 @@ Result<Architecture> read_architecture(const json::Value& config) {
   TRY_VOID(facts.read(out));
   TRY_VOID(read_windows(config, *row, out));
   TRY_VOID(read_rotated(config, *row, out));
+  TRY_VOID(read_convolutions(config, out));
   TRY_VOID(read_routing(config, facts, out));
   if (out.is_encoder) {
     TRY_VOID(read_encoder(config, *row, out));
@@ -241,7 +243,7 @@ Result<Architecture> read_architecture(const json::Value& config) {
   }
   if (row->has(families::forward::kTwoAhead)) out.first_position = 2;
   if (!row->has(families::forward::kUnrotated)) TRY_VOID(read_rope(config, facts, out));
-  const json::Value& tied = config["tie_word_embeddings"];
+  const json::Value& tied = config[key_of(config, "tie_embedding|tie_word_embeddings").c_str()];
   out.tied_head = tied.is_null() ? row->has(families::forward::kTied) : tied.as_bool();
   for (const auto& [layer, kind] : config["input_rotation"].members()) {
     if (layer != out.names.of(ModelPart::down) || kind.as_string() != "hadamard")
@@ -271,6 +273,12 @@ bool holds_together(const Latent& latent, const Architecture& a) noexcept {
          a.names.has(ModelPart::q_a) == (latent.query_rank > 0);
 }
 
+bool convolutions_hold_together(const Architecture& a) noexcept {
+  if (a.convolution_width == 0) return a.is_convolution.empty();
+  return a.convolution_width <= kMaxConvolution && a.is_convolution.size() == a.layers &&
+         a.names.has(ModelPart::conv_in) && a.names.has(ModelPart::conv) && a.names.has(ModelPart::conv_out);
+}
+
 bool holds_together(const Routing& routing, const Architecture& a) noexcept {
   if (routing.experts == 0) return a.has_experts.empty();
   return a.has_experts.size() == a.layers && routing.experts <= kMaxExperts && routing.chosen >= 1 &&
@@ -289,7 +297,7 @@ bool holds_together(const Architecture& a) noexcept {
     if (size < 1 || size > kMaxSize) return false;
   bool slides = false;
   for (const bool sliding : a.is_sliding) slides |= sliding;
-  if (!holds_together(a.latent, a) || !holds_together(a.rope, a.rope_dim()) ||
+  if (!convolutions_hold_together(a) || !holds_together(a.latent, a) || !holds_together(a.rope, a.rope_dim()) ||
       !holds_together(a.sliding_rope, a.rope_dim()))
     return false;
   return a.layers <= kMaxLayers && a.is_sliding.size() == a.layers && a.is_rotated.size() == a.layers &&

@@ -91,6 +91,8 @@ struct Architecture {
   uint32_t window = 0;                     // keys that sliding layers see, including the token's own
   List<bool> is_sliding, is_rotated;       // by layer
   Latent latent;
+  uint32_t convolution_width = 0;  // tokens that short convolutions see; 0: no layer has one
+  List<bool> is_convolution;       // by layer, in the place of attention; empty: none
   Routing routing;
   List<bool> has_experts;   // by layer
   Rope rope, sliding_rope;  // of full and of sliding layers

@@ -41,6 +41,9 @@ enum class ModelPart : uint8_t {
   feed_forward_norm,
   feed_forward_post_norm,
   correction,  // of scores, for the choice of experts; the name of a tensor, as those behind kv_a
+  conv_in,     // of short convolutions
+  conv,
+  conv_out,
   q_a,  // of latent attention: of the queries' vector, and of that of keys and values, with the rotating part of a key behind it
   kv_a,
   sinks,             // scores of a key without a value, by head
@@ -55,7 +58,7 @@ enum class ModelPart : uint8_t {
   layers,   // what precedes the number of a layer
   prefixes  // what may precede all others but the head, between bars
 };
-inline constexpr size_t kParts = 41;
+inline constexpr size_t kParts = 44;
 
 /// Module names of one model.
 class ModelNames {

@@ -197,10 +197,12 @@ json::Array ends_of(const json::Value& tokens) {
 Status add_block(Planner& planner, ForwardStep& step, const model::Architecture& a, uint32_t layer) {
   for (const model::BlockWeight& weight : model::block_weights(a, layer)) {
     const auto slot = static_cast<uint32_t>(weight.slot);
-    if (weight.is_plain)
-      TRY_VOID(planner.add_slice(step, slot, text_of("{}.{}", step.name, weight.name), {weight.rows, weight.columns}, 0,
-                                 weight.rows, weight.columns));
-    else if (weight.rows == 0)
+    if (weight.is_plain) {
+      std::vector<uint64_t> shape = {weight.rows, weight.columns};
+      if (weight.slot == model::Slot::convolution) shape.insert(shape.begin() + 1, 1);
+      TRY_VOID(planner.add_slice(step, slot, text_of("{}.{}", step.name, weight.name), shape, 0, weight.rows,
+                                 weight.columns));
+    } else if (weight.rows == 0)
       TRY_VOID(planner.add_vector(step, slot, text_of("{}.{}", step.name, weight.name), weight.columns));
     else
       TRY_VOID(planner.add_matrix(step, slot, text_of("{}.{}", step.name, std::string(without_weight(weight.name))),
@@ -257,6 +259,7 @@ Status add_experts(Planner& planner, ForwardStep& step, const model::Architectur
 const char* not_calibrated(const model::Architecture& a) {
   if (a.is_transposed) return "linear layers stored as [in, out]";
   if (a.routing.gate_limit > 0) return "experts stored as [in, out], with biases and clamped gates";
+  if (a.convolution_width > 0) return "short convolutions";
   if (a.latent.rank > 0) return "latent attention";
   return nullptr;
 }

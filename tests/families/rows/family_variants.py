@@ -50,6 +50,9 @@ VARIANTS = {
     "deepseek_v3-plain": ("deepseek_v3", dict(config=dict(q_lora_rank=None, attention_bias=True, num_attention_heads=3, num_key_value_heads=3,
                                                           hidden_size=192, qk_rope_head_dim=16, v_head_dim=24, n_group=4, topk_group=2,
                                                           n_routed_experts=8, num_experts_per_tok=3, tie_word_embeddings=True))),
+    "lfm2-odd": ("lfm2", dict(config=dict(layer_types=["conv", "full_attention", "conv"], num_hidden_layers=3, conv_bias=True, conv_L_cache=4,
+                                          block_auto_adjust_ff_dim=True, block_multiple_of=48, block_ffn_dim_multiplier=1.3, hidden_size=192,
+                                          num_attention_heads=6, num_key_value_heads=3, tie_word_embeddings=False))),
     "mt5-own-head": ("mt5", dict(own_head=True, config=dict(tie_word_embeddings=False))),
 }
 DTYPES = {"-bf16": "bfloat16", "-f16": "float16"}

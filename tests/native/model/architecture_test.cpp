@@ -59,6 +59,17 @@ TEST_CASE("missing keys follow from the family") {
   CHECK(block_weights(gemma3).size() == 13);
 }
 
+TEST_CASE("layers with short convolutions are those of either spelling, widths are adjusted") {
+  for (const char* layers :
+       {R"("layer_types": ["conv", "full_attention", "conv", "conv"])", R"("full_attn_idxs": [1])"}) {
+    const Architecture a =
+        accepted(R"("model_type": "lfm2", "block_ff_dim": 300, "block_multiple_of": 64, )" + std::string(layers));
+    CHECK(a.intermediate == 256);
+    CHECK((is_convolution(a, 0) && !is_convolution(a, 1) && is_convolution(a, 2)));
+    CHECK(block_weights(a, 0).size() == 8);
+  }
+}
+
 TEST_CASE("families differ by the parts that they have") {
   const Architecture cohere = accepted(R"("model_type": "cohere")");
   CHECK(cohere.is_parallel);
@@ -133,6 +144,11 @@ TEST_CASE("configs that cannot be run are refused at their key") {
       {R"("model_type": "deepseek_v2", "kv_lora_rank": 16, "qk_nope_head_dim": 8, "qk_rope_head_dim": 8, "v_head_dim": 8,
           "n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8, "topk_method": "noaux_tc")",
        "/topk_method", ErrorCode::not_implemented},
+      {R"("model_type": "lfm2", "conv_L_cache": 0)", "/conv_L_cache", ErrorCode::config_invalid},
+      {R"("model_type": "lfm2", "conv_L_cache": 1000000)", "/conv_L_cache", ErrorCode::config_invalid},
+      {R"("model_type": "lfm2", "layer_types": ["conv"])", "/layer_types", ErrorCode::config_invalid},
+      {R"("model_type": "lfm2", "block_ffn_dim_multiplier": 1e9)", "/block_ffn_dim_multiplier",
+       ErrorCode::config_invalid},
       {R"("model_type": "cohere", "use_qk_norm": true)", "/use_qk_norm", ErrorCode::not_implemented},
       {R"("model_type": "opt", "do_layer_norm_before": false)", "/do_layer_norm_before", ErrorCode::not_implemented},
       {R"("model_type": "smollm3", "no_rope_layers": [1])", "/no_rope_layers", ErrorCode::config_invalid},

@@ -8,8 +8,8 @@
 namespace wasmquant::testing {
 namespace {
 
-constexpr const char* kFamilies[] = {"llama",  "llama_linear", "mistral", "qwen2",       "qwen3",      "gemma",
-                                     "gemma2", "gemma3_text",  "gpt_oss", "deepseek_v2", "deepseek_v3"};
+constexpr const char* kFamilies[] = {"llama",  "llama_linear", "mistral", "qwen2",       "qwen3",       "gemma",
+                                     "gemma2", "gemma3_text",  "gpt_oss", "deepseek_v2", "deepseek_v3", "lfm2_moe"};
 constexpr size_t kFamiliesLength = 24;
 
 TEST_CASE("logits of every family match transformers") {
@@ -107,6 +107,8 @@ TEST_CASE("every key in which families differ changes the result") {
       {"gemma3_text", "\"rope_theta\": 5000", "\"rope_theta\": 6000"},
       {"gpt_oss", "\"swiglu_limit\": 7", "\"swiglu_limit\": 1"},
       {"deepseek_v3", "\"mscale_all_dim\": 1", "\"mscale_all_dim\": 3"},
+      {"lfm2_moe", "\"use_expert_bias\": true", "\"use_expert_bias\": false"},
+      {"lfm2_moe", "\"norm_topk_prob\": true", "\"norm_topk_prob\": false"},
       {"deepseek_v2", "group_limited_greedy", "greedy"},
       {"deepseek_v3", "\"topk_group\": 1", "\"topk_group\": 2"},
       {"deepseek_v3", "\"rope_interleave\": true", "\"rope_interleave\": false"},

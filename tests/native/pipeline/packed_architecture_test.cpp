@@ -22,7 +22,8 @@ std::string why_refused(const std::string& bytes) {
 }
 
 TEST_CASE("packed architecture: every family is read as it was packed") {
-  for (const char* family : {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss", "deepseek_v3"}) {
+  for (const char* family :
+       {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss", "deepseek_v3", "lfm2_moe"}) {
     CAPTURE(std::string(family));
     const model::Architecture a = architecture_of(family);
     const std::string bytes = packed_architecture(a);
@@ -74,6 +75,9 @@ TEST_CASE("packed architecture: sizes and choices that no model has are refused"
   CHECK(refused([](model::Architecture& a) { a.rope.share = 0.1; }));
   CHECK(refused([](model::Architecture& a) { a.rope.scaling = model::Rope::Scaling::longrope; }));
   CHECK(refused([](model::Architecture& a) { a.is_rotated = {}; }));
+  CHECK(refused([](model::Architecture& a) { a.convolution_width = 0; }, "lfm2_moe"));
+  CHECK(refused([](model::Architecture& a) { a.convolution_width = 1u << 20; }, "lfm2_moe"));
+  CHECK(refused([](model::Architecture& a) { a.is_convolution = {}; }, "lfm2_moe"));
   for (uint32_t model::Latent::*size :
        {&model::Latent::rank, &model::Latent::query_rank, &model::Latent::rope_dim, &model::Latent::value_dim}) {
     CHECK(refused([&](model::Architecture& a) { a.latent.*size = 0; }, "deepseek_v3"));
