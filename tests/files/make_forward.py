@@ -55,6 +55,8 @@ MIXTURES = {
 }
 ENCODERS = {
     "bert": ("Bert", dict(pad_token_id=0, type_vocab_size=2)),
+    "camembert": ("Camembert", dict(pad_token_id=1, type_vocab_size=1)),
+    "distilbert": ("DistilBert", dict(dim=24, hidden_dim=28, n_layers=3, n_heads=4, intermediate_size=None)),
     "roberta": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1, layer_norm_eps=1e-5, hidden_act="gelu")),
 }
 CAUSAL = {"Gemma3Text": "Gemma3ForCausalLM"}
@@ -110,10 +112,10 @@ def make_encoder(folder, family, options):
     sizes = {**SIZES, "num_key_value_heads": None, **options}
     config = getattr(transformers, family + "Config")(**sizes)
     config._attn_implementation = "eager"
-    model = getattr(transformers, family + "Model")(config, add_pooling_layer=False).eval()
+    model = getattr(transformers, family + "Model")(config, **({} if family == "DistilBert" else dict(add_pooling_layer=False))).eval()
     for name, parameter in model.named_parameters():
         noise = torch.randn_like(parameter) * (0.3 if parameter.dim() == 1 else 0.25)
-        parameter.copy_(noise + 1 if name.endswith("LayerNorm.weight") else noise)
+        parameter.copy_(noise + 1 if name.lower().endswith(("layernorm.weight", "layer_norm.weight")) else noise)
     tokens = torch.randint(3, SIZES["vocab_size"], (2, 24))  # none is padding
     states = model(tokens).last_hidden_state
     os.makedirs(folder, exist_ok=True)

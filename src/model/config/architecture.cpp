@@ -187,7 +187,7 @@ Status read_sizes(const json::Value& config, const families::forward::Row& row, 
     uint32_t (*fallback)(const Architecture&);
   } sizes[] = {
       {"vocab_size", &Architecture::vocabulary, none},
-      {"hidden_size|n_embd|d_model", &Architecture::hidden, none},
+      {"hidden_size|n_embd|d_model|dim", &Architecture::hidden, none},
       {"num_hidden_layers|n_layer|num_layers|n_layers", &Architecture::layers, none},
       {"num_attention_heads|n_head|num_heads|n_heads", &Architecture::heads, none},
       {"num_key_value_heads|num_kv_heads", &Architecture::kv_heads, [](const Architecture& a) { return a.heads; }},
@@ -199,8 +199,9 @@ Status read_sizes(const json::Value& config, const families::forward::Row& row, 
     TRY_VOID(read_size(config, key_of(config, names).c_str(), fallback(out), out.*size));
   if (out.names.has(ModelPart::kv_a)) TRY_VOID(read_latent(config, out));
   if (const uint32_t kv_heads = kv_heads_of(config, row, out); kv_heads != 0) out.kv_heads = kv_heads;
-  TRY_VOID(read_size(config, key_of(config, "block_ff_dim|intermediate_size|n_inner|ffn_dim|ffn_hidden_size").c_str(),
-                     row.has(families::forward::kFourfold) ? 4 * out.hidden : 0, out.intermediate));
+  TRY_VOID(read_size(
+      config, key_of(config, "block_ff_dim|intermediate_size|n_inner|ffn_dim|ffn_hidden_size|hidden_dim").c_str(),
+      row.has(families::forward::kFourfold) ? 4 * out.hidden : 0, out.intermediate));
   if (out.layers > kMaxLayers)
     return error_at(ErrorCode::config_invalid, "/num_hidden_layers", "{} layers; at most {} are possible", out.layers,
                     kMaxLayers);

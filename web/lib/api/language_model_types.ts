@@ -25,8 +25,8 @@ export interface LanguageModel {
    */
   evaluate(options: EvaluateOptions): Promise<Evaluation>;
   /**
-   * Embeddings of texts by an encoder (bert, roberta, xlm-roberta), quantized or not, from the same forward pass, and with `against` how
-   * well they agree with another's: cosines, and whether a search finds the same order.
+   * Embeddings of texts by an encoder (bert, roberta, xlm-roberta, camembert, distilbert), quantized or not, from the same forward pass, and
+   * with `against` how well they agree with another's: cosines, and whether a search finds the same order.
    * @throws QuantizationError `not-implemented` for other families; `json-invalid`, `file-invalid` or `format-unsupported` for modules of
    * sentence-transformers that are broken or not computed here; else as `evaluate`
    */
