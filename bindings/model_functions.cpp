@@ -21,9 +21,10 @@ Result<Parts> planned_pass(const ModelIndex& model, const ModelIndex& described,
   const Result<json::Value> none = json::Value(), &config = describes_itself ? none : described.folder_config();
   if (!config) return config.error();
   const std::string& given = options["use"].as_string();
-  const ForwardUse use = given == "embed" ? ForwardUse::embed
-                         : given == "run" ? ForwardUse::run
-                                          : ForwardUse::calibrate;
+  const ForwardUse use = given == "embed"     ? ForwardUse::embed
+                         : given == "run"     ? ForwardUse::run
+                         : given == "measure" ? ForwardUse::measure
+                                              : ForwardUse::calibrate;
   TRY(plan, plan_forward(model, *config, tile_bytes_of(options), use));
   static std::string architecture, work;
   architecture = packed_architecture(plan.architecture);

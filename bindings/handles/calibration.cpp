@@ -5,6 +5,7 @@
 
 #include "config/config_text.h"
 #include "core/message.h"
+#include "pipeline/calibration/expert_task.h"
 
 namespace wasmquant::bindings {
 namespace {
@@ -16,15 +17,24 @@ List<Region> regions_of(const List<std::span<T>>& spans) {
   return out;
 }
 
-Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work, const std::string& text) {
+Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work, const std::string& text,
+                                                          const model::Routing& routing, uint64_t hidden) {
   TRY(rows, json::parse(text));
   List<std::pair<model::Slot, TensorTask>> tasks;
   for (const json::Value& row : rows.items()) {
-    const int64_t slot = row["slot"].as_integer();
+    const int64_t number = row["slot"].as_integer();
+    const int64_t slot = number < 0 ? number : static_cast<int64_t>(block_slot(static_cast<uint32_t>(number)));
     TRY(task, work.task(static_cast<uint32_t>(row["task"].as_integer())));
     if (slot < 0 || slot >= static_cast<int64_t>(model::kSlots))
       return error_at(ErrorCode::argument_invalid, task.name, "is not a tensor of a block");
-    tasks.push_back({static_cast<model::Slot>(slot), std::move(task)});
+    if (number < kExpertSlots) {
+      tasks.push_back({static_cast<model::Slot>(slot), std::move(task)});
+      continue;
+    }
+    const auto expert = static_cast<uint32_t>(number - kExpertSlots);
+    TRY(own, expert_task(std::move(task), expert / 3, expert % 3, routing.experts,
+                         expert % 3 == 2 ? hidden : routing.width));
+    tasks.push_back({static_cast<model::Slot>(slot), std::move(own)});
   }
   return tasks;
 }
@@ -40,9 +50,7 @@ TileResult tile_of(const StoredValues& stored) {
 }  // namespace
 
 CalibrationState::CalibrationState(std::shared_ptr<ForwardSession> pass, List<CalibrationStep> asked)
-    : session(std::move(pass)),
-      steps(std::move(asked)),
-      blocks(session->pass().architecture(), std::span(steps.data(), steps.size())) {
+    : session(std::move(pass)), steps(std::move(asked)), blocks(std::span(steps.data(), steps.size())) {
   if (blocks.needs_reference()) session->set_reference(&blocks.reference(), &blocks.reference_sink());
   if (steps.empty()) return;
   ModelRotation& rotation = steps.front().rotation;
@@ -61,9 +69,11 @@ Made<BoundCalibration> BoundCalibration::make(const BoundForwardPass& pass, cons
 
 Made<BoundBlockCalibrator> BoundBlockCalibrator::make(const BoundCalibration& calibration, const BoundWork& work,
                                                       const std::string& text) {
-  TRY(tasks, tasks_of(work, text));
+  const model::Architecture& a = calibration.state()->session->pass().architecture();
+  TRY(tasks, tasks_of(work, text, a.routing, a.hidden));
   std::unique_ptr<BoundBlockCalibrator> made(new BoundBlockCalibrator(calibration.state()));
-  TRY_VOID(made->blocks().begin(made->state_->session->pass().block(), std::move(tasks)));
+  ForwardSession& session = *made->state_->session;
+  TRY_VOID(made->blocks().begin(session.part(), session.values(), std::move(tasks)));
   return made;
 }
 
@@ -84,6 +94,7 @@ json::Value BoundBlockCalibrator::parts() const {
 Result<List<Region>> BoundBlockCalibrator::record(uint32_t part, uint32_t portion) {
   TRY_VOID(enter(part));
   ForwardSession& session = *state_->session;
+  state_->recorded.clear();
   session.set_sink(&state_->recorded);
   const Status status = session.run(portion, false);
   session.set_sink(nullptr);
@@ -91,12 +102,9 @@ Result<List<Region>> BoundBlockCalibrator::record(uint32_t part, uint32_t portio
   return regions_of(state_->recorded.matrices());
 }
 
-Result<List<Region>> BoundBlockCalibrator::expect(uint32_t part, uint32_t portion) {
+Result<List<Region>> BoundBlockCalibrator::expect(uint32_t part, double bytes) {
   TRY_VOID(enter(part));
-  if (portion >= state_->session->pass().portions())
-    return error_at(ErrorCode::argument_invalid, "portion", "does not exist");
-  const auto [begin, end] = state_->session->pass().tokens_of(portion);
-  state_->received.expect(static_cast<uint32_t>(end - begin));
+  state_->received.expect(static_cast<uint64_t>(bytes));
   return regions_of(state_->received.matrices());
 }
 
@@ -113,8 +121,9 @@ Result<bool> BoundBlockCalibrator::optimize(uint32_t part) {
 
 Result<TileResult> BoundBlockCalibrator::store(uint32_t slot) {
   if (done_ != blocks().parts()) return error_at(ErrorCode::state_invalid, "calibration", "has parts left");
-  if (slot >= model::kSlots) return error_at(ErrorCode::argument_invalid, "calibration", "slot {} has no tensor", slot);
-  auto change = blocks().store(static_cast<model::Slot>(slot));
+  const auto place = place_of(slot);
+  if (!place) return error_at(ErrorCode::argument_invalid, "calibration", "slot {} has no tensor", slot);
+  auto change = blocks().store(*place);
   forget_changed();
   if (!change) return change.error();
   stored_ = std::move(*change);
@@ -122,9 +131,10 @@ Result<TileResult> BoundBlockCalibrator::store(uint32_t slot) {
 }
 
 json::Value BoundBlockCalibrator::evidence(uint32_t slot) const {
-  const auto& found = blocks().evidence(static_cast<model::Slot>(std::min<size_t>(slot, model::kSlots - 1)));
   json::Value out;
-  if (!found) return out;
+  const auto place = place_of(slot);
+  if (!place || !blocks().evidence(*place)) return out;
+  const auto& found = blocks().evidence(*place);
   out.set("tokens", found->tokens);
   out.set("columns", found->columns);
   out.set("rank", found->rank);
@@ -134,6 +144,11 @@ json::Value BoundBlockCalibrator::evidence(uint32_t slot) const {
   out.set("aimsAtFloat", found->aims_at_float);
   out.set("isNearest", found->is_nearest);
   return out;
+}
+
+std::optional<model::Slot> BoundBlockCalibrator::place_of(uint32_t slot) const noexcept {
+  const bool exists = state_->session->is_expert() ? slot >= kExpertSlots : slot < model::kSlots;
+  return exists ? std::optional(block_slot(slot)) : std::nullopt;
 }
 
 void BoundBlockCalibrator::forget_changed() const noexcept {

@@ -21,7 +21,7 @@ struct CalibrationState {
   List<CalibrationStep> steps;
   BlockCalibration blocks;
   std::optional<EmbeddingRotation> tables;
-  CapturedInputs recorded{blocks, session->pass().architecture()}, received{blocks, session->pass().architecture()};
+  CapturedInputs recorded{blocks}, received{blocks};
 };
 
 class BoundCalibration : Counted {
@@ -47,7 +47,7 @@ class BoundBlockCalibrator : Counted {
   json::Value parts() const;
   /// Errors of these: argument-invalid for a part that is not the next.
   Result<List<Region>> record(uint32_t part, uint32_t portion);
-  Result<List<Region>> expect(uint32_t part, uint32_t portion);
+  Result<List<Region>> expect(uint32_t part, double bytes);
   Result<bool> optimize(uint32_t part);
   /// Errors: those of CapturedInputs::show.
   Status show(bool is_own) { return (is_own ? state_->recorded : state_->received).show(); }
@@ -62,6 +62,8 @@ class BoundBlockCalibrator : Counted {
 
   BlockCalibration& blocks() const noexcept { return state_->blocks; }
   void forget_changed() const noexcept;
+  /// Of a tensor of the block, or of the expert, that was loaded last.
+  std::optional<model::Slot> place_of(uint32_t slot) const noexcept;
   Status enter(uint32_t part);
 
   std::shared_ptr<CalibrationState> state_;

@@ -226,10 +226,10 @@ Result<bool> BlockRunner::show(uint32_t layer, LinearInput input, std::span<cons
 }
 
 // gate_, the product of a gate and up, from normed_. `is_fused`: the gate's matrix has the rows of both.
-void BlockRunner::run_gated(const BlockValues& weights, Slot gate, Slot up, bool is_fused, size_t wide) {
+void BlockRunner::run_gated(const BlockValues& weights, bool is_fused, size_t wide) {
   const size_t hidden = architecture_.hidden;
   if (is_fused) {
-    linear(normed_, weights, gate, hidden, 2 * wide, fused_);
+    linear(normed_, weights, Slot::gate, hidden, 2 * wide, fused_);
     gate_.resize(tokens_ * wide);
     up_.resize(tokens_ * wide);
     for (size_t token = 0; token < tokens_; ++token) {
@@ -237,8 +237,8 @@ void BlockRunner::run_gated(const BlockValues& weights, Slot gate, Slot up, bool
       std::copy_n(fused_.data() + (2 * token + 1) * wide, wide, up_.data() + token * wide);
     }
   } else {
-    linear(normed_, weights, gate, hidden, wide, gate_);
-    linear(normed_, weights, up, hidden, wide, up_);
+    linear(normed_, weights, Slot::gate, hidden, wide, gate_);
+    linear(normed_, weights, Slot::up, hidden, wide, up_);
   }
 }
 
@@ -247,7 +247,7 @@ Status BlockRunner::run_gate(const BlockValues& weights) {
   const Architecture& a = architecture_;
   const size_t wide = a.intermediate;
   if (a.names.has(ModelPart::gate) || a.names.has(ModelPart::gate_up)) {
-    run_gated(weights, Slot::gate, Slot::up, a.names.has(ModelPart::gate_up), wide);
+    run_gated(weights, a.names.has(ModelPart::gate_up), wide);
     add_bias(weights[Slot::gate_bias], gate_);
     add_bias(weights[Slot::up_bias], up_);
   } else {
@@ -321,10 +321,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
     TRY(goes_on, reach(LinearInput::feed_forward, normed_, hidden));
     if (!goes_on) return {};
   }
-  if (has_experts(a, layer)) {
-    send_to_experts(weights, x);
-    return {};
-  }
+  if (has_experts(a, layer)) return send_to_experts(weights, layer, x, sink, state);
   if (is_from(LinearInput::feed_forward_output)) {
     resume(gate_);
   } else {
@@ -338,25 +335,32 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
 }
 
 // Shows normed_ to the router and to the expert that every token sees.
-void BlockRunner::send_to_experts(const BlockValues& weights, std::span<float> x) {
+Status BlockRunner::send_to_experts(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink,
+                                    BlockState* state) {
   const Architecture& a = architecture_;
   const size_t hidden = a.hidden, wide = a.routing.shared_width;
   linear(normed_, weights, Slot::router, Slot::router_bias, hidden, a.routing.experts, gate_);
   routed_->input.assign(normed_.begin(), normed_.end());
   route(a.routing, {gate_.data(), tokens_ * a.routing.experts}, weights[Slot::correction], *routed_);
-  if (wide == 0) return;
-  run_gated(weights, Slot::shared_gate, Slot::shared_up, a.names.has(ModelPart::shared_gate_up), wide);
+  if (wide == 0) return {};
+  run_gated(weights, a.names.has(ModelPart::shared_gate_up), wide);
   kernels::activate_gate(a.activation, gate_, up_.data());
-  linear(gate_, weights, Slot::shared_down, wide, hidden, output_);
+  TRY(goes_on, show(layer, LinearInput::feed_forward_output, {gate_.data(), tokens_ * wide}, wide, x, sink, nullptr));
+  // The router reads the same input as the gate, so a run resumes there.
+  if (!goes_on && state != nullptr) *state = {LinearInput::feed_forward, normed_, {x.begin(), x.end()}};
+  if (!goes_on) return {};
+  linear(gate_, weights, Slot::down, wide, hidden, output_);
   if (a.names.has(ModelPart::shared_scale)) {
     linear(normed_, weights, Slot::shared_scale, hidden, 1, up_);
     for (size_t i = 0; i < output_.size(); ++i)
       output_[i] *= static_cast<float>(1 / (1 + exp2_of(-double{up_[i / hidden]} / kLn2)));
   }
   add_to_x(weights, Slot::feed_forward_post_norm, x);
+  return {};
 }
 
-void BlockRunner::run_expert(const BlockValues& weights, uint32_t expert, const Routed& routed, std::span<float> x) {
+Status BlockRunner::run_expert(const BlockValues& block, const BlockValues& weights, uint32_t layer, uint32_t expert,
+                               const Routed& routed, std::span<float> x, InputSink* sink) {
   const Architecture& a = architecture_;
   const size_t hidden = a.hidden, wide = a.routing.width, chosen = a.routing.chosen;
   normed_.clear();
@@ -366,16 +370,22 @@ void BlockRunner::run_expert(const BlockValues& weights, uint32_t expert, const 
     normed_.insert(normed_.end(), row, row + static_cast<ptrdiff_t>(hidden));
   }
   tokens_ = normed_.size() / hidden;
-  if (tokens_ == 0) return;
+  if (tokens_ == 0) return {};
+  if (sink != nullptr) TRY_VOID(sink->accept_expert(layer, expert, LinearInput::feed_forward, normed_, hidden));
+  if (sink != nullptr && sink->ends_at(LinearInput::feed_forward)) return {};
   if (a.routing.gate_limit > 0) {
-    linear(normed_, weights, Slot::expert_gate, hidden, 2 * wide, fused_);
-    clamped_gate(a.routing, weights[Slot::expert_biases_up], expert, fused_, gate_);
+    linear(normed_, weights, Slot::gate, hidden, 2 * wide, fused_);
+    clamped_gate(a.routing, block[Slot::expert_biases_up], expert, fused_, gate_);
   } else {
-    run_gated(weights, Slot::expert_gate, Slot::expert_up, false, wide);
+    run_gated(weights, false, wide);
     kernels::activate_gate(a.activation, gate_, up_.data());
   }
-  linear(gate_, weights, Slot::expert_down, wide, hidden, output_);
-  if (const std::vector<float>& biases = weights[Slot::expert_biases_down]; !biases.empty())
+  if (sink != nullptr)
+    TRY_VOID(
+        sink->accept_expert(layer, expert, LinearInput::feed_forward_output, {gate_.data(), tokens_ * wide}, wide));
+  if (x.empty()) return {};
+  linear(gate_, weights, Slot::down, wide, hidden, output_);
+  if (const std::vector<float>& biases = block[Slot::expert_biases_down]; !biases.empty())
     for (size_t i = 0; i < output_.size(); ++i) output_[i] += biases[expert * hidden + i % hidden];
   const float* y = output_.data();
   for (size_t i = 0; i < routed.experts.size(); ++i) {
@@ -384,6 +394,7 @@ void BlockRunner::run_expert(const BlockValues& weights, uint32_t expert, const 
     for (size_t j = 0; j < hidden; ++j) x[i / chosen * hidden + j] += weight * y[j];
     y += hidden;
   }
+  return {};
 }
 
 }  // namespace wasmquant::model

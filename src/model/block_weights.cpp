@@ -10,6 +10,48 @@ Fused fused_queries(const Architecture& a) noexcept {
                                              : Fused::none;
 }
 
+Architecture block_of(const Architecture& a, uint32_t layer) {
+  Architecture out = a;
+  if (a.routing.experts == 0) return out;
+  const bool is_mixture = has_experts(a, layer), has_shared = a.routing.shared_width > 0;
+  out.has_experts = {};
+  out.has_experts.push_back(is_mixture);
+  const auto replace = [&](ModelPart part, ModelPart by) {
+    out.names.set(part, has_shared ? a.names.of(by) : std::string());
+  };
+  if (is_mixture) {
+    replace(ModelPart::gate, ModelPart::shared_gate);
+    replace(ModelPart::up, ModelPart::shared_up);
+    replace(ModelPart::down, ModelPart::shared_down);
+    replace(ModelPart::gate_up, ModelPart::shared_gate_up);
+    replace(ModelPart::shared_scale, ModelPart::shared_scale);
+    out.intermediate = a.routing.shared_width;
+  } else {
+    for (const ModelPart part : {ModelPart::router, ModelPart::correction, ModelPart::shared_scale,
+                                 ModelPart::expert_biases_up, ModelPart::expert_biases_down})
+      out.names.set(part, {});
+  }
+  return out;
+}
+
+Architecture expert_of(const Architecture& a, uint32_t expert) {
+  Architecture out = a;
+  out.names = {};
+  out.is_convolution = {};
+  out.has_experts = {};
+  out.has_experts.push_back(false);
+  out.intermediate = a.routing.width;
+  const auto name = [&](ModelPart part, ModelPart by) {
+    std::string module = a.names.of(by);
+    if (const size_t at = module.find('#'); at != module.npos) module.replace(at, 1, std::to_string(expert));
+    out.names.set(part, std::move(module));
+  };
+  name(ModelPart::gate, ModelPart::expert_gate);
+  name(ModelPart::up, ModelPart::expert_up);
+  name(ModelPart::down, ModelPart::expert_down);
+  return out;
+}
+
 namespace {
 
 // Queries, keys and values, and norms of their heads.
@@ -29,14 +71,8 @@ void add_attention(const Architecture& a, const Linear& linear, const Vector& no
 void add_experts(const Architecture& a, List<BlockWeight>& out) {
   const Routing& routing = a.routing;
   const ModelNames& names = a.names;
-  const auto shared = [&](Slot weight, ModelPart part, uint32_t rows, uint32_t columns) {
-    if (routing.shared_width > 0 && names.has(part)) out.push_back({weight, names.of(part) + ".weight", rows, columns});
-  };
-  shared(Slot::shared_gate, ModelPart::shared_gate, routing.shared_width, a.hidden);
-  shared(Slot::shared_gate, ModelPart::shared_gate_up, 2 * routing.shared_width, a.hidden);
-  shared(Slot::shared_up, ModelPart::shared_up, routing.shared_width, a.hidden);
-  shared(Slot::shared_down, ModelPart::shared_down, a.hidden, routing.shared_width);
-  shared(Slot::shared_scale, ModelPart::shared_scale, 1, a.hidden);
+  if (names.has(ModelPart::shared_scale))
+    out.push_back({Slot::shared_scale, names.of(ModelPart::shared_scale) + ".weight", 1, a.hidden});
   if (names.has(ModelPart::correction))
     out.push_back({Slot::correction, names.of(ModelPart::correction), 0, routing.experts});
   const auto biases = [&](Slot weight, ModelPart part, uint32_t columns) {
@@ -51,7 +87,8 @@ void add_experts(const Architecture& a, List<BlockWeight>& out) {
 
 }  // namespace
 
-List<BlockWeight> block_weights(const Architecture& a, uint32_t layer) {
+List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
+  const Architecture a = block_of(all, layer);
   const uint32_t queries = a.query_columns();
   const ModelNames& names = a.names;
   List<BlockWeight> out;
@@ -88,29 +125,13 @@ List<BlockWeight> block_weights(const Architecture& a, uint32_t layer) {
   if (!is_convolution(a, layer)) linear(Slot::o, ModelPart::o, a.hidden, a.attended_columns());
   norm(Slot::attention_post_norm, ModelPart::attention_post_norm, a.hidden);
   norm(Slot::feed_forward_norm, ModelPart::feed_forward_norm, a.hidden);
-  if (has_experts(a, layer)) {
-    norm(Slot::feed_forward_post_norm, ModelPart::feed_forward_post_norm, a.hidden);
-    add_experts(a, out);
-    return out;
-  }
   linear(Slot::gate, ModelPart::gate, a.intermediate, a.hidden);
   linear(Slot::gate, ModelPart::gate_up, 2 * a.intermediate, a.hidden);
   linear(Slot::up, ModelPart::up, a.intermediate, a.hidden);
   linear(Slot::down, ModelPart::down, a.hidden, a.intermediate);
   norm(Slot::feed_forward_post_norm, ModelPart::feed_forward_post_norm, a.hidden);
+  if (names.has(ModelPart::router)) add_experts(a, out);
   return out;
-}
-
-List<BlockWeight> expert_weights(const Architecture& a, uint32_t expert) {
-  const auto name = [&](ModelPart part) {
-    std::string out = a.names.of(part) + ".weight";
-    if (const size_t at = out.find('#'); at != out.npos) out.replace(at, 1, std::to_string(expert));
-    return out;
-  };
-  const uint32_t width = a.routing.width;
-  return {{Slot::expert_gate, name(ModelPart::expert_gate), width, a.hidden},
-          {Slot::expert_up, name(ModelPart::expert_up), width, a.hidden},
-          {Slot::expert_down, name(ModelPart::expert_down), a.hidden, width}};
 }
 
 }  // namespace wasmquant::model

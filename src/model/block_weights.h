@@ -50,15 +50,9 @@ enum class Slot : uint8_t {
   sinks,
   expert_biases_up,
   expert_biases_down,
-  shared_gate,
-  shared_up,
-  shared_down,
   shared_scale,
-  expert_gate,  // of the expert that was loaded last
-  expert_up,
-  expert_down,
 };
-inline constexpr size_t kSlots = 45;
+inline constexpr size_t kSlots = 39;
 inline constexpr size_t kBlockMatrices = 7;  // q to down
 
 /// Name and shape of one weight.
@@ -89,11 +83,15 @@ inline bool is_convolution(const Architecture& a, uint32_t layer) noexcept {
 enum class Fused : uint8_t { none, in_order, by_head };
 Fused fused_queries(const Architecture& architecture) noexcept;
 
-/// The weights of a block of this architecture but those of single experts, in the order of its computation. `gate` has the rows of up behind its own if the
-/// architecture has them in one matrix.
+/// The architecture of one layer, layer 0 of it. With experts its feed-forward is the one that every token sees, or it has none.
+Architecture block_of(const Architecture& architecture, uint32_t layer);
+/// One expert as a block that is nothing but a feed-forward: gate, up, down.
+Architecture expert_of(const Architecture& architecture, uint32_t expert);
+inline bool is_expert(const Architecture& architecture) noexcept { return !architecture.names.has(ModelPart::o); }
+
+/// The weights of a block of this architecture but those of single experts, in the order of its computation, the router last. `gate` has
+/// the rows of up behind its own if the architecture has them in one matrix.
 List<BlockWeight> block_weights(const Architecture& architecture, uint32_t layer = 0);
-/// Those of one expert: gate, up, down.
-List<BlockWeight> expert_weights(const Architecture& architecture, uint32_t expert);
 
 /// Values in C order; weights that the architecture lacks stay empty. `inputs`: the precision of the inputs of the
 /// layer that a weight belongs to. `packed`: of linear layers, for one row at a time (kernels::pack_columns); `values` then lack them.

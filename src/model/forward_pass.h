@@ -103,9 +103,13 @@ class ForwardPass {
 
   /// Of a layer with experts, behind run_block: whether one of them has tokens, and what it gives them, added.
   bool has_expert(uint32_t expert) const noexcept;
-  void run_expert(size_t portion, uint32_t expert) {
-    runner_->run_expert(block_, expert, portions_[portion].routed, portions_[portion].x);
+  Status run_expert(size_t portion, uint32_t layer, uint32_t expert, InputSink* sink, bool keep = true) {
+    Portion& range = portions_[portion];
+    return runner_->run_expert(block_, expert_, layer, expert, range.routed,
+                               keep ? std::span(range.x) : std::span<float>(), sink);
   }
+  /// Values of the next expert; the shapes are those of block_weights() of expert_of().
+  BlockValues& expert() noexcept { return expert_; }
 
   /// From now on a block that a sink ended resumes there, while its weights before that place stay as they are: values
   /// are the same, and each is computed once. Takes state_bytes() per token.
@@ -180,7 +184,7 @@ class ForwardPass {
   std::vector<Portion> portions_;
   std::vector<BlockState> states_;  // of x, by portion; empty: none are kept
   std::unique_ptr<BlockRunner> runner_;
-  BlockValues block_;
+  BlockValues block_, expert_;
   OuterTables tables_;
   std::vector<float> final_norm_, scratch_, product_;
   InputPrecision head_inputs_ = InputPrecision::float32;

@@ -41,6 +41,11 @@ class InputSink {
   /// x [tokens, columns], tokens in order; called once per portion of the batch. `layer`: the block. An error ends the
   /// run.
   virtual Status accept(uint32_t layer, LinearInput input, std::span<const float> x, size_t columns) = 0;
+  /// Those of an expert, of the tokens that are sent to it; none for a portion without such tokens.
+  virtual Status accept_expert(uint32_t layer, uint32_t /*expert*/, LinearInput input, std::span<const float> x,
+                               size_t columns) {
+    return accept(layer, input, x, columns);
+  }
   /// x [tokens, kv_heads * head_dim], likewise.
   virtual Status accept_cached(uint32_t /*layer*/, CachedValue /*value*/, std::span<const float> /*x*/,
                                size_t /*columns*/) {

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "model/block_weights.h"
+
 namespace wasmquant {
 
 /// Which tensor is meant: a model::Slot of the step's block, or one of these.
@@ -13,5 +15,10 @@ inline constexpr uint32_t kPositionsSlot = 103, kTypesSlot = 104, kEmbeddingNorm
 
 /// Of an expert: gate, up and down, from here on in order of the experts.
 inline constexpr uint32_t kExpertSlots = 1000;
+/// The slot of a tensor in its block, or in the block that is its expert.
+constexpr model::Slot block_slot(uint32_t slot) noexcept {
+  const auto gate = static_cast<uint32_t>(model::Slot::gate);
+  return static_cast<model::Slot>(slot < kExpertSlots ? slot : gate + (slot - kExpertSlots) % 3);
+}
 
 }  // namespace wasmquant

@@ -1,6 +1,7 @@
 // A reader and a writer for each of the two formats; sums are checked before use.
 #include "formats/gguf/imatrix.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -158,7 +159,7 @@ std::string write_dat(const Matrix& matrix) {
   gguf::append_u32(out, static_cast<uint32_t>(matrix.entries.size()));
   for (const WeightImportance& entry : matrix.entries) {
     const auto size = static_cast<float>(std::max<uint64_t>(matrix.chunk_size, 1));
-    const float chunks = std::ceil(entry.counts.front() / size);
+    const float chunks = std::ceil(*std::max_element(entry.counts.begin(), entry.counts.end()) / size);
     gguf::append_u32(out, static_cast<uint32_t>(entry.name.size()));
     out += entry.name;
     gguf::append_u32(out, static_cast<uint32_t>(chunks));
@@ -182,8 +183,10 @@ Result<std::string> write_gguf(const Matrix& matrix) {
   for (const auto& [key, value] : matrix.properties) metadata.set_text(key, value);
   List<gguf::NewTensor> tensors;
   for (const WeightImportance& entry : matrix.entries) {
-    tensors.push_back({entry.name + std::string(kSums), GgmlType::f32, {1, entry.sums.size()}});
-    tensors.push_back({entry.name + std::string(kCounts), GgmlType::f32, {1, 1}});
+    tensors.push_back({entry.name + std::string(kSums),
+                       GgmlType::f32,
+                       {entry.counts.size(), entry.sums.size() / entry.counts.size()}});
+    tensors.push_back({entry.name + std::string(kCounts), GgmlType::f32, {entry.counts.size(), 1}});
   }
   TRY(header, gguf::write_header(metadata, std::span<const gguf::NewTensor>(tensors.data(), tensors.size())));
   std::string out = std::move(header.bytes);
@@ -191,7 +194,7 @@ Result<std::string> write_gguf(const Matrix& matrix) {
     const WeightImportance& entry = matrix.entries[i];
     for (const float sum : entry.sums) append_float(out, sum);
     out.resize(static_cast<size_t>(header.offsets[2 * i + 1]));
-    append_float(out, entry.counts.front());
+    for (const float count : entry.counts) append_float(out, count);
     out.resize(static_cast<size_t>(i + 1 < matrix.entries.size() ? header.offsets[2 * i + 2] : header.file_bytes));
   }
   return out;
@@ -202,7 +205,10 @@ Result<std::string> write_gguf(const Matrix& matrix) {
 std::vector<float> WeightImportance::means() const {
   std::vector<float> means(sums.size());
   const size_t columns = sums.size() / counts.size();
-  for (size_t i = 0; i < sums.size(); ++i) means[i] = sums[i] / counts[i / columns];
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const float count = counts[i / columns];
+    means[i] = count > 0 ? sums[i] / count : 1;
+  }
   return means;
 }
 

@@ -23,7 +23,7 @@ namespace wasmquant::imatrix {
 struct WeightImportance {
   std::string name;
   std::vector<float> sums;    // [matrices, columns], sums of squares; finite, >= 0
-  std::vector<float> counts;  // per matrix, integer, > 0: tokens in its sums (.dat: chunks)
+  std::vector<float> counts;  // per matrix, integer: tokens in its sums (.dat: chunks)
 
   /// Mean squares, [matrices, columns].
   std::vector<float> means() const;
@@ -46,7 +46,7 @@ struct Matrix {
 Result<Matrix> read(std::span<const uint8_t> file);
 
 enum class FileFormat : uint8_t { gguf, dat };
-/// Each entry must have one matrix, counted in tokens. Errors: those of gguf::write_header.
+/// Counted in tokens. Errors: those of gguf::write_header.
 Result<std::string> write(const Matrix& matrix, FileFormat format);
 
 }  // namespace wasmquant::imatrix

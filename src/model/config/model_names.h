@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/json.h"
 #include "core/list.h"
@@ -73,6 +74,11 @@ class ModelNames {
   bool has_bias(ModelPart part) const noexcept { return (biases_ >> static_cast<uint64_t>(part) & 1) != 0; }
   /// Whether it has parameters: norms may have none.
   bool has_weight(ModelPart part) const noexcept { return has(part) && of(part) != "-"; }
+  /// Without a bias; "": there is none.
+  void set(ModelPart part, std::string module) noexcept {
+    modules_[static_cast<size_t>(part)] = std::move(module);
+    biases_ &= ~(uint64_t{1} << static_cast<uint64_t>(part));
+  }
   /// "" without one.
   const std::string& of(ModelPart part) const noexcept { return modules_[static_cast<size_t>(part)]; }
   /// What may precede the names of modules outside the layers, and of layers: "model.", "".

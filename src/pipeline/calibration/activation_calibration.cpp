@@ -32,6 +32,7 @@ std::string write_requests(const List<ActivationRequest>& requests) {
     row.set("scales", request.scales);
     if (request.spec) row.set("spec", config::to_json(*request.spec));
     row.set("importance", request.importance);
+    if (request.may_be_unseen) row.set("mayBeUnseen", true);
     rows.push_back(std::move(row));
   }
   return json::write(rows);
@@ -43,6 +44,8 @@ const json::Value& found_for(const ActivationRequest& request, const json::Value
     if (row["layer"].as_string() == request.layer && row["role"].as_string() == name_of(request.role)) return row;
   return kNone;
 }
+
+std::string expert_layer(std::string_view layer, uint64_t expert) { return text_of("{}#{}", layer, expert); }
 
 std::vector<float> importance_in(const json::Value& found) {
   std::vector<float> means;
@@ -63,6 +66,7 @@ Result<ActivationCalibration> ActivationCalibration::create(std::string_view tex
     entry.features = static_cast<uint64_t>(row["features"].as_integer());
     entry.scales = static_cast<uint64_t>(row["scales"].as_integer());
     if (row["importance"].as_bool()) entry.squares.resize(entry.features);
+    entry.may_be_unseen = row["mayBeUnseen"].as_bool();
     if (row["spec"].is_null()) continue;
     TRY(spec, config::parse_spec_value(row["spec"]));
     entry.observer = make_observer(spec);
@@ -77,11 +81,14 @@ std::string ActivationCalibration::needs_two_passes() const {
   return {};
 }
 
-std::string_view ActivationCalibration::layer_ending_with(std::string_view ending, ActivationRole role) const noexcept {
-  for (const ObservedActivation& entry : entries_) {
-    const std::string_view layer = entry.layer;
-    const bool fits = entry.role == role && layer.ends_with(ending);
-    if (fits && (layer.size() == ending.size() || layer[layer.size() - ending.size() - 1] == '.')) return layer;
+std::string_view ActivationCalibration::layer_ending_with(std::string_view ending, ActivationRole role) noexcept {
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const size_t at = (latest_ + i) % entries_.size();
+    const std::string_view layer = entries_[at].layer;
+    const bool fits = entries_[at].role == role && layer.ends_with(ending);
+    if (!fits || (layer.size() != ending.size() && layer[layer.size() - ending.size() - 1] != '.')) continue;
+    latest_ = at;
+    return layer;
   }
   return {};
 }
@@ -95,8 +102,10 @@ Status ActivationCalibration::begin(std::string_view layer, ActivationRole role,
   TRY_VOID(check_complete());
   current_ = nullptr;
   at_ = 0;
-  for (ObservedActivation& entry : entries_)
+  for (size_t i = 0; i < entries_.size() && current_ == nullptr; ++i) {
+    ObservedActivation& entry = entries_[(latest_ + i) % entries_.size()];
     if (entry.layer == layer && entry.role == role) current_ = &entry;
+  }
   if (current_ == nullptr) {
     ++unused_;
     return {};
@@ -173,7 +182,7 @@ Result<json::Value> ActivationCalibration::finish() {
     if (pass_ == 2 && entry.elements != entry.elements_before)
       return error_at(ErrorCode::state_invalid, entry.where(), "gave {} values in the first pass and {} in the second",
                       entry.elements_before, entry.elements);
-    if (entry.elements == 0 && missing_count++ < kNamesInMessage)
+    if (entry.elements == 0 && !entry.may_be_unseen && missing_count++ < kNamesInMessage)
       missing += text_of("{}{}", missing.empty() ? "" : ", ", entry.where());
   }
   if (missing_count > kNamesInMessage) missing += text_of(" and {} more", missing_count - kNamesInMessage);

@@ -29,6 +29,7 @@ struct ActivationRequest {
   std::optional<QuantizationSpec> spec;  // static scales
   uint64_t scales = 0;                   // number of scales
   bool importance = false;               // mean squares of input channels
+  bool may_be_unseen = false;            // of an expert, to which no token may be sent
 };
 
 /// Input of ActivationCalibration::create; "" if there are no requests.
@@ -36,6 +37,8 @@ std::string write_requests(const List<ActivationRequest>& requests);
 
 /// The row of "found" (ActivationCalibration::finish) that answers the request, or null.
 const json::Value& found_for(const ActivationRequest& request, const json::Value& found) noexcept;
+/// The name in requests of one expert's share in a layer that has those of all.
+std::string expert_layer(std::string_view layer, uint64_t expert);
 /// Mean squares of input channels in a row of "found" (ActivationCalibration::finish); empty if not requested.
 std::vector<float> importance_in(const json::Value& found);
 
@@ -49,7 +52,7 @@ class ActivationCalibration {
   std::string needs_two_passes() const;
 
   /// The layer requested in that role whose name is `ending` or ends with "." + `ending`; "" if there is none.
-  std::string_view layer_ending_with(std::string_view ending, ActivationRole role) const noexcept;
+  std::string_view layer_ending_with(std::string_view ending, ActivationRole role) noexcept;
   /// Begins a batch; batches of layers without requests are only counted. Errors, `where` <layer>.<role>:
   /// shape-mismatch (no elements, wrong feature count), argument-invalid if an observer would keep too much.
   Status begin(std::string_view layer, ActivationRole role, const std::vector<uint64_t>& shape);
@@ -69,9 +72,10 @@ class ActivationCalibration {
   struct ObservedActivation {
     std::string layer;
     ActivationRole role = ActivationRole::input;
-    uint64_t features = 0, scales = 0;           // as in ActivationRequest
-    std::unique_ptr<Observer> observer;          // null: importance only
-    List<double> squares;                        // per feature
+    uint64_t features = 0, scales = 0;   // as in ActivationRequest
+    std::unique_ptr<Observer> observer;  // null: importance only
+    List<double> squares;                // per feature
+    bool may_be_unseen = false;
     uint64_t batches = 0;                        // in this pass
     uint64_t elements = 0, elements_before = 0;  // in this pass and in the first
     std::string where() const;
@@ -82,6 +86,7 @@ class ActivationCalibration {
   static Status finish_scales(const ObservedActivation& entry, json::Value& row);
 
   List<ObservedActivation> entries_;
+  size_t latest_ = 0;  // found by layer_ending_with; what is asked for next is near
   bool is_twice_ = false;
   ObservedActivation* current_ = nullptr;
   uint64_t at_ = 0, count_ = 0;  // position and length of the batch

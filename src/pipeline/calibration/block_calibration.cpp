@@ -23,12 +23,16 @@ constexpr size_t kSampleTokens = 512, kSampleTokensOfPortion = 64;
 constexpr LinearInput kInputsInOrder[] = {LinearInput::attention, LinearInput::attention_output,
                                           LinearInput::feed_forward, LinearInput::feed_forward_output};
 
+/// Of all feed-forwards.
+uint64_t widest_of(const model::Architecture& a) noexcept {
+  return std::max({a.intermediate, a.routing.width, a.routing.shared_width});
+}
+
 constexpr uint32_t bit(LinearInput input) noexcept { return 1u << static_cast<uint32_t>(input); }
 
 }  // namespace
 
-BlockCalibration::BlockCalibration(const model::Architecture& architecture, std::span<CalibrationStep> steps) noexcept
-    : architecture_(architecture), steps_(steps) {}
+BlockCalibration::BlockCalibration(std::span<CalibrationStep> steps) noexcept : steps_(steps) {}
 
 BlockCalibration::~BlockCalibration() = default;
 
@@ -79,8 +83,9 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
   const CalibrationMethod method = step.method;
   const bool rounds = rounds_columns(method), anew = rounds && step.true_sequential;
   const bool pairs = wasmquant::needs_reference(method);
-  const Capture capture = method == CalibrationMethod::awq && is_seen_again(step) ? Capture::sample : Capture::all;
-  uint32_t unseen = pairs ? 0b1111 : 0b1111 & ~seen_inputs_;
+  const bool is_sampled = method == CalibrationMethod::awq && is_seen_again(step) && !is_expert(architecture_);
+  const Capture capture = is_sampled ? Capture::sample : Capture::all;
+  uint32_t unseen = pairs ? inputs_ : inputs_ & ~seen_inputs_;
   const auto add_part = [&](Work work, LinearInput input, uint32_t captured) {
     parts_.push_back({work, &step, input, captured, captured == 0 ? Capture::nothing : capture});
   };
@@ -92,7 +97,7 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
   if (method == CalibrationMethod::rotation) return add_whole(Work::rotate, 0);
   if (method == CalibrationMethod::equalization) return add_whole(Work::equalize, 0);
   if (pairs && reference_parts_++ == 0) add_whole(Work::keep_reference, 0);
-  if (method == CalibrationMethod::bias_correction) return add_whole(Work::correct_biases, 0b1111);
+  if (method == CalibrationMethod::bias_correction) return add_whole(Work::correct_biases, inputs_);
   for (const LinearInput input : kInputsInOrder) {
     if (rounds) {
       bool any = false;
@@ -104,7 +109,8 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
   }
   // All scales first: they change the weights that are clipped.
   if (step.method == CalibrationMethod::awq)
-    for (const LinearInput input : kInputsInOrder) add(Work::clip, input);
+    for (const LinearInput input : kInputsInOrder)
+      if ((inputs_ & bit(input)) != 0) add(Work::clip, input);
 }
 
 bool BlockCalibration::is_seen_again(const CalibrationStep& step) const noexcept {
@@ -124,8 +130,13 @@ bool BlockCalibration::is_quantized(Slot slot) const noexcept {
   return !info_of(task->layout->spec.dtype).is_plain_cast();
 }
 
-Status BlockCalibration::begin(model::BlockValues& block, List<std::pair<Slot, TensorTask>> tasks) {
+Status BlockCalibration::begin(model::Architecture architecture, model::BlockValues& block,
+                               List<std::pair<Slot, TensorTask>> tasks) {
+  architecture_ = std::move(architecture);
   block_ = &block;
+  inputs_ = 0;
+  for (const LinearInput input : kInputsInOrder)
+    if (!consumers_of(architecture_, input).empty()) inputs_ |= bit(input);
   for (Tensor& each : tensors_) each = {};
   for (SeenInput& input : seen_) input = {};
   for (auto& scales : applied_scales_) scales.clear();
@@ -136,6 +147,7 @@ Status BlockCalibration::begin(model::BlockValues& block, List<std::pair<Slot, T
   for (const model::BlockWeight& weight : model::block_weights(architecture_)) {
     const auto& task = tensor(weight.slot).task;
     const size_t count = block[weight.slot].size();
+    if (!task && is_expert(architecture_)) continue;
     if (task && task->layout->components.empty())
       return error_at(ErrorCode::argument_invalid, task->name, "is not stored in a dtype that calibration knows");
     const bool fits =
@@ -223,8 +235,9 @@ Status BlockCalibration::finish_capture(uint32_t captured) {
     if ((captured >> i & 1) == 0) continue;
     if (pairs_[i]) pairs_[i]->finish();
     InputStatistics* const statistics = statistics_[i].get();
-    if (statistics == nullptr) return error_at(ErrorCode::state_invalid, "calibration", "no inputs were seen");
     SeenInput& input = seen_[i];
+    if (statistics == nullptr && is_expert(architecture_)) continue;
+    if (statistics == nullptr) return error_at(ErrorCode::state_invalid, "calibration", "no inputs were seen");
     input.tokens = statistics->tokens();
     input.largest = statistics->largest();
     const std::vector<float> mean = statistics->mean();
@@ -248,6 +261,11 @@ Result<bool> BlockCalibration::optimize(size_t index) {
     const bool changes_behind = part.work == Work::round && part.input == captured_until_;
     has_changed_ |= part.work != Work::clip && part.work != Work::keep_reference && !changes_behind;
   }
+  if (saw_nothing(part)) {
+    for (const LinearLayer& layer : consumers_of(architecture_, part.input))
+      if (is_quantized(layer.weight)) tensor(layer.weight).evidence.emplace();
+    return true;
+  }
   for (;;) {
     TRY(is_done, advance(part));
     if (is_done) break;
@@ -256,6 +274,11 @@ Result<bool> BlockCalibration::optimize(size_t index) {
   const bool rounds_next = index + 1 < parts_.size() && parts_[index + 1].work == Work::round;
   if (rounds_next && part.work != Work::round && part.work != Work::keep_reference) TRY_VOID(settle_copies());
   return true;
+}
+
+bool BlockCalibration::saw_nothing(const Part& part) noexcept {
+  const bool sees = part.work == Work::scale || part.work == Work::clip || part.work == Work::round;
+  return sees && seen(part.input).tokens == 0 && is_expert(architecture_);
 }
 
 Result<bool> BlockCalibration::advance(const Part& part) {
@@ -301,7 +324,7 @@ Status BlockCalibration::settle_copies() {
   if (corrects_biases()) return {};
   for (const model::BlockWeight& weight : model::block_weights(architecture_)) {
     Tensor& target = tensor(weight.slot);
-    if (is_quantized(weight.slot) || target.stored) continue;
+    if (is_quantized(weight.slot) || target.stored || !target.task) continue;
     std::vector<float>& values = (*block_)[weight.slot];
     TRY(stored, store_modified(*target.task, values, nullptr, values));
     has_changed_ |= stored.values != values;
@@ -356,12 +379,12 @@ Result<StoredValues> BlockCalibration::store(Slot slot) {
 }
 
 uint64_t BlockCalibration::held_out_bytes(const model::Architecture& a) noexcept {
-  const uint64_t hidden = a.hidden, queries = a.query_columns(), wide = a.intermediate;
+  const uint64_t hidden = a.hidden, queries = a.query_columns(), wide = widest_of(a);
   return sizeof(float) * (2 * hidden * hidden + queries * queries + wide * wide);
 }
 
 uint64_t BlockCalibration::working_bytes(const model::Architecture& a) noexcept {
-  const uint64_t hidden = a.hidden, widest = std::max<uint64_t>({hidden, a.query_columns(), a.intermediate});
+  const uint64_t hidden = a.hidden, widest = std::max<uint64_t>({hidden, a.query_columns(), widest_of(a)});
   // Every Hessian once, four more copies of the largest while it is factored, judges and waits for another variant, and
   // the largest weight seven times: what is stored of one layer waits for those that read the same input.
   return held_out_bytes(a) + sizeof(float) * (4 * widest * widest + 7 * widest * hidden);

@@ -1,4 +1,4 @@
-// Calibration of one transformer block whose weights are loaded and whose input is computed. Algorithms change the
+// Calibration of one transformer block, or of one expert of it as a block of its own, whose weights are loaded and whose input is computed. Algorithms change the
 // weights; each tensor is then quantized, stored and replaced by what readers will decode, so the next block sees the
 // quantized one. Where all algorithms that look at inputs are preprocessing, it sees the unquantized one.
 //   begin, then for each part:  prepare;  capture on the portions that captures(part) needs;  optimize until it is done
@@ -38,16 +38,17 @@ inline constexpr uint64_t kSampledTokens = 1024;
 /// Applies the steps to one block after another. Loaded blocks and the steps belong to the caller.
 class BlockCalibration final : public model::InputSink {
  public:
-  /// `steps` and `architecture` must outlive this object.
-  BlockCalibration(const model::Architecture& architecture, std::span<CalibrationStep> steps) noexcept;
+  /// `steps` must outlive this object.
+  explicit BlockCalibration(std::span<CalibrationStep> steps) noexcept;
   ~BlockCalibration();
 
   /// From the next part on: divides the work with others that are shown the same inputs. Not with a reference.
   void share_work(TeamShare share) noexcept { share_ = share; }
 
-  /// Starts the next block. `tasks`: the plan's, by slot; slots the architecture lacks have none. Errors:
-  /// argument-invalid if a task belongs to another tensor.
-  Status begin(model::BlockValues& block, List<std::pair<model::Slot, TensorTask>> tasks);
+  /// Starts the next block. `architecture`: block_of() or expert_of(). `tasks`: the plan's, by slot; slots it lacks have none.
+  /// Errors: argument-invalid if a task belongs to another tensor.
+  Status begin(model::Architecture architecture, model::BlockValues& block,
+               List<std::pair<model::Slot, TensorTask>> tasks);
 
   size_t parts() const noexcept { return parts_.size(); }
   /// What the part must first see of the inputs computed with the current weights.
@@ -61,6 +62,7 @@ class BlockCalibration final : public model::InputSink {
   /// The sums that a member has of the inputs that the current part has seen: complete its own, and those of others are to
   /// be put there before optimize().
   List<std::span<float>> shared_sums(size_t member) noexcept;
+  const model::Architecture& architecture() const noexcept { return architecture_; }
   /// Whether the current part needs an input.
   bool captures(model::LinearInput input) const noexcept {
     return (captured_ >> static_cast<uint32_t>(input) & 1) != 0;
@@ -84,7 +86,8 @@ class BlockCalibration final : public model::InputSink {
   /// Whether weights have changed since the last call that a run uses before the place where a capture ended it.
   bool take_changes() noexcept { return std::exchange(has_changed_, false); }
 
-  /// Working memory for one block in bytes, without weights and activations; twice as much with a reference.
+  /// Working memory for one block in bytes, without weights and activations; twice as much with a reference. A mixture needs no more
+  /// than its largest part: its experts come one after another, each with Hessians of its own input and output.
   static uint64_t working_bytes(const model::Architecture& architecture) noexcept;
   /// What a step that chooses by inputs held out needs in addition: their Hessians.
   static uint64_t held_out_bytes(const model::Architecture& architecture) noexcept;
@@ -127,6 +130,8 @@ class BlockCalibration final : public model::InputSink {
   bool is_seen_again(const CalibrationStep& step) const noexcept;
   bool is_rounded(const CalibrationStep& step, model::Slot slot) const noexcept;
   bool corrects_biases() const noexcept;
+  /// Whether the part's inputs were captured, and the router sent it none.
+  bool saw_nothing(const Part& part) noexcept;
   /// Whether inputs are those of the unquantized model: only preprocessing looks at them.
   bool keeps_float_inputs() const noexcept;
   SeenInput& seen(model::LinearInput input) noexcept { return seen_[static_cast<size_t>(input)]; }
@@ -206,7 +211,7 @@ class BlockCalibration final : public model::InputSink {
   /// Divides the producer's output, multiplies the consumers' input.
   Status apply_scales(model::LinearInput input, std::vector<float>& scales);
 
-  const model::Architecture& architecture_;
+  model::Architecture architecture_;
   std::span<CalibrationStep> steps_;
   List<Part> parts_;
   const Part* part_ = nullptr;  // current part
@@ -215,6 +220,7 @@ class BlockCalibration final : public model::InputSink {
   std::unique_ptr<Scaling> scaling_;
   std::unique_ptr<Clipping> clipping_;
   bool has_begun_ = false;  // the current part
+  uint32_t inputs_ = 0;     // of the block, one bit per LinearInput
   uint32_t captured_ = 0;
   model::LinearInput captured_until_ = model::LinearInput::attention;  // the last input of the latest capture
   bool has_changed_ = false;

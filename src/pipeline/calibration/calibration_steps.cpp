@@ -92,12 +92,16 @@ Status read_scaling_layers(const json::Value& list, const model::Architecture& a
 Status read_modules(const json::Value& list, const model::Architecture& architecture, CalibrationStep& step) {
   if (list.items().empty()) return {};
   step.layers = 0;
+  List<model::Architecture> parts;
+  for (uint32_t layer = 0; layer < std::max<size_t>(architecture.has_experts.size(), 1); ++layer)
+    parts.push_back(model::block_of(architecture, layer));
+  if (architecture.routing.experts > 0) parts.push_back(model::expert_of(architecture, 0));
   for (const json::Value& item : list.items()) {
     const std::string& end = item.as_string();
     uint32_t found = 0;
-    for (const model::LinearLayer& layer : model::linear_layers())
-      if (model::layer_name(architecture, layer.weight).ends_with(end))
-        found |= 1u << static_cast<uint32_t>(layer.weight);
+    for (const model::Architecture& part : parts)
+      for (const model::LinearLayer& layer : model::linear_layers())
+        if (model::layer_name(part, layer.weight).ends_with(end)) found |= 1u << static_cast<uint32_t>(layer.weight);
     if (found == 0 || end.empty())
       return error_at(ErrorCode::config_invalid, text_of("{}/inside_layer_modules", step.where),
                       "no linear layer in a block has a name ending in {q}", end);
@@ -129,6 +133,9 @@ Status read_rotation(const json::Value& value, const model::Architecture& archit
       return error_at(ErrorCode::config_invalid, text_of("{}/rotation_size", step.where), "must be positive");
     options.rotation_size = static_cast<uint64_t>(size.as_integer());
   }
+  if (architecture.routing.experts > 0 && (options.r1 || options.r4))
+    return error_at(ErrorCode::not_implemented, text_of("{}/{}", step.where, options.r1 ? "r1" : "r4"),
+                    "is not implemented for mixtures of experts such as {q}; set it to false", architecture.family);
   TRY(rotation, ModelRotation::create(architecture, options, step.where));
   step.rotation = std::move(rotation);
   return {};
@@ -199,7 +206,8 @@ const std::string& producer_of(LinearInput input, const model::Architecture& a) 
                  ? none
                  : names.of(names.has(ModelPart::v) ? ModelPart::v : ModelPart::qkv);
     case LinearInput::feed_forward:
-      return norm(ModelPart::feed_forward_norm);
+      // That of experts and their router cannot be scaled for one expert after another.
+      return names.has(ModelPart::router) ? none : norm(ModelPart::feed_forward_norm);
     default:
       // Behind an activation without a gate, channels do not scale.
       return names.has(ModelPart::gate) ? names.of(ModelPart::up) : names.of(ModelPart::gate_up);
@@ -238,6 +246,12 @@ Result<List<CalibrationStep>> calibration_steps(const Config& config, const mode
     if (!steps.empty() && place_of(step.method) <= place_of(steps.back().method))
       return error_at(ErrorCode::config_invalid, step.where, "{q} is out of order; the order is {}, each at most once",
                       value["name"].as_string(), names_in_order());
+    if (architecture.routing.experts > 0 && needs_reference(step.method))
+      return error_at(
+          ErrorCode::not_implemented, step.where,
+          "{q} compares with the unquantized model, which is not implemented for mixtures of experts such as "
+          "{q}; use gptq",
+          value["name"].as_string(), architecture.family);
     if (step.method == CalibrationMethod::rotation) TRY_VOID(read_rotation(value, architecture, step));
     if (step.method == CalibrationMethod::bias_correction && !has_biases(architecture))
       return error_at(ErrorCode::config_invalid, step.where,

@@ -1,5 +1,7 @@
 #include "pipeline/calibration/captured_inputs.h"
 
+#include <optional>
+
 namespace wasmquant {
 namespace {
 
@@ -8,8 +10,9 @@ using model::LinearInput;
 }  // namespace
 
 size_t CapturedInputs::columns_of(LinearInput input) const noexcept {
-  if (input == LinearInput::attention_output) return architecture_.query_columns();
-  return input == LinearInput::feed_forward_output ? architecture_.intermediate : architecture_.hidden;
+  const model::Architecture& a = calibration_.architecture();
+  if (input == LinearInput::attention_output) return a.query_columns();
+  return input == LinearInput::feed_forward_output ? a.intermediate : a.hidden;
 }
 
 Status CapturedInputs::accept(uint32_t, LinearInput input, std::span<const float> x, size_t) {
@@ -18,10 +21,17 @@ Status CapturedInputs::accept(uint32_t, LinearInput input, std::span<const float
   return {};
 }
 
-void CapturedInputs::expect(uint32_t tokens) {
+void CapturedInputs::clear() noexcept {
+  for (std::vector<float>& input : inputs_) input.clear();
+}
+
+void CapturedInputs::expect(uint64_t bytes) {
+  std::optional<size_t> tokens;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const auto input = static_cast<LinearInput>(i);
-    if (calibration_.captures(input)) inputs_[i].resize(tokens * columns_of(input));
+    if (!calibration_.captures(input)) continue;
+    if (!tokens) tokens = static_cast<size_t>(bytes / sizeof(float) / columns_of(input));
+    inputs_[i].resize(*tokens * columns_of(input));
   }
 }
 
@@ -35,7 +45,8 @@ List<std::span<float>> CapturedInputs::matrices() noexcept {
 Status CapturedInputs::show() {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const auto input = static_cast<LinearInput>(i);
-    if (calibration_.captures(input)) TRY_VOID(calibration_.accept(0, input, inputs_[i], columns_of(input)));
+    if (calibration_.captures(input) && !inputs_[i].empty())
+      TRY_VOID(calibration_.accept(0, input, inputs_[i], columns_of(input)));
   }
   return {};
 }

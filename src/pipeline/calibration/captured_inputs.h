@@ -16,15 +16,16 @@ namespace wasmquant {
 /// A sink that keeps what the calibration would be shown.
 class CapturedInputs final : public model::InputSink {
  public:
-  CapturedInputs(BlockCalibration& calibration, const model::Architecture& architecture) noexcept
-      : calibration_(calibration), architecture_(architecture) {}
+  explicit CapturedInputs(BlockCalibration& calibration) noexcept : calibration_(calibration) {}
 
   Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
   bool ends_at(model::LinearInput input) const noexcept override { return calibration_.ends_at(input); }
   bool skips(model::LinearInput input) const noexcept override { return calibration_.skips(input); }
 
-  /// Makes room for a portion of `tokens` tokens that was run elsewhere.
-  void expect(uint32_t tokens);
+  /// Forgets the portion before: an expert may see none of the next.
+  void clear() noexcept;
+  /// Makes room for a portion that was run elsewhere; `bytes`: of the first of matrices() there.
+  void expect(uint64_t bytes);
   /// The inputs that the part needs, in their order.
   List<std::span<float>> matrices() noexcept;
   /// Passes them on. Errors: those of the calibration.
@@ -34,7 +35,6 @@ class CapturedInputs final : public model::InputSink {
   size_t columns_of(model::LinearInput input) const noexcept;
 
   BlockCalibration& calibration_;
-  const model::Architecture& architecture_;
   std::array<std::vector<float>, model::kBlockInputs> inputs_;
 };
 

@@ -20,9 +20,33 @@ Status LayerInputs::accept(uint32_t layer, model::LinearInput input, std::span<c
   const model::ModelNames& names = architecture_->names;
   if (input == model::LinearInput::head)
     return show(names.of(model::ModelPart::head), ActivationRole::input, x, columns);
-  for (const model::LinearLayer& consumer : model::consumers_of(*architecture_, input))
-    TRY_VOID(
-        show(module_of(layer, model::layer_name(*architecture_, consumer.weight)), ActivationRole::input, x, columns));
+  return show_all(model::block_of(*architecture_, layer), layer, input, x, columns);
+}
+
+Status LayerInputs::show_all(const model::Architecture& part, uint32_t layer, model::LinearInput input,
+                             std::span<const float> x, size_t columns) {
+  for (const model::LinearLayer& consumer : model::consumers_of(part, input))
+    TRY_VOID(show(module_of(layer, model::layer_name(part, consumer.weight)), ActivationRole::input, x, columns));
+  return {};
+}
+
+// To the layer of the expert, or to its share in what has all of them, whose name has no number.
+Status LayerInputs::accept_expert(uint32_t layer, uint32_t expert, model::LinearInput input, std::span<const float> x,
+                                  size_t columns) {
+  const model::Architecture& a = *architecture_;
+  TRY_VOID(show_all(model::expert_of(a, expert), layer, input, x, columns));
+  using model::ModelPart;
+  const bool is_output = input == model::LinearInput::feed_forward_output;
+  List<ModelPart> parts{is_output ? ModelPart::experts_down : ModelPart::experts_gate_up,
+                        is_output ? ModelPart::expert_down : ModelPart::expert_gate};
+  if (!is_output) parts.push_back(ModelPart::expert_up);
+  for (const ModelPart part : parts) {
+    std::string module = a.names.of(part);
+    if (module.ends_with(".weight")) module.resize(module.rfind('.'));
+    if (const size_t at = module.find("#."); at != module.npos) module.erase(at, 2);
+    if (module.empty()) continue;
+    TRY_VOID(show(expert_layer(module_of(layer, module), expert), ActivationRole::input, x, columns));
+  }
   return {};
 }
 

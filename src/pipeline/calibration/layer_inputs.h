@@ -16,10 +16,14 @@ class LayerInputs final : public model::InputSink {
   /// Of the passes that follow; must outlive them.
   void set_architecture(const model::Architecture& architecture) noexcept { architecture_ = &architecture; }
   Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
+  Status accept_expert(uint32_t layer, uint32_t expert, model::LinearInput input, std::span<const float> x,
+                       size_t columns) override;
   Status accept_cached(uint32_t layer, model::CachedValue value, std::span<const float> x, size_t columns) override;
 
  private:
   Status show(std::string_view ending, ActivationRole role, std::span<const float> x, size_t columns);
+  Status show_all(const model::Architecture& part, uint32_t layer, model::LinearInput input, std::span<const float> x,
+                  size_t columns);
 
   /// A module's name from the list of layers on.
   std::string module_of(uint32_t layer, const std::string& name) const;

@@ -246,10 +246,19 @@ Status add_experts(Planner& planner, ForwardStep& step, const model::Architectur
       continue;
     }
     uint32_t slot = kExpertSlots + 3 * expert;
-    for (const model::BlockWeight& weight : model::expert_weights(a, expert))
+    for (const model::BlockWeight& weight : model::block_weights(model::expert_of(a, expert)))
       TRY_VOID(planner.add_matrix(step, slot++, text_of("{}.{}", step.name, std::string(without_weight(weight.name))),
                                   "Linear", weight.rows, weight.columns, false));
     step.tensors.back().is_streamed = true;
+  }
+  const auto name_of = [&](uint32_t expert, size_t part) {
+    return text_of("{}.{}", step.name, model::block_weights(model::expert_of(a, expert))[part].name);
+  };
+  for (ForwardTensor& tensor : step.tensors) {
+    if (tensor.slot < kExpertSlots || !a.names.has(ModelPart::expert_gate)) continue;
+    const uint32_t number = tensor.slot - kExpertSlots, part = number % 3;
+    tensor.name = name_of(number / 3, part);
+    tensor.stack = is_fused ? tensor.task.name : name_of(0, part);
   }
   step.kept_bytes = kNeverKept;
   return {};
@@ -264,17 +273,19 @@ const char* not_calibrated(const model::Architecture& a) {
   return nullptr;
 }
 
+bool calibrates(ForwardUse use) noexcept { return use == ForwardUse::calibrate || use == ForwardUse::measure; }
+
 Status check_use(const model::Architecture& a, ForwardUse use) {
-  if (const char* const what = not_calibrated(a); what != nullptr && use == ForwardUse::calibrate)
+  if (const char* const what = not_calibrated(a); what != nullptr && calibrates(use))
     return error_at(ErrorCode::not_implemented, "/model_type",
                     "{q} has {}, for which calibration is not implemented; evaluate and generate run it. Any config "
                     "whose algorithms need no tokens quantizes it",
                     a.family, what);
-  if (a.routing.experts > 0 && use == ForwardUse::calibrate)
+  if (a.routing.experts > 0 && use == ForwardUse::measure)
     return error_at(
         ErrorCode::not_implemented, "/model_type",
-        "calibration of mixtures of experts such as {q} is not implemented; evaluate and generate run them. Any "
-        "config whose algorithms need no tokens quantizes them",
+        "choosing a spec for each layer is not implemented for mixtures of experts such as {q}; calibration "
+        "of a given config, evaluate and generate are",
         a.family);
   if (a.is_encoder && use != ForwardUse::embed)
     return error_at(
@@ -371,7 +382,7 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& giv
         ErrorCode::not_implemented, "model",
         "forward passes of ONNX models, and algorithms that are calibrated by them, are not implemented; use the "
         "model's safetensors");
-  if (!format.can_calibrate && use == ForwardUse::calibrate)
+  if (!format.can_calibrate && calibrates(use))
     return error_at(ErrorCode::not_implemented, "model",
                     "{} models support evaluate and generate; calibration needs the model's safetensors", format.title);
   json::Value derived;
@@ -413,7 +424,11 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t longest) {
     for (const ForwardTensor& tensor : step.tensors) {
       json::Value row;
       row.set("slot", static_cast<int64_t>(tensor.slot));
-      row.set("name", tensor.task.name);
+      row.set("name", tensor.name.empty() ? tensor.task.name : tensor.name);
+      if (!tensor.stack.empty()) {
+        row.set("stack", tensor.stack);
+        row.set("part", static_cast<int64_t>((tensor.slot - kExpertSlots) % 3));
+      }
       row.set("task", task++);
       row.set("tiles", tensor.task.tiles);
       row.set("bytes", tensor.bytes);

@@ -19,6 +19,8 @@ struct ForwardTensor {
   TensorTask task;
   uint64_t bytes = 0;        // stored
   bool is_streamed = false;  // run on every portion after each tile, and not kept
+  std::string name;          // of an expert's: as if it had a tensor of its own; else empty
+  std::string stack;         // the tensor that has those of all experts, where there is such a one
 };
 
 /// Step 0 is the embedding, step n is block n - 1, the last step is norm and head, which encoders have not.
@@ -38,7 +40,8 @@ struct ForwardPlan {
 
 /// A pass that only runs also accepts GGUF models: rows of q_proj and k_proj and the norms are converted to the
 /// transformers convention; metadata replaces a missing config.json. `embed` is for encoders, the others for decoders.
-enum class ForwardUse : uint8_t { run, calibrate, embed };
+/// `measure`: calibrate, for measuring candidates of all layers of a block at once.
+enum class ForwardUse : uint8_t { run, calibrate, measure, embed };
 
 /// `config`: config.json, or null. Errors: those of model::read_architecture; tensor-missing, shape-mismatch,
 /// dtype-unsupported naming the tensor; config-invalid if there is no config.json; not-implemented for ONNX, for
@@ -47,7 +50,7 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& con
                                  ForwardUse use = ForwardUse::calibrate);
 
 /// {"ends", "family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot",
-/// "name", "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "stateBytes", "calibrationBytes",
+/// "name", "stack"?, "part"?, "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "stateBytes", "calibrationBytes",
 /// "workingBytes"}; task: index
 /// into packed_tasks; `longest`: tokens of the longest sequence.
 json::Value forward_plan_json(const ForwardPlan& plan, size_t longest);

@@ -16,9 +16,6 @@ uint64_t count_of(const model::BlockWeight& weight) noexcept {
 }
 
 constexpr uint32_t expert_of(uint32_t slot) noexcept { return (slot - kExpertSlots) / 3; }
-constexpr model::Slot expert_part(uint32_t slot) noexcept {
-  return static_cast<model::Slot>(static_cast<uint32_t>(model::Slot::expert_gate) + (slot - kExpertSlots) % 3);
-}
 
 /// [rows, columns] to [columns, rows].
 void transpose(std::vector<float>& values, size_t rows) {
@@ -32,7 +29,7 @@ void transpose(std::vector<float>& values, size_t rows) {
 }  // namespace
 
 std::vector<float>* ForwardSession::target_of(uint32_t slot) noexcept {
-  if (slot >= kExpertSlots) return &pass_.block()[expert_part(slot)];
+  if (slot >= kExpertSlots) return &pass_.expert()[block_slot(slot)];
   if (slot < model::kSlots) return &pass_.block()[static_cast<model::Slot>(slot)];
   model::OuterTables& tables = pass_.tables();
   if (slot == kPositionsSlot) return &tables.positions;
@@ -44,6 +41,11 @@ std::vector<float>* ForwardSession::target_of(uint32_t slot) noexcept {
   return slot == kFinalNormSlot ? &pass_.final_norm() : &matrix_;
 }
 
+model::Architecture ForwardSession::part() const {
+  const model::Architecture& a = pass_.architecture();
+  return is_expert() ? model::expert_of(a, expert_of(slot_)) : model::block_of(a, step_ - 1);
+}
+
 uint64_t ForwardSession::expected_count(uint32_t step, uint32_t slot) const noexcept {
   const model::Architecture& a = pass_.architecture();
   if (slot == kEmbeddingSlot || slot == kHeadSlot) return uint64_t{a.vocabulary} * a.hidden;
@@ -51,7 +53,7 @@ uint64_t ForwardSession::expected_count(uint32_t step, uint32_t slot) const noex
     if (slot == vector) return a.hidden;
   if (slot == kHeadBiasSlot) return a.vocabulary;
   if (slot >= kExpertSlots) {
-    const bool is_double = a.routing.gate_limit > 0 && expert_part(slot) == model::Slot::expert_gate;
+    const bool is_double = a.routing.gate_limit > 0 && block_slot(slot) == model::Slot::gate;
     return expert_of(slot) < a.routing.experts ? (is_double ? 2 : 1) * uint64_t{a.routing.width} * a.hidden : 0;
   }
   if (slot == kPositionsSlot) return uint64_t{a.first_position + a.max_positions} * a.hidden;
@@ -78,7 +80,7 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
   if (is_as_llama_cpp_) {
     const model::InputPrecision precision = model::llama_cpp_precision(layout.components.front().dtype);
     if (slot < model::kSlots) pass_.block().inputs[slot] = precision;
-    if (slot >= kExpertSlots) pass_.block().inputs[static_cast<size_t>(expert_part(slot))] = precision;
+    if (slot >= kExpertSlots) pass_.expert().inputs[static_cast<size_t>(block_slot(slot))] = precision;
     if (slot == kHeadSlot) pass_.set_head_precision(precision);
   }
   if (slot == kHeadSlot) TRY_VOID(pass_.begin_head(sink_));
@@ -109,9 +111,9 @@ void ForwardSession::load(uint64_t tile) {
   is_whole_ = range.begin + range.count() == (task.layout->column_tiles() ? columns : rows);
   const model::Architecture& a = pass_.architecture();
   if (slot_ >= kExpertSlots ? a.routing.gate_limit == 0 : !a.is_transposed || slot_ >= model::kBlockMatrices) return;
-  const size_t inputs = slot_ < kExpertSlots                             ? rows
-                        : expert_part(slot_) == model::Slot::expert_gate ? a.hidden
-                                                                         : a.routing.width;
+  const size_t inputs = slot_ < kExpertSlots                     ? rows
+                        : block_slot(slot_) == model::Slot::gate ? a.hidden
+                                                                 : a.routing.width;
   if (is_whole_) transpose(target, inputs);
 }
 
@@ -123,11 +125,10 @@ Status ForwardSession::run(uint32_t portion, bool keep) {
     pass_.run_head(portion, rows_, first_row_);
   } else if (step_ >= 1 && step_ <= pass_.architecture().layers) {
     const uint32_t layer = step_ - 1;
-    if (model::has_experts(pass_.architecture(), layer) && slot_ != static_cast<uint32_t>(model::Slot::router)) {
-      if (slot_ >= kExpertSlots && expert_part(slot_) == model::Slot::expert_down && is_whole_)
-        pass_.run_expert(portion, expert_of(slot_));
-      return {};
-    }
+    // Both run once they are whole.
+    if (!is_whole_ && (is_expert() || slot_ == static_cast<uint32_t>(model::Slot::router))) return {};
+    if (is_expert() && block_slot(slot_) != model::Slot::down) return {};
+    if (is_expert()) return pass_.run_expert(portion, layer, expert_of(slot_), sink_, keep);
     for (const model::BlockWeight& weight : model::block_weights(pass_.architecture(), layer))
       if (pass_.block()[weight.slot].size() != count_of(weight))
         return error_at(ErrorCode::state_invalid, weight.name, "was not loaded");

@@ -11,6 +11,7 @@
 
 #include "core/result.h"
 #include "model/forward_pass.h"
+#include "model/pass_slots.h"
 #include "pipeline/task/decoder.h"
 
 namespace wasmquant {
@@ -42,6 +43,11 @@ class ForwardSession {
   /// `keep` false: activations stay unchanged, for passes that only feed the sink. Errors: those of the sink,
   /// state-invalid if a tensor of the block was not loaded.
   Status run(uint32_t portion, bool keep = true);
+
+  /// What the tensors loaded last are of: a block, or one expert of it, and their values.
+  model::Architecture part() const;
+  model::BlockValues& values() noexcept { return is_expert() ? pass_.expert() : pass_.block(); }
+  bool is_expert() const noexcept { return slot_ >= kExpertSlots; }
 
   void replace_rows(std::vector<float> values) noexcept {
     replaced_ = std::move(values);

@@ -15,7 +15,34 @@ constexpr std::string_view kOfLayers = "blk.";
 
 /// As in llama-imatrix: inputs of layers, without embedding and head.
 bool is_calibrated(std::string_view name, const std::vector<uint64_t>& shape) noexcept {
-  return name.starts_with(kOfLayers) && name.ends_with(".weight") && shape.size() == 2;
+  return name.starts_with(kOfLayers) && name.ends_with(".weight") && (shape.size() == 2 || shape.size() == 3);
+}
+
+/// Of the inputs of a weight, or of those of each expert in it.
+List<ActivationRequest> requests_of(const WeightDescription& weight) {
+  List<ActivationRequest> out;
+  const bool is_stack = weight.shape.size() == 3;
+  for (uint64_t expert = 0; expert < (is_stack ? weight.shape[0] : 1); ++expert) {
+    ActivationRequest& request = out.emplace_back();
+    request.layer = is_stack ? expert_layer(weight.layer, expert) : weight.layer;
+    request.features = weight.shape.back();
+    request.importance = true;
+    request.may_be_unseen = is_stack;
+  }
+  return out;
+}
+
+/// What was found for them; without sums if that is nothing.
+imatrix::WeightImportance importance_of(const WeightDescription& weight, const json::Value& found) {
+  imatrix::WeightImportance out;
+  for (const ActivationRequest& request : requests_of(weight)) {
+    const json::Value& row = found_for(request, found);
+    if (row["squares"].items().empty()) return {};
+    out.counts.push_back(static_cast<float>(row["count"].as_number()));
+    for (const json::Value& sum : row["squares"].items()) out.sums.push_back(static_cast<float>(sum.as_number()));
+  }
+  const bool any = std::ranges::any_of(out.counts, [](float count) { return count > 0; });
+  return any ? out : imatrix::WeightImportance();
 }
 
 }  // namespace
@@ -76,11 +103,14 @@ Status GgufImportance::weigh(PlannedTensor& planned, std::string_view name, Ggml
     ++used_;
     return {};
   }
-  ActivationRequest request{planned.weight.layer, ActivationRole::input, columns};
-  request.importance = true;
-  if (const json::Value& found = found_for(request, options_.activations); !found.is_null())
-    planned.task.importance = importance_in(found);
-  requests.push_back(std::move(request));
+  if (imatrix::WeightImportance found = importance_of(planned.weight, options_.activations); !found.sums.empty())
+    planned.task.importance = found.means();
+  // Gates and ups of one tensor may become two, which see the same.
+  List<ActivationRequest> asked = requests_of(planned.weight);
+  const bool is_asked = requests.size() >= asked.size() && !asked.empty() &&
+                        requests[requests.size() - asked.size()].layer == asked.front().layer;
+  for (ActivationRequest& request : asked)
+    if (!is_asked) requests.push_back(std::move(request));
   ++used_;
   return {};
 }
@@ -127,17 +157,12 @@ Result<std::string> write_imatrix(const Plan& plan, const json::Value& found, co
   if (!options.version.empty()) matrix.properties.emplace_back(kVersionKey, options.version);
   uint64_t tokens = 0;
   for (const PlannedTensor& planned : plan.tensors) {
-    for (const json::Value& row : found.items()) {
-      if (row["layer"].as_string() != planned.weight.layer || row["squares"].items().empty() ||
-          !is_calibrated(planned.task.name, planned.weight.shape))
-        continue;
-      const auto count = static_cast<uint64_t>(row["count"].as_integer());
-      tokens = std::max(tokens, count);
-      imatrix::WeightImportance& entry = matrix.entries.emplace_back();
-      entry.name = planned.task.name;
-      entry.counts.push_back(static_cast<float>(count));
-      for (const json::Value& sum : row["squares"].items()) entry.sums.push_back(static_cast<float>(sum.as_number()));
-    }
+    if (!is_calibrated(planned.task.name, planned.weight.shape)) continue;
+    imatrix::WeightImportance entry = importance_of(planned.weight, found);
+    if (entry.sums.empty()) continue;
+    for (const float count : entry.counts) tokens = std::max(tokens, static_cast<uint64_t>(count));
+    entry.name = planned.task.name;
+    matrix.entries.push_back(std::move(entry));
   }
   if (matrix.entries.empty())
     return error_at(ErrorCode::argument_invalid, "calibration", "shows the inputs of no layer that GGUF quantizes");

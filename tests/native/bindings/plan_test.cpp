@@ -90,7 +90,8 @@ TEST_CASE("BoundPlan: importance of a GGUF plan's layers, written and read again
         "argument-invalid calibration: shows the inputs of no layer that GGUF quantizes");
   std::string squares = "1";
   for (int i = 1; i < 256; ++i) squares += ", 2";
-  const std::string found = R"({"found": [{"layer": "blk.0.ffn_up", "count": 8, "squares": [)" + squares + "]}]";
+  const std::string found =
+      R"({"found": [{"layer": "blk.0.ffn_up", "role": "input", "count": 8, "squares": [)" + squares + "]}]";
   const std::string matrix = text_at(taken(plan->importance_matrix(found + "}")));
   CHECK(matrix.substr(0, 4) == "GGUF");
   CHECK(matrix.find("blk.0.ffn_up.weight") != std::string::npos);

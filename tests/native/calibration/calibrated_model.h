@@ -70,7 +70,7 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
   ForwardSession session(forward->architecture, model::InputPrecision::float32);
   REQUIRE(bool(session.pass().set_tokens(tokens, sequences_of(tokens, length))));
   if (keeps_states) session.pass().keep_states();
-  BlockCalibration calibration(session.pass().architecture(), {steps->data(), steps->size()});
+  BlockCalibration calibration({steps->data(), steps->size()});
   out.rotated_down_input = !steps->empty() && steps->front().rotation.rotates_down_input();
   if (out.rotated_down_input) session.pass().rotate_down_input();
   if (calibration.needs_reference()) session.set_reference(&calibration.reference(), &calibration.reference_sink());
@@ -109,7 +109,7 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
     List<std::pair<model::Slot, TensorTask>> tasks;
     for (const model::BlockWeight& weight : weights)
       tasks.push_back({weight.slot, task_of(step.name + "." + weight.name)});
-    REQUIRE(bool(calibration.begin(session.pass().block(), std::move(tasks))));
+    REQUIRE(bool(calibration.begin(session.part(), session.values(), std::move(tasks))));
     for (size_t part = 0; part < calibration.parts(); ++part) {
       calibration.prepare(part);
       session.set_sink(&calibration);

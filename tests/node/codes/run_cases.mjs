@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { readTensors } from '../../interop/safetensors_file.mjs';
 import { convolutions, twoLayers } from '../onnx/model.mjs';
 import { files, tinyLlama } from '../scratch.mjs';
+import { mixtureTokens, writeTinyMixture } from '../tiny_mixture.mjs';
 import { noise } from '../written_model.mjs';
 import { group, quark, weight } from './config_cases.mjs';
 
@@ -51,6 +52,12 @@ export const runCases = {
     const settings = JSON.parse(readFileSync(join(tinyLlama, 'config.json'), 'utf8'));
     const options = { format: 'fake-quantized', calibration: { tokens: short } };
     return (await c.run(c.modelFolder(tensors, settings), algorithm('gptq'), options)).report.diagnostics;
+  },
+  'calibration-unseen': async (c) => {
+    const source = writeTinyMixture(join(c.folder(), 'mixture'));
+    const config = quark(group(), { exclude: ['lm_head', '*.gate'], algo_config: [{ name: 'gptq' }] });
+    const calibration = { tokens: mixtureTokens(16) };
+    return (await c.run(source, config, { format: 'fake-quantized', calibration })).report.diagnostics;
   },
   rotated: (c) => calibrated(c, quark(group(), { exclude: ['lm_head'], algo_config: [rotation] }), short),
   'not-resumable': async (c) => {

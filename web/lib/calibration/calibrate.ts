@@ -7,7 +7,7 @@ import { formats } from '../api/formats.js';
 import { tokenCalibration } from '../api/language_model_kinds.js';
 import type { Calibration, Diagnostic, QuantizeModelOptions, Source, TokenCalibration } from '../api/types.js';
 import { arrayName } from '../api/values.js';
-import type { FoundActivations } from '../engine/forward_module.js';
+import type { FoundActivations, LayerEvidence } from '../engine/forward_module.js';
 import type { TileSizes } from '../engine/memory.js';
 import type { BoundConfig, CalibratedAlgorithm } from '../engine/module.js';
 import { OpenedModel } from '../model/model.js';
@@ -27,7 +27,7 @@ import {
   observeActivations,
   observeInputs,
 } from './activations.js';
-import { layerCalibration } from './evidence.js';
+import { joinedEvidence, layerCalibration } from './evidence.js';
 
 export interface CalibrationPlan {
   work: CalibrationWork;
@@ -49,6 +49,9 @@ interface RunConfig {
   bound: BoundConfig;
   algorithms: CalibratedAlgorithm[];
 }
+
+/** In place of an item: experts of a tensor that is copied. */
+const notStored = -1;
 
 /** Input for the blocks if no algorithm looks at activations. */
 const anyTokens: TokenCalibration = { tokens: { data: [0, 0], shape: [1, 2] } };
@@ -78,7 +81,8 @@ async function planCalibration(
   const { tokens, plan } = batch;
   const rotatesStream = algorithms.some((algorithm) => algorithm.rotatesStream);
   const copied = new Set(run.plan.tensors.filter(({ action }) => action === 'copy').map(({ name }) => name));
-  const numbers = new Map(run.items.map(({ name }, item) => [name, item]));
+  const numbers = new Map<string, number[]>();
+  for (const [item, { name }] of run.items.entries()) numbers.set(name, [...(numbers.get(name) ?? []), item]);
   const items = new Set<number>();
   const steps = rotatesStream ? plan.steps : plan.steps.slice(0, -1);
   const layers = plan.steps.length - 2;
@@ -87,9 +91,13 @@ async function planCalibration(
   const stored = (step: number, name: string) =>
     step > layers && name === embedding ? `${plan.steps.at(-1)?.name}.weight` : name;
   const blocks = steps.map(({ tensors }, step) =>
-    (rotatesStream || (step > 0 && step <= layers) ? tensors : []).map(({ slot, name: read }) => {
+    (rotatesStream || (step > 0 && step <= layers) ? tensors : []).map(({ slot, name: read, stack = '', part = 0 }) => {
       const name = stored(step, read);
-      const item = numbers.get(name);
+      const own = numbers.get(name);
+      if (!own && copied.has(stack)) return { slot, item: notStored };
+      // Gates and ups of one tensor may be two of GGUF.
+      const found = own ?? numbers.get(stack) ?? [];
+      const item = found[Math.min(part, found.length - 1)];
       if (item === undefined) {
         const detail = 'is not stored as plain numbers; calibration needs the model as it was before quantization';
         throw failure('tensor-missing', name, detail);
@@ -131,6 +139,8 @@ export async function calibrateBlocks(
   signal: AbortSignal | undefined,
 ): Promise<Map<number, Outcome>> {
   const outcomes = new Map<number, Outcome>();
+  const sums = new Map<number, ErrorSums>();
+  const evidence = new Map<number, LayerEvidence>();
   const part = { kind: 'calibrate' as const, ...work };
   // A replaced worker starts over, so blocks may come again, with the same bytes.
   const stored = new Set<number>();
@@ -143,13 +153,18 @@ export async function calibrateBlocks(
       if (block) {
         stored.add(block.block);
         output.accept(block);
-        for (const [item, sums] of block.sums) {
-          const sum = new ErrorSums();
-          sum.add(sums);
-          outcomes.set(item, { error: sum.result() });
+        for (const [item, more] of block.sums) {
+          const sum = sums.get(item) ?? new ErrorSums();
+          sums.set(item, sum);
+          sum.add(more);
+          outcomes.set(item, { ...outcomes.get(item), error: sum.result() });
         }
-        for (const [item, evidence] of block.evidence)
-          outcomes.set(item, { error: null, ...outcomes.get(item), calibration: layerCalibration(evidence) });
+        for (const [item, more] of block.evidence) {
+          const all = evidence.get(item);
+          evidence.set(item, all ? joinedEvidence(all, more) : more);
+          const calibration = layerCalibration(evidence.get(item) as LayerEvidence);
+          outcomes.set(item, { error: null, ...outcomes.get(item), calibration });
+        }
       }
       progress.advance({ phase: 'calibrate', ...done });
     },

@@ -19,6 +19,20 @@ export function layerCalibration(evidence: LayerEvidence): LayerCalibration {
   };
 }
 
+/** Of two of the experts in one tensor: what either saw at least, and the squares of both. */
+export function joinedEvidence(a: LayerEvidence, b: LayerEvidence): LayerEvidence {
+  return {
+    tokens: Math.min(a.tokens, b.tokens),
+    columns: Math.max(a.columns, b.columns),
+    rank: Math.min(a.rank || b.rank, b.rank || a.rank),
+    signal: a.signal + b.signal,
+    error: a.error + b.error,
+    nearestError: a.nearestError + b.nearestError,
+    aimsAtFloat: a.aimsAtFloat || b.aimsAtFloat,
+    isNearest: a.isNearest && b.isNearest,
+  };
+}
+
 type Judged = TensorReport & { calibration: LayerCalibration };
 
 const namesShown = 3;
@@ -44,11 +58,12 @@ const fixed = (value: number | null) => (value === null ? 'unknown' : `${value.t
 /** Warnings about layers that saw too little, and that came out worse than by rounding to nearest. */
 export function calibrationRemarks(tensors: readonly TensorReport[]): Diagnostic[] {
   const judged = tensors.filter((tensor): tensor is Judged => tensor.calibration !== undefined);
-  const short = judged.filter(({ calibration: { tokens, features } }) => tokens < features);
+  const short = judged.filter(({ calibration: { tokens, features } }) => tokens > 0 && tokens < features);
   const poor = judged.filter(
     (layer) => !short.includes(layer) && layer.calibration.rank * fewDirections < layer.calibration.features,
   );
-  const blind = judged.filter(({ calibration: { features } }) => features === 0);
+  const unseen = judged.filter(({ calibration: { tokens } }) => tokens === 0);
+  const blind = judged.filter(({ calibration: { tokens, features } }) => tokens > 0 && features === 0);
   const worse = judged.filter(({ calibration }) => calibration.isWorse);
   const nearest = judged.filter(({ calibration }) => calibration.isNearest);
   const most = short.reduce((largest, { calibration }) => Math.max(largest, calibration.features), 0);
@@ -68,6 +83,11 @@ export function calibrationRemarks(tensors: readonly TensorReport[]): Diagnostic
       what: 'saw only zeros, so that no importance was known when their weights were rounded',
       detail: ({ tokens }) => `${tokens} tokens`,
       hint: 'give other text, or exclude them',
+    }),
+    ...remark('warning', 'calibration-unseen', unseen, {
+      what: 'are experts that the router sent no token, or hold such experts, which were rounded to nearest',
+      detail: ({ features }) => (features === 0 ? '0 tokens' : '0 tokens in one or more'),
+      hint: 'give more text, or text of more kinds',
     }),
     ...remark('warning', 'calibration-worse', worse, {
       what: 'came out worse than rounded to nearest, measured on their own inputs',

@@ -81,7 +81,7 @@ export async function findConfig(
   const included = { includeTowers, includeExperts, excludeExperts };
   signal?.throwIfAborted();
   const budget = budgetOf(options);
-  const batch = await forwardBatchOf(instance, model, options.calibration);
+  const batch = await forwardBatchOf(instance, model, options.calibration, { use: 'measure' });
   planBlockTeam(memory, batch);
   const { tokens, plan: forward } = batch;
 

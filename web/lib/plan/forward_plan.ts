@@ -31,7 +31,8 @@ export interface ForwardPlanJson {
     floatBytes: number;
     /** Memory that a continued sequence saves reading the step again with. */
     keptBytes: number;
-    tensors: (ForwardStep['tensors'][number] & { name: string })[];
+    /** `stack`: a tensor that has this one of all experts, whose gate is `part` 0, up 1, down 2. */
+    tensors: (ForwardStep['tensors'][number] & { name: string; stack?: string; part?: number })[];
   }[];
   /** For the workers, packed. */
   architecture: Uint8Array;
@@ -46,10 +47,10 @@ export interface ForwardBatch {
   plan: ForwardPlanJson;
 }
 
-/** Purpose of the pass; default calibrate, which accepts no GGUF models. Embed is for encoders. `source`: the folder that a GGUF file was
+/** Purpose of the pass; default calibrate, which accepts no GGUF models; measure no mixtures either. Embed is for encoders. `source`: the folder that a GGUF file was
  * made from. */
 export interface ForwardUse {
-  use?: 'run' | 'calibrate' | 'embed';
+  use?: 'run' | 'calibrate' | 'measure' | 'embed';
   source?: OpenedModel | undefined;
   /** How text is cut; default adjoining. */
   windows?: Windows;

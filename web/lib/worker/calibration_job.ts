@@ -35,21 +35,43 @@ export function runCalibration(host: JobHost, work: CalibrationWork): Promise<nu
         const place = { host, pass, calibration, stored };
         for (const [number, step] of work.steps.entries()) {
           report(host, { phase: 'calibrate', name: step.name, bytes: 0, tensors: 0 });
-          const tensors = work.blocks[number] ?? [];
+          const tensors = [...(work.blocks[number] ?? [])];
           const isBlock = number >= 1 && number <= work.layers;
           if (!isBlock && tensors.length > 0) {
             await rotateTables(place, number, step, tensors);
             continue;
           }
-          await loadStep(host, pass, number, step);
-          if (isBlock) await calibrateBlock(place, step, tensors);
-          const hasRun = step.tensors.some(({ streamed }) => streamed);
-          if (!hasRun && number < work.layers) await runPortions(host, pass); // no step reads the last output
+          if (!isBlock) {
+            await loadStep(host, pass, number, step);
+            continue;
+          }
+          const parts = partsOf(step);
+          for (const [at, part] of parts.entries()) {
+            await loadStep(host, pass, number, part, undefined, true);
+            const stored = tensors.splice(0, part.tensors.length).filter(({ item }) => item >= 0);
+            if (stored.length > 0) await calibrateBlock(place, part, stored);
+            // No step reads the last output, but experts read what the router sends them.
+            const sends = at === 0 && parts.length > 1;
+            if (number < work.layers || sends) await runPortions(host, pass);
+          }
         }
         return null;
       },
     ),
   );
+}
+
+/** A block, or what of it comes before its experts, then each expert. */
+function partsOf({ name, tensors }: ForwardStep): ForwardStep[] {
+  const parts: ForwardStep[] = [];
+  let part: ForwardStep = { name, tensors: [] };
+  for (const [index, tensor] of tensors.entries()) {
+    part.tensors.push({ ...tensor, streamed: false });
+    if (!tensor.streamed && index + 1 < tensors.length) continue;
+    parts.push(part);
+    part = { name, tensors: [] };
+  }
+  return parts;
 }
 
 function report(host: JobHost, progress: WorkProgress): void {
@@ -161,7 +183,8 @@ async function capture(
   for (const portion of portions) {
     await host.pause();
     record();
-    if (portion !== recorded) await receive(host, portion % team.members, () => block.expect(part, portion));
+    if (portion !== recorded)
+      await receive(host, portion % team.members, ([first]) => block.expect(part, first?.length ?? 0));
     instance.done(() => block.show(portion === recorded));
     if (portion === recorded) recorded = undefined;
   }
@@ -184,8 +207,12 @@ function share({ instance, team }: JobHost, regions: () => number): void {
 }
 
 /** Puts what a member shared into the same regions here. */
-async function receive({ instance, team }: JobHost, member: number, regions: () => number): Promise<void> {
+async function receive(
+  { instance, team }: JobHost,
+  member: number,
+  regions: (shared: Uint8Array[]) => number,
+): Promise<void> {
   const shared = await team.receive(member);
-  const found = instance.regions(regions);
+  const found = instance.regions(() => regions(shared));
   for (const [index, { pointer }] of found.entries()) instance.copyIn(pointer, shared[index] ?? new Uint8Array());
 }
