@@ -87,6 +87,8 @@ export const families = {
   'deepseek_v3-plain': [{}, { norm_topk_prob: false, routed_scaling_factor: 1.5 }],
   glm4_moe_lite: [{}],
   youtu: [{}],
+  exaone_moe: [{}],
+  hunyuan_v1_moe: [{}],
   lfm2: [{}],
   'lfm2-odd': [{}],
   lfm2_moe: [{}, { use_expert_bias: false, routed_scaling_factor: 1.5 }],
