@@ -110,3 +110,36 @@ test('what compares with the unquantized model, or rotates the stream of a mixtu
   await refused({ name: 'gptaq' });
   await refused({ name: 'rotation', scaling_layers: { first_layer: [], middle_layers: [], last_layer: [] } });
 });
+
+test('an importance matrix has the sums and counts of each expert', async (t) => {
+  const source = writeTinyMixture(join(scratchFolder(t), 'source'));
+  const quantizer = await quantizerFor(t, { threads: 0 });
+  const model = await modelFor(t, quantizer, source);
+  const matrix = await quantizer.languageModel(model).importance({ calibration });
+  const { tensors } = await modelFor(t, quantizer, matrix);
+  const floats = (wanted) => {
+    const { begin, end } = tensors.find(({ name }) => name === wanted);
+    return new Float32Array(matrix.slice(begin, end).buffer);
+  };
+  const sent = sizes.chosen * calibration.tokens.data.length;
+  for (let layer = 0; layer < sizes.layers; ++layer) {
+    const counts = floats(`blk.${layer}.ffn_gate_exps.weight.counts`);
+    assert.equal(
+      counts.reduce((sum, count) => sum + count, 0),
+      sent,
+    );
+    assert.equal(counts[unseen], 0);
+    for (const part of ['up', 'down']) assert.deepEqual(floats(`blk.${layer}.ffn_${part}_exps.weight.counts`), counts);
+    // What goes in is x / rms(x) * norm, so that the squares of each token without the norm add up to its number of features.
+    const norm = readTensors(join(source, 'model.safetensors')).get(
+      `model.layers.${layer}.post_attention_layernorm.weight`,
+    ).data;
+    const sums = floats(`blk.${layer}.ffn_gate_exps.weight.in_sum2`);
+    assert.equal(sums.length, sizes.experts * sizes.hidden);
+    for (const [expert, count] of counts.entries()) {
+      const own = sums.subarray(expert * sizes.hidden, (expert + 1) * sizes.hidden);
+      const total = own.reduce((sum, square, i) => sum + square / norm[i] ** 2, 0);
+      assert.ok(Math.abs(total - count * sizes.hidden) <= 1e-3 * count * sizes.hidden, `${expert}: ${total}`);
+    }
+  }
+});
