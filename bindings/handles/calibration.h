@@ -6,7 +6,7 @@
 #include "handles/forward_pass.h"
 #include "pipeline/calibration/block_calibration.h"
 #include "pipeline/calibration/captured_inputs.h"
-#include "pipeline/calibration/embedding_rotation.h"
+#include "pipeline/calibration/model_rotation.h"
 
 namespace wasmquant::bindings {
 

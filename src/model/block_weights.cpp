@@ -1,3 +1,4 @@
+// Shapes of the weights of a block by its architecture, and which of them are parts of one tensor.
 #include "model/block_weights.h"
 
 #include "model/linear_layers.h"

@@ -228,6 +228,12 @@ Status ForwardPass::run_reference(size_t portion, uint32_t layer, const BlockVal
   return run(portion, layer, block, range.reference_x, sink, keep, nullptr);
 }
 
+Status ForwardPass::run_expert(size_t portion, uint32_t layer, uint32_t expert, InputSink* sink, bool keep) {
+  Portion& range = portions_[portion];
+  return runner_->run_expert(block_, expert_, layer, expert, range.routed,
+                             keep ? std::span(range.x) : std::span<float>(), sink);
+}
+
 bool ForwardPass::has_expert(uint32_t expert) const noexcept {
   return std::any_of(portions_.begin(), portions_.end(),
                      [&](const Portion& portion) { return portion.routed.has(expert); });

@@ -103,11 +103,7 @@ class ForwardPass {
 
   /// Of a layer with experts, behind run_block: whether one of them has tokens, and what it gives them, added.
   bool has_expert(uint32_t expert) const noexcept;
-  Status run_expert(size_t portion, uint32_t layer, uint32_t expert, InputSink* sink, bool keep = true) {
-    Portion& range = portions_[portion];
-    return runner_->run_expert(block_, expert_, layer, expert, range.routed,
-                               keep ? std::span(range.x) : std::span<float>(), sink);
-  }
+  Status run_expert(size_t portion, uint32_t layer, uint32_t expert, InputSink* sink, bool keep = true);
   /// Values of the next expert; the shapes are those of block_weights() of expert_of().
   BlockValues& expert() noexcept { return expert_; }
 

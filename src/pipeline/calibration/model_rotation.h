@@ -6,6 +6,7 @@
 // R3 rotates queries and keys after RoPE at run time; it is not implemented.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "kernels/hadamard.h"
 #include "model/block_weights.h"
 #include "model/config/architecture.h"
+#include "pipeline/task/store_modified_weight.h"
 
 namespace wasmquant {
 
@@ -56,6 +58,28 @@ class ModelRotation {
   bool norm_plus_one_ = false;
   uint32_t hidden_ = 0;
   std::vector<double> row_;
+};
+
+/// Rotates embedding, final norm, and head, into which that norm is folded, one after another, tile by tile. Tiles belong to the
+/// caller, and are stored as they pass.
+class EmbeddingRotation {
+ public:
+  /// `rotation` must outlive this object.
+  explicit EmbeddingRotation(ModelRotation& rotation) noexcept : rotation_(rotation) {}
+
+  /// Starts the next tensor. `slot`: kEmbeddingSlot, kFinalNormSlot or kHeadSlot, the norm before the head; `task`: the
+  /// plan's. Error: argument-invalid for another slot.
+  Status begin(uint32_t slot, TensorTask task);
+  /// Rotates and stores the next tile. `first_row`: of the tile; 0 for the norm. The pass must continue with the
+  /// returned values. Errors: those of store_modified_rows.
+  Result<StoredValues> store(std::span<const float> rows, uint32_t first_row);
+
+ private:
+  ModelRotation& rotation_;
+  std::optional<TensorTask> task_;
+  uint32_t slot_ = 0;
+  uint64_t tile_rows_ = 0;
+  std::vector<float> norm_;  // the original final norm
 };
 
 }  // namespace wasmquant

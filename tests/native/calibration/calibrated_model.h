@@ -10,7 +10,7 @@
 #include "config/config_text.h"
 #include "model/model_folder.h"
 #include "pipeline/calibration/block_calibration.h"
-#include "pipeline/calibration/embedding_rotation.h"
+#include "pipeline/calibration/model_rotation.h"
 #include "pipeline/plan/plan.h"
 
 namespace wasmquant::testing {
