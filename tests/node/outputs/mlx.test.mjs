@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
+import { tokensOf } from '../tiny_llama.mjs';
 import { noise, parsed, safetensors } from '../written_model.mjs';
 
 const made = join(files, 'mlx_written');
@@ -79,6 +80,24 @@ test('embeddings and the head are quantized, other layers by their own parameter
   const own = Object.entries(quantization).filter(([name]) => name.includes('.'));
   assert.ok(own.length > 0 && own.every(([name]) => name.endsWith('.down_proj')));
   assert.deepEqual(own[0][1], { group_size: 64, bits: 6, mode: 'affine' });
+});
+
+test('codes that gptq chose lose less than rounded ones, in a file of the same size', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const { config } = quantizer.presets().find(({ name }) => name === 'mlx_3bit');
+  const outcomes = [];
+  for (const algo_config of [[], [{ name: 'gptq' }]]) {
+    const target = join(scratchFolder(t), 'out');
+    const calibration = algo_config.length > 0 ? { calibration: { tokens: tokensOf('calib', 16) } } : {};
+    await quantizer.quantizeModel(model, { ...config, algo_config }, { target, ...calibration });
+    const written = await modelFor(t, quantizer, target);
+    const { bitsPerByte } = await quantizer.languageModel(written).evaluate({ tokens: tokensOf('eval', 8) });
+    outcomes.push({ bitsPerByte, bytes: readFileSync(join(target, 'model.safetensors')).length });
+  }
+  const [rounded, chosen] = outcomes;
+  assert.equal(chosen.bytes, rounded.bytes);
+  assert.ok(chosen.bitsPerByte < 0.97 * rounded.bitsPerByte, JSON.stringify(outcomes));
 });
 
 test('keys of rotary embeddings that transformers 5 nests are written at the top, where mlx-lm reads them', async (t) => {
