@@ -2,6 +2,7 @@
 #include "kernels/ggml/ggml_codebook.h"
 
 #include <bit>
+#include <memory>
 
 #include "kernels/ggml/ggml_layout.h"
 #include "numeric/half.h"
@@ -130,8 +131,8 @@ float unit_of(GgmlType type, const uint8_t* in) {
 }  // namespace
 
 Codebook codebook_of(GgmlType type) noexcept {
-  static const AllDigits all;
-  const uint8_t* digits = all.digits;
+  static const auto all = std::make_unique<const AllDigits>();  // memory that only these types need
+  const uint8_t* digits = all->digits;
   for (const PackedBook& book : kPacked) {
     if (book.type == type || book.type == GgmlType::iq1_s) return {book.count, book.length, book.base, digits};
     digits += book.count * book.length;
