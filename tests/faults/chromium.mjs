@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openLibrary } from '../browser/library_page.mjs';
 import { root } from '../setup/command.mjs';
 import { writeShards } from './model.mjs';
-import { withLittleMemory } from './small_memory.mjs';
+import { outOfMemory, withLittleMemory } from './small_memory.mjs';
 
 const atOnce = 50;
 /** What may come and go between two looks at the heap, in bytes. */
@@ -130,7 +130,7 @@ export async function chromium(folder, count, fault) {
         [`${pages} pages`, little],
       );
       refused += outcome.code === 'worker-crashed' ? 1 : 0;
-      fault(outcome.code === 'worker-crashed' || outcome.digest === digest, `${pages} pages: ${outcome.message}`);
+      fault(outOfMemory.includes(outcome.code) || outcome.digest === digest, `${pages} pages: ${outcome.message}`);
     }
     fault(refused > 0, 'no memory was too small');
 

@@ -18,6 +18,9 @@ function leb(value) {
   return out;
 }
 
+/** How a run with too little memory ends: a worker stopped, or the model could not even be opened. */
+export const outOfMemory = ['worker-crashed', 'memory-budget'];
+
 /** The module's bytes with a memory of `pages` of 64 KiB, which cannot grow. Section 5: count, flags (1: maximum), minimum, maximum. */
 export function withLittleMemory(bytes, pages) {
   for (let at = 8; at < bytes.length; ) {
