@@ -61,10 +61,10 @@ export const faults = {
     packedRows,
   ],
   'nan-not-seen': [
-    'src/observers/range_observer.cpp',
-    'if (!all_finite && found < 0) found',
-    'if (!all_finite && found < -1) found',
-    'tests/node/outputs/value_limits.test.mjs',
+    'src/pipeline/calibration/activation_calibration.cpp',
+    'if (const int64_t index = kernels::find_non_finite(x); index >= 0)',
+    'if (const int64_t index = kernels::find_non_finite(x); index < -1)',
+    'tests/node/calibration/activations_refused.test.mjs',
   ],
   // Groups of reordered columns.
   'group-index-not-read': [
