@@ -136,7 +136,7 @@ struct WeightLayout {
   ZeroPointStorage zero_point = ZeroPointStorage::none;
   List<Component> components;
 
-  bool is_stored = false;  // the second scale is known in advance, or there is none: scales are part of tiles
+  bool is_stored = false;  // no second scale has to be found first: scales are part of tiles
 
   // Read-only layouts.
   uint64_t matrix_rows = 0;  // a line is a matrix with this many rows, transposed to give its values; 0: it is not

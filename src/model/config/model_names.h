@@ -74,7 +74,7 @@ class ModelNames {
   bool has_bias(ModelPart part) const noexcept { return (biases_ >> static_cast<uint64_t>(part) & 1) != 0; }
   /// Whether it has parameters: norms may have none.
   bool has_weight(ModelPart part) const noexcept { return has(part) && of(part) != "-"; }
-  /// Without a bias; "": there is none.
+  /// Sets the module of a part, without a bias; "" removes the part.
   void set(ModelPart part, std::string module) noexcept {
     modules_[static_cast<size_t>(part)] = std::move(module);
     biases_ &= ~(uint64_t{1} << static_cast<uint64_t>(part));

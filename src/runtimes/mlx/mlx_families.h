@@ -30,7 +30,7 @@ struct Family {
 
 /// The row of the family with what its language model adds; nullopt for unknown families.
 std::optional<Family> row_of(const families::ModelFamily& family);
-/// The class that transformers has for a language model without its towers; empty if there is none.
+/// The class that transformers has for a language model without its towers; empty where it has none.
 std::string_view text_class_of(std::string_view text_model_type) noexcept;
 /// What of the arrangement cannot be undone; empty if all can.
 std::string_view refused_part_of(std::string_view model_type) noexcept;
