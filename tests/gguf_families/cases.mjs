@@ -1,6 +1,9 @@
 // The families whose folders become GGUF files, as tests/families/make_families.py calls their tiny checkpoints.
 
-/** Values: keys of config.json that published models have and transformers does not write. */
+/** The converter asks for a class that it knows. */
+const textOf = (name) => ({ 'text_config.architectures': [name] });
+
+/** Values: keys of config.json that published models have and transformers does not write; before a dot, the object they are in. */
 export const families = {
   llama: {},
   'llama-llama3rope': {},
@@ -90,6 +93,16 @@ export const families = {
   'gemma3-embedding': {},
   gemma4_text: {},
   gemma4_moe: {},
+  qwen2_vl: {},
+  qwen2_5_vl: {},
+  qwen3_vl: {},
+  qwen3_vl_moe: {},
+  llava: {},
+  smolvlm: textOf('LlamaForCausalLM'),
+  idefics3: textOf('LlamaForCausalLM'),
+  lfm2_vl: textOf('Lfm2ForCausalLM'),
+  internvl: textOf('Qwen2ForCausalLM'),
+  llava_next: textOf('MistralForCausalLM'),
   phimoe: { architectures: ['PhiMoEForCausalLM'], original_max_position_embeddings: 512 },
 };
 

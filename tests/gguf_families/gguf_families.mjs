@@ -92,8 +92,12 @@ class Family {
     let text = readFileSync(path, 'utf8');
     // As text: 1.0 stays a float for Python.
     for (const [key, value] of Object.entries(families[this.name])) {
+      const [name, object] = key.split('.').reverse();
       text = text.replace(new RegExp(`^  "${key}": (\\[[^\\]]*\\]|[^\n]*?),?\n`, 'm'), '');
-      text = text.replace('{', `{\n  "${key}": ${JSON.stringify(value)},`);
+      text = text.replace(
+        object ? `"${object}": {` : '{',
+        (start) => `${start}\n  "${name}": ${JSON.stringify(value)},`,
+      );
     }
     writeFileSync(path, text);
   }

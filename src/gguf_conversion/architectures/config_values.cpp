@@ -13,6 +13,10 @@ ConfigValues::ConfigValues(const families::ConfigReader& config) noexcept : conf
 }
 
 const json::Value* ConfigValues::find(std::string_view names) const noexcept {
+  if (const size_t dot = names.find('.'); dot != names.npos) {
+    const json::Value* const object = config_.find(names.substr(0, dot));
+    return object == nullptr ? nullptr : object->find(names.substr(dot + 1));
+  }
   if (const json::Value* own = config_.find(names)) return own;
   for (std::string_view rest = names; rope_ != nullptr && !rest.empty();) {
     const json::Value* const value = rope_->find(families::first_word(rest));

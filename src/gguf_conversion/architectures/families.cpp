@@ -281,9 +281,7 @@ std::array<std::string_view, 2> keys_of(const Family& family) noexcept {
 TensorMatch match_tensor(const Family& family, std::string_view name, const json::Value* config) {
   TensorMatch match;
   const Architecture& architecture = architecture_of(family);
-  const size_t dot = name.rfind('.');
-  if (dot == name.npos) return match;
-  std::string_view parameter = name.substr(dot + 1);
+  std::string_view parameter = name.substr(name.rfind('.') + 1);
   if (parameter == "gamma") parameter = "weight";  // norms of TensorFlow's BERT
   if (parameter == "beta") parameter = "bias";
   std::string_view whole = without_prefix(name, architecture.prefixes);

@@ -152,8 +152,9 @@ class HyperparameterWriter {
       copy(config_, "rope.freq_base_swa", "rope_local_base_freq");
 
     const std::string_view type = scaling.text("rope_type|type");
-    // "default" means none; "llama3" becomes a tensor (rope_factors).
-    if (type.empty() || type == "default" || ((type == "llama3" || type == "proportional") && has(families::kFactors)))
+    // "default" means none, "mrope" only sections; "llama3" becomes a tensor (rope_factors).
+    if (type.empty() || type == "default" || type == "mrope" ||
+        ((type == "llama3" || type == "proportional") && has(families::kFactors)))
       return {};
     if (type == "dynamic" && scaling.number("alpha")) {
       write_alpha(scaling);
