@@ -1,5 +1,6 @@
 #include "handles/activation_observer.h"
 
+#include "pipeline/forward/forward_plan.h"
 #include "tensors/tensor_input.h"
 
 namespace wasmquant::bindings {
@@ -24,7 +25,7 @@ Status BoundActivationObserver::update(Address values, const std::string& dtype,
 void BoundActivationObserver::watch(const BoundForwardPass& pass) {
   leave();
   watched_ = pass.session();
-  inputs_.set_architecture(watched_->pass().architecture());
+  inputs_.set_architecture(watched_->pass().architecture(), &gguf_layer);
   watched_->set_sink(&inputs_);
 }
 

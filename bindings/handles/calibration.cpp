@@ -18,7 +18,8 @@ List<Region> regions_of(const List<std::span<T>>& spans) {
 }
 
 Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work, const std::string& text,
-                                                          const model::Routing& routing, uint64_t hidden) {
+                                                          ForwardSession& session) {
+  const model::Architecture& a = session.pass().architecture();
   TRY(rows, json::parse(text));
   List<std::pair<model::Slot, TensorTask>> tasks;
   for (const json::Value& row : rows.items()) {
@@ -27,13 +28,14 @@ Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work,
     TRY(task, work.task(static_cast<uint32_t>(row["task"].as_integer())));
     if (slot < 0 || slot >= static_cast<int64_t>(model::kSlots))
       return error_at(ErrorCode::argument_invalid, task.name, "is not a tensor of a block");
+    session.restore_changes(static_cast<uint32_t>(number), task);
     if (number < kExpertSlots) {
       tasks.push_back({static_cast<model::Slot>(slot), std::move(task)});
       continue;
     }
     const auto expert = static_cast<uint32_t>(number - kExpertSlots);
-    TRY(own, expert_task(std::move(task), expert / 3, expert % 3, routing.experts,
-                         expert % 3 == 2 ? hidden : routing.width));
+    TRY(own, expert_task(std::move(task), expert / 3, expert % 3, a.routing.experts,
+                         expert % 3 == 2 ? a.hidden : a.routing.width));
     tasks.push_back({static_cast<model::Slot>(slot), std::move(own)});
   }
   return tasks;
@@ -69,10 +71,9 @@ Made<BoundCalibration> BoundCalibration::make(const BoundForwardPass& pass, cons
 
 Made<BoundBlockCalibrator> BoundBlockCalibrator::make(const BoundCalibration& calibration, const BoundWork& work,
                                                       const std::string& text) {
-  const model::Architecture& a = calibration.state()->session->pass().architecture();
-  TRY(tasks, tasks_of(work, text, a.routing, a.hidden));
   std::unique_ptr<BoundBlockCalibrator> made(new BoundBlockCalibrator(calibration.state()));
   ForwardSession& session = *made->state_->session;
+  TRY(tasks, tasks_of(work, text, session));
   TRY_VOID(made->blocks().begin(session.part(), session.values(), std::move(tasks)));
   return made;
 }
@@ -168,6 +169,7 @@ Made<BoundEmbeddingRotation> BoundEmbeddingRotation::make(const BoundCalibration
   auto& tables = made->state_->tables;
   if (!tables) return error_at(ErrorCode::state_invalid, "calibration", "the config has no rotation");
   TRY(task, work.task(number));
+  made->state_->session->restore_changes(slot, task);
   TRY_VOID(tables->begin(slot, std::move(task)));
   return made;
 }

@@ -46,7 +46,6 @@ json::Value input_formats() {
     row.set("carriesConfig", format->carries_config);
     row.set("hasSiblingFiles", format->has_sibling_files);
     row.set("addsWeightSuffix", format->adds_weight_suffix);
-    row.set("canCalibrate", format->can_calibrate);
     out.set(std::string(format->name), std::move(row));
   }
   return out;

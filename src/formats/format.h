@@ -81,8 +81,6 @@ struct Format {
   bool has_sibling_files = true;
   /// Matrices get ".weight" behind their name if it does not tell what they are.
   bool adds_weight_suffix = false;
-  /// Its blocks can be calibrated and changed weights written back.
-  bool can_calibrate = true;
 };
 
 /// All formats, in the order of formats.def.

@@ -36,6 +36,14 @@ uint64_t attention_scalar(const Family& family, const json::Value& config) {
                                                    : config["head_dim"].as_integer());
 }
 
+// What config.json most likely had: of the numbers that are rounded to this float32, the decimal with six digits.
+double decimal_of(double number) {
+  const auto rounded = static_cast<float>(number);
+  const auto decimal = json::parse(text_of("{}", rounded));
+  const bool is_same = decimal && static_cast<float>(decimal->as_number()) == rounded;
+  return is_same ? decimal->as_number() : number;
+}
+
 }  // namespace
 
 Result<json::Value> config_of_gguf(const gguf::Metadata& metadata) {
@@ -56,7 +64,7 @@ Result<json::Value> config_of_gguf(const gguf::Metadata& metadata) {
     if (row.is_count) {
       if (const auto count = metadata.find_count(full_key(row.key))) config.set(row.name, *count);
     } else if (const auto number = metadata.find_number(full_key(row.key))) {
-      config.set(row.name, *number);
+      config.set(row.name, decimal_of(*number));
     }
   }
   if (family->converts_with(families::kSlides)) config.set("query_pre_attn_scalar", attention_scalar(*family, config));
@@ -64,7 +72,8 @@ Result<json::Value> config_of_gguf(const gguf::Metadata& metadata) {
   if (type != "none") {
     json::Value scaling;
     scaling.set("rope_type", type);
-    if (const auto factor = metadata.find_number(full_key("rope.scaling.factor"))) scaling.set("factor", *factor);
+    if (const auto factor = metadata.find_number(full_key("rope.scaling.factor")))
+      scaling.set("factor", decimal_of(*factor));
     config.set("rope_scaling", std::move(scaling));
   }
   return config;

@@ -24,6 +24,11 @@ export const kStripPrefix = new Option(
   'name tensors without the _orig_mod., module. and base_model.model. that wrappers added',
 );
 
+export const kSource = new Option(
+  '--source <folder>',
+  'for a GGUF file that does not tell its tokenizer, RoPE scaling or experts: the folder it was made from',
+);
+
 /** Opens a model; a signal ends the wait (opening writes nothing). */
 export async function openModel(
   quantizer: Quantizer,

@@ -56,7 +56,6 @@ const Format& gguf_format() noexcept {
       .has_ggml_names = true,
       .carries_config = true,
       .has_sibling_files = false,
-      .can_calibrate = false,
   };
   return format;
 }

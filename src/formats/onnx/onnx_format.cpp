@@ -46,7 +46,6 @@ const Format& onnx_format() noexcept {
       },
       .has_graph = true,
       .has_sibling_files = false,
-      .can_calibrate = false,
   };
   return format;
 }

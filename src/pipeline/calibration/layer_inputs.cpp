@@ -6,7 +6,12 @@
 namespace wasmquant {
 
 Status LayerInputs::show(std::string_view ending, ActivationRole role, std::span<const float> x, size_t columns) {
-  const std::string_view layer = calibration_.layer_ending_with(ending, role);
+  std::string_view layer = calibration_.layer_ending_with(ending, role);
+  if (layer.empty()) {
+    const auto [name, expert] = renamed_(architecture_->family, ending);
+    if (name.empty()) return {};
+    layer = calibration_.layer_ending_with(expert < 0 ? name : expert_layer(name, static_cast<uint64_t>(expert)), role);
+  }
   if (layer.empty()) return {};
   TRY_VOID(calibration_.begin(layer, role, {x.size() / columns, columns}));
   return calibration_.update(x);

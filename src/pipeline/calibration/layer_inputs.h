@@ -13,8 +13,13 @@ class LayerInputs final : public model::InputSink {
   explicit LayerInputs(ActivationCalibration calibration) noexcept : calibration_(std::move(calibration)) {}
 
   ActivationCalibration& calibration() noexcept { return calibration_; }
-  /// Of the passes that follow; must outlive them.
-  void set_architecture(const model::Architecture& architecture) noexcept { architecture_ = &architecture; }
+  /// Of the passes that follow; must outlive them. `renamed`: what a layer of that family is called where it has another name, and which
+  /// expert of several it is there, or -1.
+  using Renamed = std::pair<std::string, int64_t>(const std::string& family, std::string_view layer);
+  void set_architecture(const model::Architecture& architecture, Renamed* renamed) noexcept {
+    architecture_ = &architecture;
+    renamed_ = renamed;
+  }
   Status accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) override;
   Status accept_expert(uint32_t layer, uint32_t expert, model::LinearInput input, std::span<const float> x,
                        size_t columns) override;
@@ -30,6 +35,7 @@ class LayerInputs final : public model::InputSink {
 
   ActivationCalibration calibration_;
   const model::Architecture* architecture_ = nullptr;
+  Renamed* renamed_ = nullptr;
 };
 
 }  // namespace wasmquant

@@ -5,6 +5,7 @@
 
 #include "gguf_conversion/architectures/family.h"
 #include "gguf_conversion/gguf_config.h"
+#include "gguf_conversion/tensors/arranged_tensors.h"
 #include "model/block_weights.h"
 #include "model/forward_pass.h"
 #include "pipeline/calibration/block_calibration.h"
@@ -23,16 +24,19 @@ std::string_view without_weight(std::string_view name) { return name.substr(0, n
 /// A tensor under the name in its file.
 struct StoredName {
   std::string name;
-  ValueTransform change;  // to be reverted
+  ValueTransform change;     // to be reverted
+  int64_t expert = -1;       // which of those that are stacked in it
+  bool is_arranged = false;  // in another way than `change` reverts
 };
 
 class Planner {
  public:
   /// `family`: of a GGUF model, else null.
   Planner(const ModelIndex& index, const StoredWeightReader& reader, const TileBytes& tile_bytes,
-          const conversion::Family* family, uint32_t head_rows)
-      : index_(index), reader_(reader), tile_bytes_(tile_bytes), family_(family), head_rows_(head_rows) {}
+          const conversion::Family* family, const model::Architecture& a)
+      : index_(index), reader_(reader), tile_bytes_(tile_bytes), family_(family), a_(a) {}
 
+  bool is_gguf() const noexcept { return family_ != nullptr; }
   bool has_layer(const std::string& layer) const noexcept {
     if (family_ != nullptr) return index_.find(stored(text_of("{}.weight", layer)).name) != nullptr;
     return index_.find(layer + ".weight") != nullptr || index_.find(layer + ".weight_packed") != nullptr;
@@ -42,6 +46,10 @@ class Planner {
   Status add_matrix(ForwardStep& step, uint32_t slot, std::string layer, const char* type, uint64_t rows,
                     uint64_t columns, bool can_stream) {
     const StoredName at = stored(text_of("{}.weight", layer));
+    if (at.is_arranged)
+      return error_at(ErrorCode::not_implemented, at.name,
+                      "has its values in another order in GGUF than the pass reads them: run the original model");
+    if (at.expert >= 0) return add_one_of(step, slot, at.name, {a_.routing.experts, rows, columns}, at.expert);
     const ModelTensor* plain = index_.find(at.name);
     if (family_ != nullptr) {
       if (plain == nullptr) return missing(at.name);
@@ -77,8 +85,10 @@ class Planner {
 
   /// Adds a matrix of a tensor [experts, rows, columns] in any storage that keeps them apart.
   Status add_one_of(ForwardStep& step, uint32_t slot, const std::string& name, const std::vector<uint64_t>& shape,
-                    uint32_t expert) {
-    TRY(all, reader_.find(index_, {name, "Linear", shape, StorageDtype::F32, reader_.pack_method()}));
+                    uint64_t expert) {
+    if (index_.find(name) == nullptr) return missing(name);
+    const std::string layer(family_ != nullptr ? without_weight(name) : name);
+    TRY(all, reader_.find(index_, {layer, "Linear", shape, StorageDtype::F32, reader_.pack_method()}));
     const auto one = wasmquant::expert_of(all, expert, shape[0]);
     if (one == nullptr)
       return error_at(ErrorCode::format_unsupported, name, "stores its experts so that none can be read by itself");
@@ -122,11 +132,13 @@ class Planner {
     using conversion::TensorKind;
     conversion::TensorMatch match = conversion::match_tensor(*family_, name);
     if (match.name.empty()) return {std::move(name), {}};
-    StoredName out{std::move(match.name), {}};
     const TensorKind kind = match.kind;
+    const bool is_arranged = conversion::ArrangedTensors::covers(match) || kind == TensorKind::conv1d;
+    StoredName out{std::move(match.name), {}, match.expert, is_arranged};
     if (family_->converts_with(families::kInterleavesHeads) && (kind == TensorKind::query || kind == TensorKind::key))
-      out.change.interleaved_rows = head_rows_;
-    out.change.adds_one = family_->converts_with(families::kAddsOneToNorms) && kind == TensorKind::norm;
+      out.change.interleaved_rows = a_.head_dim;
+    out.change.adds_one =
+        family_->converts_with(families::kAddsOneToNorms) && kind == TensorKind::norm && out.name.ends_with(".weight");
     out.change.inverse = out.change.any();
     return out;
   }
@@ -162,7 +174,7 @@ class Planner {
   const StoredWeightReader& reader_;
   const TileBytes& tile_bytes_;
   const conversion::Family* family_;
-  uint32_t head_rows_;
+  const model::Architecture& a_;
 };
 
 // Builds config.json from GGUF metadata.
@@ -258,7 +270,7 @@ Status add_experts(Planner& planner, ForwardStep& step, const model::Architectur
     if (tensor.slot < kExpertSlots || !a.names.has(ModelPart::expert_gate)) continue;
     const uint32_t number = tensor.slot - kExpertSlots, part = number % 3;
     tensor.name = name_of(number / 3, part);
-    tensor.stack = is_fused ? tensor.task.name : name_of(0, part);
+    tensor.stack = is_fused || planner.is_gguf() ? tensor.task.name : name_of(0, part);
   }
   step.kept_bytes = kNeverKept;
   return {};
@@ -382,9 +394,6 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& giv
         ErrorCode::not_implemented, "model",
         "forward passes of ONNX models, and algorithms that are calibrated by them, are not implemented; use the "
         "model's safetensors");
-  if (!format.can_calibrate && calibrates(use))
-    return error_at(ErrorCode::not_implemented, "model",
-                    "{} models support evaluate and generate; calibration needs the model's safetensors", format.title);
   json::Value derived;
   if (given.is_null()) {
     if (!format.carries_config)
@@ -402,18 +411,28 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& giv
   TRY_VOID(check_use(a, use));
   TRY(reader, StoredWeightReader::create(format.carries_config ? none : config, &model));
   const conversion::Family* const family = format.has_ggml_names ? conversion::family_of(config) : nullptr;
-  // Several types share an architecture; its first row says whether files of it tell all.
+  // Several types share an architecture; its first row says whether files of it tell all. A folder always does.
   const conversion::Family* const first = family ? conversion::family_of_architecture(family->architecture) : nullptr;
-  const bool tells = first != nullptr && first->converts_with(families::kTellsPass) && a.routing.experts == 0;
-  if (format.has_ggml_names && !tells)
+  const bool routes = model.find("blk.0.ffn_gate_inp.weight") != nullptr;
+  const bool tells = first != nullptr && first->converts_with(families::kTellsPass) && !routes;
+  if (format.has_ggml_names && (family == nullptr || (!tells && given.is_null())))
     return error_at(
         ErrorCode::not_implemented, "model",
         "{} files of {q} do not tell all that a forward pass needs to know: give the folder that the file was "
         "made from",
         format.title, a.family);
-  Planner planner(model, reader, tile_bytes, family, a.head_dim);
+  Planner planner(model, reader, tile_bytes, family, a);
   TRY_VOID(plan_steps(planner, config, out));
   return out;
+}
+
+std::pair<std::string, int64_t> gguf_layer(const std::string& family, std::string_view layer) {
+  json::Value config;
+  config.set("model_type", family);
+  const conversion::Family* const row = conversion::family_of(config);
+  if (row == nullptr) return {"", -1};
+  const conversion::TensorMatch match = conversion::match_tensor(*row, text_of("{}.weight", layer));
+  return {std::string(without_weight(match.name)), match.expert};
 }
 
 json::Value forward_plan_json(const ForwardPlan& plan, size_t longest) {

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/json.h"
 #include "core/list.h"
@@ -38,16 +40,19 @@ struct ForwardPlan {
   List<ForwardStep> steps;
 };
 
-/// A pass that only runs also accepts GGUF models: rows of q_proj and k_proj and the norms are converted to the
+/// Of GGUF models rows of q_proj and k_proj and the norms are converted to the
 /// transformers convention; metadata replaces a missing config.json. `embed` is for encoders, the others for decoders.
 /// `measure`: calibrate, for measuring candidates of all layers of a block at once.
 enum class ForwardUse : uint8_t { run, calibrate, measure, embed };
 
 /// `config`: config.json, or null. Errors: those of model::read_architecture; tensor-missing, shape-mismatch,
-/// dtype-unsupported naming the tensor; config-invalid if there is no config.json; not-implemented for ONNX, for
-/// calibrating GGUF, and for GGUF metadata that is less complete than a config.json.
+/// dtype-unsupported naming the tensor; config-invalid if there is no config.json; not-implemented for ONNX,
+/// and for GGUF metadata that is less complete than a config.json.
 Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& config, const TileBytes& tile_bytes,
                                  ForwardUse use = ForwardUse::calibrate);
+
+/// What GGUF files call a layer, and which expert of those that are stacked there it is, or -1; "" if they have none.
+std::pair<std::string, int64_t> gguf_layer(const std::string& family, std::string_view layer);
 
 /// {"ends", "family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot",
 /// "name", "stack"?, "part"?, "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "stateBytes", "calibrationBytes",

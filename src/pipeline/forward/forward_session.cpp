@@ -84,8 +84,18 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
     if (slot == kHeadSlot) pass_.set_head_precision(precision);
   }
   if (slot == kHeadSlot) TRY_VOID(pass_.begin_head(sink_));
+  if (slot < model::kSlots) changes_[slot] = task.change;
   decoder_.emplace(std::move(task));
   return {};
+}
+
+void ForwardSession::restore_changes(uint32_t slot, TensorTask& task) const {
+  ValueTransform change = slot < model::kSlots ? changes_[slot] : decoder_ ? decoder_->task().change : ValueTransform();
+  if (!change.any() || task.change.any()) return;
+  change.inverse = false;
+  task.change = change;
+  if (change.interleaved_rows != 0)
+    task.layout.edit([&](WeightLayout& layout) { layout.whole_lines = change.interleaved_rows; });
 }
 
 void ForwardSession::load(uint64_t tile) {

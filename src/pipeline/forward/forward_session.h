@@ -40,6 +40,8 @@ class ForwardSession {
   Status begin(uint32_t step, uint32_t slot, TensorTask task);
   List<TileRead> reads(uint64_t tile) { return decoder_->reads(tile); }
   void load(uint64_t tile);
+  /// Gives the plan's task of a loaded tensor the changes that its file has and the pass reverted.
+  void restore_changes(uint32_t slot, TensorTask& task) const;
   /// `keep` false: activations stay unchanged, for passes that only feed the sink. Errors: those of the sink,
   /// state-invalid if a tensor of the block was not loaded.
   Status run(uint32_t portion, bool keep = true);
@@ -73,6 +75,7 @@ class ForwardSession {
   const model::BlockValues* reference_ = nullptr;
   model::InputSink* reference_sink_ = nullptr;
   std::optional<TensorDecoder> decoder_;
+  std::array<ValueTransform, model::kSlots> changes_{};  // of what is loaded of a block
   uint32_t step_ = 0, slot_ = 0;
   bool is_streamed_ = false, is_as_llama_cpp_ = false, is_whole_ = false;
   std::vector<float> matrix_;  // a streamed slot stored in column tiles

@@ -21,7 +21,6 @@ using conversion::TypeChoice;
 using conversion::TypeReason;
 
 Status check_algorithms(const List<RequestedAlgorithm>& requested, const ModelIndex& model) {
-  const Format& format = model.format();
   if (is_rotated_source(model))
     return error_at(
         ErrorCode::format_unsupported, "/input_rotation",
@@ -35,9 +34,6 @@ Status check_algorithms(const List<RequestedAlgorithm>& requested, const ModelIn
                       "{q} does not go together with GGUF's types; {} do. To use its result, write it as "
                       "fake-quantized first, then convert that to GGUF",
                       name, names_with_blocks());
-    if (!format.can_calibrate)
-      return error_at(ErrorCode::format_unsupported, algorithm.where,
-                      "{q} needs the model's folder, with config.json; this is a {} file", name, format.title);
   }
   if (const RequestedAlgorithm* online = find_online_rotation(requested))
     return error_at(ErrorCode::format_unsupported, text_of("{}/r4", online->where),

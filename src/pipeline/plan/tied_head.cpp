@@ -12,11 +12,12 @@ std::optional<UntiedHead> untied_head(const ModelIndex& model, const Config& con
   const List<ModelTensor>& tensors = model.tensors();
   for (uint32_t i = 0; i < tensors.size(); ++i) {
     const std::string& layer = tensors[i].layer;
-    constexpr std::string_view kEmbeddingName = "embed_tokens";
-    if (!layer.ends_with(kEmbeddingName)) continue;
+    const bool is_gguf = model.format().has_ggml_names;
+    if (is_gguf ? layer != "token_embd" : !layer.ends_with("embed_tokens")) continue;
     // As in forward_plan.cpp: only one checkpoint family has its head below the language model.
     UntiedHead head{i, layer.starts_with("language_model.model.") ? "language_model.lm_head" : "lm_head"};
-    if (model.find(head.layer + ".weight") == nullptr && model.find(head.layer + ".weight_packed") == nullptr)
+    if (model.find(is_gguf ? "output.weight" : head.layer + ".weight") == nullptr &&
+        model.find(head.layer + ".weight_packed") == nullptr)
       return head;
   }
   return std::nullopt;

@@ -28,9 +28,25 @@ void fill(TensorSession& session, std::span<const float> weight) {
   for (const TileRead& read : session.reads(0)) std::memcpy(read.pointer, weight.data(), weight.size_bytes());
 }
 
+// An element of a bias corresponds to a row.
+uint64_t row_length(const WeightLayout& layout) noexcept { return layout.rows == 1 ? 1 : layout.columns; }
+
+// Reverts ValueTransform: values of file rows to those of model rows.
+void undo(const TensorTask& task, std::vector<float>& values) {
+  if (task.change.adds_one)
+    for (float& v : values) v -= 1.0f;
+  if (task.change.interleaved_rows == 0) return;
+  const std::vector<float> stored = values;
+  families::HeadInterleave(task.change.interleaved_rows).to_halves(stored, row_length(task.layout), values.data());
+}
+
 // A tensor that keeps its dtype.
-Result<StoredValues> store_copy(const TensorTask& task, std::span<const float> weight) {
+Result<StoredValues> store_copy(const TensorTask& task, std::span<const float> given) {
   StoredValues out;
+  std::vector<float> weight(given.begin(), given.end());
+  if (const uint64_t head = task.change.interleaved_rows; head != 0)
+    families::HeadInterleave(head).to_pairs(given, row_length(task.layout), weight.data());
+  for (float& v : weight) v += task.change.adds_one ? 1.0f : 0.0f;
   const StorageDtype dtype = task.layout->components.front().dtype;
   if (dtype != StorageDtype::F32 && dtype != StorageDtype::F16 && dtype != StorageDtype::BF16)
     return error_at(ErrorCode::format_unsupported, task.name,
@@ -55,16 +71,8 @@ Result<StoredValues> store_copy(const TensorTask& task, std::span<const float> w
           "would become {} at element {}, which is beyond {}. Give it a spec, such as bfloat16, or remove the "
           "algorithm that changes it",
           weight[i], i, float_name_of(dtype));
+  undo(task, out.values);
   return out;
-}
-
-// Reverts ValueTransform: values of file rows to those of model rows.
-void undo(const ValueTransform& change, size_t columns, std::vector<float>& values) {
-  if (change.adds_one)
-    for (float& v : values) v -= 1.0f;
-  if (change.interleaved_rows == 0) return;
-  const std::vector<float> stored = values;
-  families::HeadInterleave(change.interleaved_rows).to_halves(stored, columns, values.data());
 }
 
 // The pieces written for a tile, and their values.
@@ -88,7 +96,7 @@ StoredValues read_back(const TensorTask& task, uint64_t tile, const TileResult& 
         std::memcpy(read.pointer, piece.bytes.data(), std::min<uint64_t>(piece.bytes.size(), read.row_bytes));
   const std::span<const float> values = decoder.decode(tile);
   out.values.assign(values.begin(), values.end());
-  undo(task.change, task.layout->columns, out.values);
+  undo(task, out.values);
   out.error = kernels::error_between(original, out.values.data());
   return out;
 }

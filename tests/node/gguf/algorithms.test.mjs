@@ -82,7 +82,7 @@ test('smooth and awq into GGUF: close to the result by way of a float folder, wi
   assert.notDeepEqual(one.bytes, (await ggufOf(t, quantizer, tinyLlama, 'q4_k_m')).bytes);
 });
 
-test('algorithms that choose codes, or need a runtime or a folder, are refused', async (t) => {
+test('algorithms that choose codes, or need a runtime, are refused', async (t) => {
   const quantizer = await quantizerFor(t);
   const refused = (source, rest, expected) =>
     assert.rejects(ggufOf(t, quantizer, source, 'q4_0', rest, { calibration }), expected);
@@ -95,6 +95,4 @@ test('algorithms that choose codes, or need a runtime or a folder, are refused',
     { pre_quant_opt_config },
     { code: 'format-unsupported', where: '/pre_quant_opt_config/0/r4' },
   );
-  const { bytes } = await ggufOf(t, quantizer, tinyLlama, 'f32');
-  await refused(bytes, { pre_quant_opt_config: [rotation] }, { code: 'format-unsupported', message: /folder/ });
 });

@@ -179,7 +179,7 @@ test('every family: heads, biases, norms, caps, windows and rotations, by config
   }
 });
 
-test('a GGUF model continues a text as its folder does; calibration refuses it', async (t) => {
+test('a GGUF model continues a text as its folder does; a budget for another format is refused', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const tokens = [...tokensOf(1).data.subarray(0, 12)];
@@ -188,11 +188,7 @@ test('a GGUF model continues a text as its folder does; calibration refuses it',
   assert.deepEqual((await quantizer.languageModel(model).generate({ tokens, count: 12 })).tokens, expected.tokens);
   await assert.rejects(
     quantizer.languageModel(model).autoConfig({ targetBits: 4, calibration: { tokens: tokensOf(2) } }),
-    ({ code, message }) => code === 'not-implemented' && /GGUF.*safetensors/.test(message),
-  );
-  await assert.rejects(
-    quantizer.languageModel(model).importance({ calibration: { tokens: tokensOf(2) } }),
-    ({ code }) => code === 'not-implemented',
+    ({ code, message }) => code === 'format-unsupported' && /only be written as gguf/.test(message),
   );
 });
 

@@ -20,7 +20,7 @@ import {
   quantizerOptions,
   type ResourceOptions,
 } from '../args.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
+import { kModelArgument, kSource, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -33,6 +33,7 @@ interface AutoOptions extends ResourceOptions, TokenOptions, InclusionFlags, Mod
   targetBits?: number;
   targetBytes?: number;
   maxLoss?: number;
+  source?: string;
   format?: OutputFormat;
   exclude?: string[];
   output?: string;
@@ -84,7 +85,8 @@ async function auto(context: Context, path: string, options: AutoOptions): Promi
   await checkReportPath(file, [path, texts], '--output');
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal, options);
-  const { tokens, file: tokenFile } = await openTokens(quantizer, [model], options, signal);
+  await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
+  const { tokens, file: tokenFile } = await openTokens(quantizer, source ? [source, model] : [model], options, signal);
   await using _ = tokenFile;
   await checkReportPath(
     file,
@@ -105,7 +107,7 @@ async function auto(context: Context, path: string, options: AutoOptions): Promi
     onProgress: bar.update,
   };
   try {
-    const document = await quantizer.languageModel(model).autoConfig(given);
+    const document = await quantizer.languageModel(model, source ? { source } : {}).autoConfig(given);
     if (options.output !== undefined) await writeReport(options.output, document.config);
     return { document, lines: autoLines(path, modelSummary(model), document, options, context) };
   } finally {
@@ -123,6 +125,7 @@ export function addAuto(program: Command, run: Run): void {
     .description('choose a spec for every layer of a language model within a budget')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
+    .addOption(kSource)
     .addOption(budget('--target-bits <n>', 'bits per quantized weight, with scales'))
     .addOption(budget('--target-bytes <n>', 'bytes of the whole output'))
     .addOption(budget('--max-loss <n>', "sum of the layers' losses"))

@@ -12,7 +12,7 @@ import {
   type ResourceOptions,
 } from '../args.js';
 import { agreementLines, agreementOf } from '../embeddings.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
+import { kModelArgument, kSource, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -146,10 +146,7 @@ export function addEvaluate(program: Command, run: Run): void {
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)
-    .option(
-      '--source <folder>',
-      'for a GGUF file whose tokenizer or RoPE scaling cannot be read: the folder it was made from',
-    )
+    .addOption(kSource)
     .option(
       '--against <model>',
       'the model it was made from: KLD, same top token and ln(PPL ratio) as llama-perplexity computes them; of encoders cosine and ranks of embeddings',

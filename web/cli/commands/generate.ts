@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
 import { durationText, plural } from '../../present/units.js';
 import { addOutputOptions, addResourceOptions, quantizerOptions, type ResourceOptions } from '../args.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, openModel } from '../model_source.js';
+import { kModelArgument, kSource, kStripPrefix, type ModelFlags, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { printable } from '../terminal.js';
@@ -45,10 +45,7 @@ export function addGenerate(program: Command, run: Run): void {
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .requiredOption('--prompt <text>', "start of the text, tokenized with the model's tokenizer.json")
-    .option(
-      '--source <folder>',
-      'for a GGUF file whose tokenizer or RoPE scaling cannot be read: the folder it was made from',
-    )
+    .addOption(kSource)
     .option('--count <n>', 'maximum number of tokens to generate', parseCount, 32);
   addOutputOptions(addResourceOptions(command)).action((model: string, options: GenerateCommand) =>
     run(options, (context) => generate(context, model, options)),

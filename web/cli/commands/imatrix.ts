@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
 import { bytesText } from '../../present/units.js';
 import { addOutputOptions, addResourceOptions, quantizerOptions, type ResourceOptions } from '../args.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
+import { kModelArgument, kSource, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { checkReportPath, modelPaths, writeWhole } from '../report_file.js';
 import { printable } from '../terminal.js';
@@ -12,6 +12,7 @@ import { addTokenOptions, openTokens, type TokenOptions } from '../token_source.
 
 interface ImatrixOptions extends ResourceOptions, TokenOptions, ModelFlags {
   output: string;
+  source?: string;
   outputFormat?: 'gguf' | 'dat';
   force?: boolean;
 }
@@ -23,12 +24,13 @@ async function imatrix({ signal, terminal }: Context, path: string, options: Ima
   await checkReportPath(file, [path, texts], '--output');
   await using quantizer = await createQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal, options);
-  const { tokens, file: tokenFile } = await openTokens(quantizer, [model], options, signal);
+  await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
+  const { tokens, file: tokenFile } = await openTokens(quantizer, source ? [source, model] : [model], options, signal);
   await using _ = tokenFile;
   const inputs = [...(await modelPaths(path, model)), ...(tokenFile ? await modelPaths(texts, tokenFile) : [])];
   await checkReportPath(file, inputs, '--output');
   const format = options.outputFormat ?? (/\.dat$/i.test(output) ? 'dat' : 'gguf');
-  const bytes = await quantizer.languageModel(model).importance({
+  const bytes = await quantizer.languageModel(model, source ? { source } : {}).importance({
     calibration: { tokens, ...(tensor !== undefined && { tensor }) },
     format,
     dataset: basename(texts),
@@ -53,6 +55,7 @@ export function addImatrix(program: Command, run: Run): void {
     .description('importance matrix of a language model, for quantize --imatrix and llama-quantize')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
+    .addOption(kSource)
     .requiredOption('-o, --output <file>', 'file to write')
     .addOption(
       new Option('--output-format <name>', 'GGUF, or .dat of older llama.cpp (default: by the file name)').choices([

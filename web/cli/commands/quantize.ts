@@ -31,7 +31,7 @@ import { configFor } from '../config_source.js';
 import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { CommandError, usageError } from '../failure.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
+import { kModelArgument, kSource, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -55,6 +55,7 @@ interface QuantizeOptions
   format?: OutputFormat;
   calibration?: string;
   calibrationText?: string;
+  source?: string;
   best?: boolean;
   shards?: ShardPart;
   resume?: boolean;
@@ -200,11 +201,12 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   await using model = await openModel(quantizer, argument, signal, options);
   await using calibration =
     options.calibration === undefined ? null : await openModel(quantizer, options.calibration, signal);
+  await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
   const { calibrationText } = options;
   const text =
     calibrationText === undefined
       ? null
-      : { ...(await openText([model], calibrationText)), sequences: kCalibrationSequences };
+      : { ...(await openText(source ? [source, model] : [model], calibrationText)), sequences: kCalibrationSequences };
   await checkReportPath(options, [
     ...(await modelPaths(argument, model)),
     ...(calibration ? await modelPaths(options.calibration ?? '', calibration) : []),
@@ -224,8 +226,8 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     ...choices,
     overwrite: options.force === true,
     resume: options.resume === true,
-    ...(calibration && { calibration }),
-    ...(text && { calibration: { tokens: text } }),
+    ...(calibration && { calibration: source ? { tokens: calibration, source } : calibration }),
+    ...(text && { calibration: { tokens: text, ...(source && { source }) } }),
     ...(options.shards && { shards: options.shards }),
     signal,
     onProgress: bar.update,
@@ -274,6 +276,7 @@ export function addQuantize(program: Command, run: Run): void {
         'text (.txt, .md), or a safetensors file with token ids [sequences, length], for algorithms, static inputs and the importance of GGUF types, or with activations <layer>.input, <layer>.output',
       ).conflicts('calibrationText'),
     )
+    .addOption(kSource)
     .option('--calibration-text <file>', "text instead of token ids, through the model's tokenizer.json")
     .option('--best', 'the most accurate algorithms for this size: awq, gptq, least squares (needs --calibration)')
     .option('--resume', 'keep the finished files of an interrupted run into a folder and continue from there')

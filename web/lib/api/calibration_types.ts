@@ -15,6 +15,8 @@ export interface TokenCalibration {
   tokens: TokenInput | TokenRows | Model | TextInput;
   /** The tensor in that file; default `input_ids`, `tokens`, or the only one but `attention_mask`, its mask. */
   tensor?: string;
+  /** For a GGUF file that does not tell all that a forward pass needs to know, such as a mixture of experts: the opened folder it was made from. */
+  source?: Model;
 }
 
 /** The inputs or outputs of a layer; the keys, after RoPE, or the values of an attention. */

@@ -23,8 +23,6 @@ export interface InputFormatInfo {
   hasSiblingFiles: boolean;
   /** Matrices get `.weight` behind their name if it does not tell what they are. */
   addsWeightSuffix: boolean;
-  /** Its models can be calibrated block by block. */
-  canCalibrate: boolean;
 }
 
 /** Properties of a writable format. */

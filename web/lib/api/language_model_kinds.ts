@@ -11,11 +11,12 @@ import type {
   TokenCalibration,
 } from './types.js';
 
-export const tokenCalibration: Kinds<TokenCalibration> = { tokens: 'object', tensor: 'string' };
+export const tokenCalibration: Kinds<TokenCalibration> = { tokens: 'object', tensor: 'string', source: 'any' };
 
 export const evaluateOptions: Kinds<EvaluateOptions> = {
-  ...tokenCalibration,
   ...watched,
+  tokens: 'object',
+  tensor: 'string',
   bytesPerToken: 'number',
   activations: ['float32', 'int8', 'llama.cpp'],
   against: 'any', // evaluate says more

@@ -20,6 +20,7 @@ const recipe = JSON.stringify({ dialect: 'gguf', recipe: 'q4_0', pure: true });
 export async function observeImportance(
   resources: RunResources,
   model: OpenedModel,
+  source: OpenedModel | undefined,
   options: ImportanceOptions,
   runSignal?: AbortSignal,
 ): Promise<Uint8Array> {
@@ -34,7 +35,7 @@ export async function observeImportance(
       const detail = 'has no weight whose rows are whole blocks of 32, which importance needs';
       throw failure('argument-invalid', 'model', detail);
     }
-    const batch = tokens && (await forwardBatchOf(instance, model, tokens));
+    const batch = tokens && (await forwardBatchOf(instance, model, tokens, { source }));
     if (batch) planBlockTeam(memory, batch);
     else if (!activations) throw failure('argument-invalid', 'calibration', 'is missing: give tokens or activations');
     const { found } = batch

@@ -70,6 +70,7 @@ interface Candidate {
 export async function findConfig(
   resources: RunResources,
   model: OpenedModel,
+  source: OpenedModel | undefined,
   given: AutoConfigOptions,
   runSignal?: AbortSignal,
 ): Promise<AutoConfig> {
@@ -81,7 +82,7 @@ export async function findConfig(
   const included = { includeTowers, includeExperts, excludeExperts };
   signal?.throwIfAborted();
   const budget = budgetOf(options);
-  const batch = await forwardBatchOf(instance, model, options.calibration, { use: 'measure' });
+  const batch = await forwardBatchOf(instance, model, options.calibration, { use: 'measure', source });
   planBlockTeam(memory, batch);
   const { tokens, plan: forward } = batch;
 

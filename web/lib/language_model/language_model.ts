@@ -64,14 +64,14 @@ export class OpenedLanguageModel implements LanguageModel {
   async autoConfig(options: AutoConfigOptions): Promise<AutoConfig> {
     return this.#run(options?.signal, async (resources, signal) => {
       const { findConfig } = await loaded(import('./auto_config.js'));
-      return findConfig(resources, this.#model, options, signal);
+      return findConfig(resources, this.#model, this.#source, options, signal);
     });
   }
 
   async importance(options: ImportanceOptions): Promise<Uint8Array> {
     return this.#run(options?.signal, async (resources, signal) => {
       const { observeImportance } = await loaded(import('../calibration/importance.js'));
-      return observeImportance(resources, this.#model, options, signal);
+      return observeImportance(resources, this.#model, this.#source, options, signal);
     });
   }
 }

@@ -6,7 +6,7 @@ import type { TokenCalibration } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import { comparedTiles, type MemoryPlan } from '../engine/memory.js';
 import type { HeapBytes } from '../engine/module.js';
-import type { OpenedModel } from '../model/model.js';
+import { OpenedModel } from '../model/model.js';
 import { longestOf, type TokenBatch, tokenBatch, type Windows } from '../model/tokens.js';
 import type { ForwardStep } from '../worker/jobs.js';
 
@@ -47,8 +47,8 @@ export interface ForwardBatch {
   plan: ForwardPlanJson;
 }
 
-/** Purpose of the pass; default calibrate, which accepts no GGUF models; measure no mixtures either. Embed is for encoders. `source`: the folder that a GGUF file was
- * made from. */
+/** Purpose of the pass; default calibrate; measure accepts no mixtures. Embed is for encoders. `source`: the folder that a GGUF file was
+ * made from; default that of the tokens. */
 export interface ForwardUse {
   use?: 'run' | 'calibrate' | 'measure' | 'embed';
   source?: OpenedModel | undefined;
@@ -60,9 +60,12 @@ export interface ForwardUse {
 export async function forwardBatchOf(
   instance: Instance,
   model: OpenedModel,
-  { tokens: input, tensor }: TokenCalibration,
-  how: ForwardUse = {},
+  { tokens: input, tensor, source }: TokenCalibration,
+  given: ForwardUse = {},
 ): Promise<ForwardBatch> {
+  if (source !== undefined && !(source instanceof OpenedModel))
+    throw failure('argument-invalid', 'source', 'was not opened by this library');
+  const how = { ...given, source: given.source ?? source };
   const { vocabulary, maxPositions } = forwardPlanOf(instance, model, 1, how);
   const tokens = await tokenBatch(input, tensor, vocabulary, maxPositions, how.windows);
   return { tokens, plan: forwardPlanOf(instance, model, longestOf(tokens), how) };
