@@ -29,13 +29,18 @@ const work = `async function work(createQuantizer, options) {
     await quantizer[Symbol.asyncDispose]();
   }
 }
+async function round(createQuantizer, options) {
+  const quantizer = await createQuantizer(options);
+  const spec = { dtype: 'int8', qscheme: 'per_tensor', symmetric: true };
+  return Array.from(quantizer.quantize({ data: Float32Array.of(-1, 0.5), shape: [1, 2] }, spec).codes);
+}
 const told = (run) => run.catch((error) => ({ name: error.name, code: error.code, message: error.message }));`;
 
-const worker = (entry) => `import { createQuantizer } from '${entry}';
+const worker = (entry, called = 'work') => `import { createQuantizer } from '${entry}';
 ${work}
 addEventListener('install', () => skipWaiting());
 addEventListener('activate', (event) => event.waitUntil(clients.claim()));
-addEventListener('message', async ({ data, source }) => source.postMessage(await told(work(createQuantizer, data))));`;
+addEventListener('message', async ({ data, source }) => source.postMessage(await told(${called}(createQuantizer, data))));`;
 
 const page = (policy = '') => `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">
 ${policy && `<meta http-equiv="Content-Security-Policy" content="${policy}">`}<script type="module" src="page.js"></script>`;
@@ -74,6 +79,7 @@ before(async () => {
   writeFileSync(join(folder, 'page.js'), script);
   writeFileSync(join(folder, 'one_file.js'), worker('./extension/service_worker.js'));
   writeFileSync(join(folder, 'many_files.js'), worker('./dist/index.js'));
+  writeFileSync(join(folder, 'tensors.js'), worker('./dist/index.js', 'round'));
   server = await serve(folder);
   browser = await launchBrowser();
 });
@@ -101,7 +107,13 @@ test('a service worker quantizes with the entry in one file, without the option 
     assert.deepEqual(await here.evaluate((given) => window.inWorker('one_file.js', given), options), expected);
 });
 
-test('the main entry, imported in a service worker, names the entry to import instead', async (t) => {
+test('the main entry, imported in a service worker, quantizes tensors', async (t) => {
+  const here = await opened(t);
+  for (const options of [{}, { threads: 0 }])
+    assert.deepEqual(await here.evaluate((given) => window.inWorker('tensors.js', given), options), [-127, 64]);
+});
+
+test('the main entry, asked for a model in a service worker, names the entry to import instead', async (t) => {
   const here = await opened(t);
   const { name, code, message } = await here.evaluate(() => window.inWorker('many_files.js', {}));
   assert.equal(name, 'QuantizationError');

@@ -67,6 +67,8 @@ export class EngineQuantizer implements Quantizer {
   readonly #memory: MemoryPlan;
   readonly #pool: Pool;
   readonly #runs = new Runs();
+  /** What runs where there are no workers; loaded with the first run. */
+  #Local: typeof LocalPort | null = null;
   #local: LocalPort | null = null;
   #closed = false;
 
@@ -75,7 +77,6 @@ export class EngineQuantizer implements Quantizer {
     instance: Instance,
     module: WebAssembly.Module,
     memory: MemoryPlan,
-    Local: typeof LocalPort | null,
     workerUrl: string | URL | undefined,
   ) {
     this.#host = host;
@@ -83,8 +84,8 @@ export class EngineQuantizer implements Quantizer {
     this.#memory = memory;
     this.version = instance.call((bound) => bound.version());
     const start = () => {
-      if (!Local) return host.startWorker(workerUrl);
-      this.#local = new Local(host.workerHost);
+      if (!this.#Local) return host.startWorker(workerUrl);
+      this.#local = new this.#Local(host.workerHost);
       return this.#local;
     };
     this.#pool = new Pool(start, module, Math.max(1, memory.threads));
@@ -95,9 +96,7 @@ export class EngineQuantizer implements Quantizer {
     const threads = given.threads ?? (host.hasWorkers ? Math.min(host.cores, maxDefaultThreads) : 0);
     const memory = planMemory(given.memoryBudgetBytes ?? host.budgetBytes, threads);
     const module = given.wasmModule ?? (await host.compile(wasmUrl));
-    // Worker scripts include this code already.
-    const Local = threads === 0 ? (await loaded(import('./pool/local_port.js'))).LocalPort : null;
-    return new EngineQuantizer(host, await Instance.create(module), module, memory, Local, workerUrl);
+    return new EngineQuantizer(host, await Instance.create(module), module, memory, workerUrl);
   }
 
   /** Live bound C++ objects in this thread, for leak tests. */
@@ -275,7 +274,11 @@ export class EngineQuantizer implements Quantizer {
     use: (resources: RunResources, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const resources = { instance: this.#open(), pool: this.#pool, memory: this.#memory, open: this.open.bind(this) };
-    return this.#runs.during(signal, (either) => use(resources, either));
+    return this.#runs.during(signal, async (either) => {
+      // Worker scripts include this code already.
+      if (this.#memory.threads === 0) this.#Local ??= (await loaded(import('./pool/local_port.js'))).LocalPort;
+      return use(resources, either);
+    });
   }
 
   #open(): Instance {
