@@ -26,7 +26,7 @@ Made<BoundForwardPass> BoundForwardPass::make(Address packed, double bytes, cons
     lengths.push_back(static_cast<uint32_t>(length.as_integer()));
   TRY_VOID(session->pass().set_tokens(values_at<int32_t>(tokens, count), lengths,
                                       static_cast<size_t>(options["positions"].as_integer())));
-  if (activations == "llama.cpp") session->multiply_as_llama_cpp();
+  if (activations == "gguf") session->multiply_as_llama_cpp();
   if (options["keepsStates"].as_bool()) session->pass().keep_states();
   if (options["scored"].as_string() == "second-half") session->pass().score_second_half();
   return std::unique_ptr<BoundForwardPass>(new BoundForwardPass(std::move(session)));

@@ -35,8 +35,7 @@ export async function agreementOf(
   if (path === undefined) throw usageError(what, 'give --text FILE, with one text a line');
   if (!reference.model || reference.path === undefined)
     throw usageError(what, 'give --against MODEL, the model that it was made from');
-  if (activations === 'llama.cpp')
-    throw usageError('--activations llama.cpp is not for encoders', 'give float32 or int8');
+  if (activations === 'gguf') throw usageError('--activations gguf is not for encoders', 'give float32 or int8');
   const { text, tokenizer } = await openText(models, path);
   const lines = [text]
     .flat()

@@ -150,20 +150,17 @@ test('inputs of a GGUF file are rounded as llama.cpp rounds them, unless float32
   const evaluate = (model, options) => quantizer.languageModel(model).evaluate({ tokens, ...options });
   const [whole, half, blocks] = [await gguf('f32'), await gguf('f16'), await gguf('q8_0')];
   const rounded = await evaluate(blocks, { against: whole });
-  assert.equal(rounded.activations, 'llama.cpp');
+  assert.equal(rounded.activations, 'gguf');
   const exact = await evaluate(blocks, { against: whole, activations: 'float32' });
   assert.equal(exact.activations, 'float32');
   assert.ok(rounded.divergence.meanKld > 1.2 * exact.divergence.meanKld, 'both weights and inputs are rounded');
   assert.equal(rounded.divergence.referencePerplexity, exact.divergence.referencePerplexity, 'F32 rounds nothing');
   const same = await evaluate(whole, { against: whole });
   assert.equal(same.divergence.maxKld, 0);
-  assert.notEqual(
-    (await evaluate(half, { activations: 'llama.cpp' })).perplexity,
-    (await evaluate(half, {})).perplexity,
-  );
+  assert.notEqual((await evaluate(half, { activations: 'gguf' })).perplexity, (await evaluate(half, {})).perplexity);
   assert.equal((await evaluate(half, {})).activations, 'float32', 'by itself');
   assert.equal((await evaluate(source, { against: whole })).activations, 'float32', 'a folder');
-  await assert.rejects(evaluate(source, { activations: 'llama.cpp' }), {
+  await assert.rejects(evaluate(source, { activations: 'gguf' }), {
     code: 'argument-invalid',
     where: 'activations',
     message: /safetensors/,
@@ -231,7 +228,7 @@ test("text is split into llama-perplexity's windows, of which the second half is
       return special ? [99, ...plain] : plain;
     },
   };
-  const cut = (text, length) => [...tokensOfText({ text, tokenizer, length }, 100, 'llama.cpp').data];
+  const cut = (text, length) => [...tokensOfText({ text, tokenizer, length }, 100, 'overwritten').data];
   // llama-perplexity: [99, 1, 2, ...] in pieces of 3, the first token of each replaced by 99.
   assert.deepEqual(cut('abcdefg', 3), [99, 1, 2, 99, 4, 5]);
   assert.deepEqual(cut('abcdefgh', 3), [99, 1, 2, 99, 4, 5, 99, 7, 8]);

@@ -59,7 +59,7 @@ function basisLine({ tokens, sequences, length, scored, activations, durationMs 
   const sequencesText = `${plural(sequences, 'sequence')} of ${tokens + sequences < sequences * length ? 'up to ' : ''}${length} tokens`;
   const which = scored === 'all' ? '' : ', in the second half of each';
   const inputs =
-    activations === 'float32' ? '' : `, inputs of layers ${activations === 'int8' ? 'int8' : "as llama.cpp's"}`;
+    activations === 'float32' ? '' : `, inputs of layers ${activations === 'int8' ? 'int8' : "as GGUF's runtime"}`;
   return `${tokens} predictions in ${sequencesText}${which}${inputs}, of ${printable(given)}, ${durationText(durationMs)}`;
 }
 
@@ -149,7 +149,7 @@ export function addEvaluate(program: Command, run: Run): void {
     .addOption(kSource)
     .option(
       '--against <model>',
-      'the model it was made from: KLD, same top token and ln(PPL ratio) as llama-perplexity computes them; of encoders cosine and ranks of embeddings',
+      'the model it was made from: KLD, same top token and ln(PPL ratio); of encoders cosine and ranks of embeddings',
     )
     .addOption(
       new Option(
@@ -160,8 +160,8 @@ export function addEvaluate(program: Command, run: Run): void {
     .addOption(
       new Option(
         '--activations <precision>',
-        'inputs of linear layers: int8 per token, as in W8A8, or rounded as llama.cpp does for a GGUF file (default: float32; of GGUF with --against llama.cpp)',
-      ).choices(['float32', 'int8', 'llama.cpp']),
+        'inputs of linear layers: int8 per token, as in W8A8, or gguf, rounded in blocks as GGUF files are run (default: float32; of GGUF with --against gguf)',
+      ).choices(['float32', 'int8', 'gguf']),
     );
   addOutputOptions(addReportOptions(addResourceOptions(addTokenOptions(command)), 'an existing report')).action(
     (model: string, options: EvaluateCommand) => run(options, (context) => evaluate(context, model, options)),

@@ -131,12 +131,12 @@ export interface EvaluateOptions {
   /** Average bytes of text per token. Default: counted with the model's tokenizer.json. */
   bytesPerToken?: number;
   /**
-   * Precision of the inputs of linear layers. `int8`: quantized per token, as W8A8 runtimes do. `llama.cpp`, for GGUF models:
+   * Precision of the inputs of linear layers. `int8`: quantized per token, as W8A8 runtimes do. `gguf`, for GGUF models:
    * rounded as llama.cpp's CPU kernels do for the type of each weight (blocks of 8 bits, float16 or bfloat16). Default
-   * `float32`; for a GGUF model with `against` `llama.cpp`. The inputs of a reference are rounded by `llama.cpp` if it is GGUF, too,
+   * `float32`; for a GGUF model with `against` `gguf`. The inputs of a reference are rounded so, too, if it is GGUF,
    * else they are float32.
    */
-  activations?: 'float32' | 'int8' | 'llama.cpp';
+  activations?: 'float32' | 'int8' | 'gguf';
   /**
    * The reference, usually the model before it was quantized, opened by the same quantizer; of any format that `evaluate`
    * runs, with the same vocabulary. The result then has `divergence`. Both models share a worker's memory.
@@ -191,7 +191,7 @@ export interface Evaluation {
   /** 2 to the bits per token. */
   perplexity: number;
   /** Precision of the inputs of linear layers; see {@link EvaluateOptions}. */
-  activations: 'float32' | 'int8' | 'llama.cpp';
+  activations: 'float32' | 'int8' | 'gguf';
   /** Which tokens were scored; see {@link EvaluateOptions}. */
   scored: 'all' | 'second-half';
   /** Scored tokens. */

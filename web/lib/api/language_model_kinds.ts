@@ -18,7 +18,7 @@ export const evaluateOptions: Kinds<EvaluateOptions> = {
   tokens: 'object',
   tensor: 'string',
   bytesPerToken: 'number',
-  activations: ['float32', 'int8', 'llama.cpp'],
+  activations: ['float32', 'int8', 'gguf'],
   against: 'any', // evaluate says more
   scored: ['all', 'second-half'],
 };

@@ -120,14 +120,13 @@ function settingsOf(model: OpenedModel, options: EvaluateOptions) {
   if (against !== undefined && !(against instanceof OpenedModel))
     throw failure('argument-invalid', 'against', 'was not opened by this library');
   const isGguf = model.format === 'gguf';
-  const activations = options.activations ?? (against && isGguf ? 'llama.cpp' : 'float32');
-  if (activations === 'llama.cpp' && !isGguf) {
-    const detail = `llama.cpp is how inputs of GGUF files are rounded; this is ${model.format}: give float32 or int8`;
+  const activations = options.activations ?? (against && isGguf ? 'gguf' : 'float32');
+  if (activations === 'gguf' && !isGguf) {
+    const detail = `gguf is how inputs of GGUF files are rounded; this is ${model.format}: give float32 or int8`;
     throw failure('argument-invalid', 'activations', detail);
   }
   const scored: Scored = options.scored ?? (against ? 'second-half' : 'all');
-  const referenceActivations: Activations =
-    activations === 'llama.cpp' && against?.format === 'gguf' ? 'llama.cpp' : 'float32';
+  const referenceActivations: Activations = activations === 'gguf' && against?.format === 'gguf' ? 'gguf' : 'float32';
   return { activations, referenceActivations, bytesPerToken, against, scored };
 }
 
@@ -165,7 +164,7 @@ export async function evaluateModel(
   const { signal } = options;
   signal?.throwIfAborted();
   const { scored, against, bytesPerToken } = settings;
-  const windows: Windows = scored === 'all' ? 'adjoining' : 'llama.cpp';
+  const windows: Windows = scored === 'all' ? 'adjoining' : 'overwritten';
   const { tokens, plan } = await forwardBatchOf(instance, model, options, { use: 'run', source, windows });
   const counts = scoredCounts(tokens.lengths, scored);
   const predicted = counts.reduce((sum, count) => sum + count, 0);

@@ -42,10 +42,10 @@ export function promptOf(tokenizer: Tokenizer, text: string): number[] {
   return [...prefixOf(idsOf(tokenizer, text, true), plain), ...plain];
 }
 
-/** Where windows begin. `adjoining`: each token of the text is in one. `llama.cpp`: as llama-perplexity cuts a text with its
+/** Where windows begin. `adjoining`: each token of the text is in one. `overwritten`: as llama-perplexity cuts a text with its
  * prefix, every `length` tokens, and the prefix of a window stands in the place of as many tokens. The two are the same
  * without prefix. */
-export type Windows = 'adjoining' | 'llama.cpp';
+export type Windows = 'adjoining' | 'overwritten';
 
 /** Windows of `length` tokens; an incomplete last one is dropped. A text shorter than a window is one sequence of its own
  * length. Errors: argument-invalid (fewer than 2 tokens...). */
