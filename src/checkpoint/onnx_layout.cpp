@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/message.h"
+#include "runtimes/onnx_runtime/texts.h"
 
 namespace wasmquant {
 namespace {
@@ -190,10 +191,7 @@ class Builder {
     // ONNX Runtime 1.32 makes MatMulNBits of it, and takes four codes of a byte for outputs of one input.
     const bool is_input_major = weight_.is_input_major != layout_.source_transposed;
     if (form_ == OnnxForm::dequantize_linear && layout_.bits == 2 && is_input_major && layout_.shape.back() % 4 != 0)
-      return unsupported_by(
-          form_, weight_.name,
-          "{} with codes of 2 bits below a MatMul needs a multiple of 4 outputs, not {}: ONNX Runtime misreads others",
-          layout_.shape.back());
+      return unsupported_by(form_, weight_.name, onnx_runtime::kMisreadsTwoBits, layout_.shape.back());
     const uint64_t elements = g.element_count(), scales = g.scale_count();
     std::vector<uint64_t> shape;
     if (spec.qscheme == QScheme::per_channel) shape.push_back(g.axis);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/message.h"
+#include "runtimes/onnx_runtime/texts.h"
 
 namespace wasmquant::conversion {
 namespace {
@@ -168,11 +169,12 @@ std::string reason_no_weight(const onnx::Model& model, const Tensor& tensor) {
   if (tensor.shape.size() < 2) return text_of("{} reads it, but it is not a matrix", reader);
   if (reader == "Einsum")
     return text_of("{} reads it in an equation that is not a product with a matrix or a batch of matrices", reader);
-  constexpr const char* kFold = "fold constants first, with ONNX Runtime's quant_pre_process for instance";
   if (reader == "Squeeze" || reader == "Unsqueeze")
-    return text_of("{} has no constant axes, or has them in an attribute, as before opset 13; {}", reader, kFold);
+    return text_of("{} has no constant axes, or has them in an attribute, as before opset 13; {}", reader,
+                   onnx_runtime::kFoldsConstants);
   if (reader == "Transpose" || reader == "Reshape" || reader == "Flatten")
-    return text_of("{} reorders its elements, or gives them a shape that is not constant; {}", reader, kFold);
+    return text_of("{} reorders its elements, or gives them a shape that is not constant; {}", reader,
+                   onnx_runtime::kFoldsConstants);
   return text_of("{} reads it, and constants of that operator are not quantized", reader);
 }
 

@@ -9,6 +9,11 @@ import { openModel } from './model_source.js';
 /** onnxruntime-node is the faster one. */
 const kModules = ['onnxruntime-node', 'onnxruntime-web'];
 
+/** How people get it. */
+export const onnxRuntimeInstall = `npm install ${kModules[0]}`;
+/** For help texts. */
+export const onnxRuntimeOfUser = `the ${kModules[0]} installed here`;
+
 /** The module, or null if none is installed. */
 export async function findOnnxRuntime(): Promise<object | null> {
   for (const name of kModules)
@@ -30,7 +35,7 @@ export async function runtimeFor(
   const runtime = await findOnnxRuntime();
   if (!runtime)
     throw new CommandError('source-invalid', 'running the model on feeds needs ONNX Runtime, which is not installed', {
-      hint: 'npm install onnxruntime-node, in this folder',
+      hint: `${onnxRuntimeInstall}, in this folder`,
     });
   return { runtime, ...(feeds !== undefined && { feeds: await openModel(quantizer, feeds, signal) }) };
 }

@@ -8,6 +8,7 @@
 #include "pipeline/onnx_plan/onnx_folding.h"
 #include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
+#include "runtimes/onnx_runtime/texts.h"
 
 namespace wasmquant {
 namespace {
@@ -381,12 +382,9 @@ class OnnxPlanner final : public OutputPlanner {
            "static inputs and outputs are left out: their scales come from calibration",
            "give activations, or set is_dynamic to true");
     if (integer_convolutions_.count != 0)
-      note(
-          "slow-convolutions", integer_convolutions_.first,
-          text_of("is the first of {} convolutions that round their inputs at run time: onnxruntime-web computes large "
-                  "ones faster than in float, ONNX Runtime outside browsers slower",
-                  integer_convolutions_.count),
-          "use int8, which is as fast as float, or static inputs and outputs, which are faster");
+      note("slow-convolutions", integer_convolutions_.first,
+           text_of(onnx_runtime::kSlowConvolutions, integer_convolutions_.count),
+           "use int8, which is as fast as float, or static inputs and outputs, which are faster");
     if (float_inputs_.count != 0)
       note("inputs-float", float_inputs_.first,
            text_of("only the weight is quantized, here and in {} other layers: ONNX's integer operators are for "

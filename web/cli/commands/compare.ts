@@ -15,7 +15,7 @@ import {
 } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, openModel } from '../model_source.js';
-import { runtimeFor } from '../onnx_runtime.js';
+import { onnxRuntimeOfUser, runtimeFor } from '../onnx_runtime.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -148,7 +148,7 @@ export function addCompare(program: Command, run: Run): void {
     .argument('<quantized>', 'the same')
     .addOption(kStripPrefix)
     .option('-a, --all', 'every tensor, including those without an error')
-    .option('--outputs', 'ONNX: also the outputs of both on made-up inputs, with the onnxruntime-node installed here')
+    .option('--outputs', `ONNX: also the outputs of both on made-up inputs, with ${onnxRuntimeOfUser}`)
     .option('--feeds <file>', 'the same on these inputs: .npz or safetensors arrays named like them');
   addOutputOptions(addReportOptions(addResourceOptions(command), 'an existing report')).action(
     (reference: string, quantized: string, options: CompareOptions) =>

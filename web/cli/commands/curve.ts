@@ -22,7 +22,7 @@ import {
 } from '../args.js';
 import { presetNamed } from '../config_source.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
-import { findOnnxRuntime, runtimeFor } from '../onnx_runtime.js';
+import { findOnnxRuntime, onnxRuntimeInstall, runtimeFor } from '../onnx_runtime.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport, writeWhole } from '../report_file.js';
@@ -107,7 +107,7 @@ async function inputsOf(
   if (model.format === 'onnx') {
     const isInstalled = (await findOnnxRuntime()) !== null;
     if (!isInstalled && options.feeds === undefined)
-      return { given: {}, opened: [], hint: 'to measure the outputs instead, run npm install onnxruntime-node here' };
+      return { given: {}, opened: [], hint: `to measure the outputs instead, run ${onnxRuntimeInstall} here` };
     const given = await runtimeFor(quantizer, options.feeds, signal);
     return { given, opened: given.feeds ? [given.feeds] : [], hint: null };
   }

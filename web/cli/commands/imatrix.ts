@@ -52,16 +52,16 @@ async function imatrix({ signal, terminal }: Context, path: string, options: Ima
 export function addImatrix(program: Command, run: Run): void {
   const command = program
     .command('imatrix')
-    .description('importance matrix of a language model, for quantize --imatrix and llama-quantize')
+    .description('importance matrix of a language model, for quantize --imatrix')
     .argument('<model>', kModelArgument)
     .addOption(kStripPrefix)
     .addOption(kSource)
     .requiredOption('-o, --output <file>', 'file to write')
     .addOption(
-      new Option('--output-format <name>', 'GGUF, or .dat of older llama.cpp (default: by the file name)').choices([
-        'gguf',
-        'dat',
-      ]),
+      new Option(
+        '--output-format <name>',
+        'GGUF, or .dat, as older programs read it (default: by the file name)',
+      ).choices(['gguf', 'dat']),
     )
     .option('--force', 'replace an existing file');
   addOutputOptions(addResourceOptions(addTokenOptions(command))).action((model: string, options: ImatrixOptions) =>

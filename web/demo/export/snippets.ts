@@ -1,5 +1,6 @@
 // The same run as a command line and as JavaScript, ready to paste.
 import { formats, type OutputFormat, weightFilePattern } from 'wasmquant';
+import { nodeRuntime } from '../../present/runtimes/onnx_lines';
 import type { Choice } from '../configure/choice';
 
 export interface Snippet {
@@ -43,7 +44,7 @@ export function javaScript({ choice, location, calibration }: Snippet): string {
     "import { createQuantizer } from 'wasmquant';",
     ...(feeds
       ? [
-          "import * as ort from 'onnxruntime-node';",
+          `import * as ort from '${nodeRuntime}';`,
           "import { captureActivations, feedsOf } from 'wasmquant/onnxruntime';",
         ]
       : []),

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Model } from 'wasmquant';
 import type { ModelInput } from 'wasmquant/onnxruntime';
+import { webRuntimeTitle } from '../../present/runtimes/onnx_lines';
 import { countText } from '../../present/units';
 import { explain, type Failure, FailureMessage } from '../app/failure';
 import { chosenConfig, useConfig } from '../configure/choice';
@@ -139,7 +140,7 @@ export function FeedsView({ model }: { model: Model }) {
     <section class="panel" aria-labelledby="quality">
       <h2 id="quality">Calibrate</h2>
       <p class="fine" id="feeds-note">
-        To find the scales of static inputs, ONNX Runtime Web runs the model on your feeds in this tab. Feeds are .npy,
+        To find the scales of static inputs, {webRuntimeTitle} runs the model on your feeds in this tab. Feeds are .npy,
         .npz or .safetensors files whose arrays have the names of the inputs; for several samples, name them{' '}
         <code>x.0</code>, <code>x.1</code> and so on, add one axis, or use one archive per sample.
       </p>

@@ -38,7 +38,7 @@ class WorkerSession implements RuntimeSession {
       worker.addEventListener('message', ({ data }) => end(() => resolve(data as RuntimeReply)), { signal });
       const failed = (event: Event) => {
         const detail = event instanceof ErrorEvent && event.message ? `: ${event.message}` : '';
-        end(() => reject(new Error(`ONNX Runtime could not be loaded or crashed${detail}.`)));
+        end(() => reject(new Error(`The runtime could not be loaded or crashed${detail}.`)));
       };
       worker.addEventListener('error', failed, { signal });
       worker.addEventListener('messageerror', failed, { signal });

@@ -161,7 +161,7 @@ export async function judgeFor(
   try {
     if (model.format === 'onnx') {
       if (options.runtime) return { judge: await outputJudge(model, options) };
-      return { judge: null, reason: 'ONNX Runtime was not given, so the model was not run' };
+      return { judge: null, reason: 'no runtime was given, so the model was not run' };
     }
     const judgeOf = isEncoder(resources.instance, model, undefined) ? embeddingJudge : textJudge;
     const judge = await judgeOf(resources, model, options);

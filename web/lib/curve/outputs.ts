@@ -11,10 +11,10 @@ import { inputsOf, layerValuesOf } from '../model/onnx_inputs.js';
 import {
   createSession,
   type Feed,
-  isRuntime,
   type Runtime,
   type RuntimeSession,
   ran,
+  requireRuntime,
   type TensorClass,
 } from '../model/onnx_session.js';
 import { feedGuesses, generatedFeeds } from './generated_feeds.js';
@@ -108,8 +108,7 @@ export class OutputErrors {
     model: OpenedModel,
     { runtime, feeds, windows, signal }: Pick<CurveOptions, 'runtime' | 'feeds' | 'windows' | 'signal'>,
   ): Promise<OutputErrors> {
-    if (!isRuntime(runtime))
-      throw failure('argument-invalid', 'runtime', 'is not the module onnxruntime-web or onnxruntime-node');
+    requireRuntime(runtime);
     const { outputs: names } = layerValuesOf(model);
     return withSession(runtime, model, async (session) => {
       const run = async (given: Iterable<Feed> | AsyncIterable<Feed>): Promise<Runs> => {
@@ -198,11 +197,7 @@ export async function compareOutputs(
 ): Promise<OutputComparison> {
   for (const model of [reference, quantized])
     if (!formats.inputs[model.format].hasGraph)
-      throw failure(
-        'format-unsupported',
-        model.name,
-        'has no graph that ONNX Runtime runs; leave the option runtime out',
-      );
+      throw failure('format-unsupported', model.name, 'has no graph to run; leave the option runtime out');
   const judge = await OutputErrors.of(reference, options);
   const byName = new Map<string, number[]>();
   const errors = await judge.measure(quantized, options.signal, (output) => {

@@ -87,7 +87,7 @@ function checkType(tensor: TensorInfo, { name, type }: ModelInput): void {
     throw failure(
       'dtype-unsupported',
       tensor.name,
-      `holds ${tensor.dtype}, which ONNX Runtime does not accept as an input`,
+      `holds ${tensor.dtype}, which the runtime does not accept as an input`,
     );
   if (type === '' || found === type) return;
   const advice = type === 'string' ? '' : `; convert it first, in NumPy with .astype("${type}")`;

@@ -45,7 +45,7 @@ const typeNames: Record<number, string> = {
 /** Errors: format-unsupported if the model is not ONNX. */
 export function layerValuesOf(model: OpenedModel): LayerValues {
   if (!formats.inputs[model.format].hasGraph)
-    throw failure('format-unsupported', model.name, `is ${model.format}; ONNX Runtime runs ONNX models`);
+    throw failure('format-unsupported', model.name, `is ${model.format}; only ONNX models have a graph to run`);
   return JSON.parse(model.indexFor().layerValues()) as LayerValues;
 }
 

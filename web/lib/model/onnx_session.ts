@@ -38,8 +38,11 @@ export type Feed = Record<string, any>;
 /** Re-readable feeds, or a function that makes them. */
 export type Feeds = Iterable<Feed> | AsyncIterable<Feed> | (() => Iterable<Feed> | AsyncIterable<Feed>);
 
-export const isRuntime = (value: unknown): value is Runtime =>
-  typeof (value as Runtime | undefined)?.InferenceSession?.create === 'function';
+/** Errors: argument-invalid unless it is a module that makes sessions. */
+export function requireRuntime(runtime: unknown): asserts runtime is Runtime {
+  if (typeof (runtime as Runtime | undefined)?.InferenceSession?.create !== 'function')
+    throw failure('argument-invalid', 'runtime', 'is not the module onnxruntime-web or onnxruntime-node');
+}
 
 /** The model with more outputs, as one array, and its external data files. */
 async function bytesOf(model: OpenedModel, outputs: readonly string[], locations: readonly string[]) {

@@ -11,10 +11,10 @@ import {
   createSession,
   type Feed,
   type Feeds,
-  isRuntime,
   type Runtime,
   type RuntimeTensor,
   ran,
+  requireRuntime,
 } from '../model/onnx_session.js';
 import { type FeedMask, maskOf, withoutPadding } from './padding.js';
 
@@ -111,7 +111,7 @@ async function* captured(
         const outputs = await ran(session, feed, names, number);
         for (const name of names) {
           const tensor = outputs[name];
-          if (!tensor) throw failure('state-invalid', name, 'was not returned by ONNX Runtime');
+          if (!tensor) throw failure('state-invalid', name, 'was not returned by the runtime');
           yield* batchesOf(tensor, name, values.get(name) ?? [], mask);
           tensor.dispose?.();
           delete outputs[name];
@@ -127,8 +127,7 @@ async function* captured(
 /** Makes the host's `captureActivations`. `create`: a quantizer that opens models given as sources. */
 export function capturer(create: (options: { threads: number }) => Promise<Quantizer>) {
   return (runtime: Runtime, model: Model | Source, feeds: Feeds, options: CaptureOptions = {}): CapturedActivations => {
-    if (!isRuntime(runtime))
-      throw failure('argument-invalid', 'runtime', 'is not the module onnxruntime-web or onnxruntime-node');
+    requireRuntime(runtime);
     if (typeof feeds !== 'function' && !isIterable(feeds))
       throw failure('argument-invalid', 'feeds', 'is neither an iterable nor a function that makes one');
     const own = check(options, { sessionOptions: 'object', valuesPerRun: 'number', signal: 'signal' }, 'options');
