@@ -5,13 +5,14 @@
 
 #include "core/message.h"
 #include "core/order.h"
-#include "families/config_reader.h"
 #include "families/module_path.h"
 #include "families/table/forward_row.h"
 #include "gguf_conversion/architectures/family.h"
 #include "gguf_conversion/architectures/hyperparameters.h"
 #include "gguf_conversion/tensors/arranged_tensors.h"
 #include "gguf_conversion/tensors/expert_stacks.h"
+#include "runtimes/llama_cpp/limits.h"
+#include "runtimes/llama_cpp/texts.h"
 
 namespace wasmquant::conversion {
 namespace {
@@ -62,9 +63,7 @@ class TensorMapper {
         TRY_VOID(add(source, match));
     }
     TRY_VOID(stacks_.finish(tensors_, out_));
-    if (cache_scales > 0)
-      diagnostics_.warning("cache-scales", "",
-                           text_of("{} scales of the key-value cache are left out: llama.cpp has none", cache_scales));
+    if (cache_scales > 0) diagnostics_.warning("cache-scales", "", text_of(llama_cpp::kNoCacheScales, cache_scales));
     if (predictors > 0)
       diagnostics_.warning("tensors-left-out", "",
                            text_of("{} tensors that predict more than the next token are left out", predictors));
@@ -141,9 +140,10 @@ class Converter {
     TRY_VOID(write_own_keys(config, *family_, metadata));
     TRY(parameters, write_hyperparameters(config, *family_, metadata));
     parameters_ = parameters;
-    check_attention_scale(config);
-    check_rotated_layers(config);
-    write_modules();
+    llama_cpp::warn_of_config(config, *family_, parameters_, diagnostics_);
+    llama_cpp::warn_of_modules(files_.modules, diagnostics_);
+    if (const uint32_t pooling = llama_cpp::pooling_type(files_.modules, diagnostics_); pooling != 0)
+      metadata.set_u32(text_of("{}.pooling_type", family_->architecture), pooling);
     TRY_VOID(TensorMapper(*family_, config, parameters_, tensors_, diagnostics_, out_.tensors).run());
     uint64_t vocabulary = 0;
     for (const ConvertedTensor& tensor : out_.tensors)
@@ -176,64 +176,6 @@ class Converter {
     for (const families::forward::Row& row : families::forward::kRows)
       if (type == row.model_type) return true;
     return false;
-  }
-
-  // GGUF has no key for it: llama.cpp divides queries by the root of the head size, or for the 27B models (46 layers of
-  // Gemma 2, 62 of Gemma 3) by that of hidden_size / heads.
-  void check_attention_scale(const json::Value& config) {
-    if (!family_->converts_with(families::kSlides)) return;
-    const families::ConfigReader reader(config);
-    const auto scalar = reader.number("query_pre_attn_scalar");
-    const bool is_27b = parameters_.layers == family_->layers_of_27b;
-    const uint32_t width = reader.count("hidden_size").value_or(0);
-    const uint32_t expected = is_27b ? width / parameters_.heads : parameters_.head_width;
-    if (!scalar || *scalar == expected) return;
-    diagnostics_.warning_in("attention-scale-lost", "config.json: ", "query_pre_attn_scalar", nullptr,
-                            "GGUF has no key for it: llama.cpp uses {} for this model, so attention differs slightly",
-                            expected);
-  }
-
-  // GGUF has no key for it.
-  void check_rotated_layers(const json::Value& config) {
-    const json::Value& rotated = config["no_rope_layers"];
-    if (!family_->converts_with(families::kFourthUnrotated) || !rotated.is_array()) return;
-    constexpr uint32_t kPeriod = 4;
-    uint32_t number = 0, others = 0;
-    for (const json::Value& layer : rotated.items()) others += (layer.as_integer() != 0) != (++number % kPeriod != 0);
-    if (others == 0) return;
-    diagnostics_.warning(
-        "loader-limit", "config.json: /no_rope_layers",
-        text_of("GGUF has no key for it: llama.cpp leaves every fourth layer without rotary embeddings, "
-                "which is not so for {} layers of this model, so it computes something else",
-                others),
-        "write a folder in another format");
-  }
-
-  // llama.cpp pools and scales to length 1. Dense modules change the embedding by weights in files of their own.
-  void write_modules() {
-    for (const families::SentenceModule& module : files_.modules.list) {
-      if (module.type == "Pooling" || module.type == "Normalize") continue;
-      diagnostics_.warning("loader-limit", "modules.json",
-                           text_of("{} is left out: llama.cpp computes no {} behind the pooling, so the embeddings are "
-                                   "not those of sentence-transformers",
-                                   module.path, module.type == "Dense" ? "dense layer" : "module of this class"),
-                           "write a folder in another format, which keeps it, or compute it yourself");
-    }
-    const List<std::string>& modes = files_.modules.pooling;
-    if (modes.empty()) return;
-    // llama.cpp's enum llama_pooling_type
-    constexpr std::pair<const char*, uint32_t> kModes[] = {{"mean", 1}, {"cls", 2}, {"lasttoken", 3}};
-    for (const auto& [mode, number] : kModes)
-      if (modes.size() == 1 && modes[0] == mode)
-        return out_.metadata.set_u32(text_of("{}.pooling_type", family_->architecture), number);
-    std::string all;
-    for (const std::string& mode : modes) all += text_of("{}{}", all.empty() ? "" : " and ", mode);
-    diagnostics_.warning("loader-limit", files_.modules.pooling_file,
-                         text_of("the GGUF file has no pooling key, because llama.cpp supports only mean, cls and "
-                                 "lasttoken, and this model uses {}; its embeddings will differ from those of "
-                                 "sentence-transformers",
-                                 all),
-                         "write a folder in another format, or pool the states of the tokens yourself");
   }
 
   void write_bert() {

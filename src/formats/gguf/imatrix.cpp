@@ -59,7 +59,7 @@ Result<Matrix> read_gguf(std::span<const uint8_t> file) {
   if (index.metadata.find_text(kType) != "imatrix")
     return error_at(
         ErrorCode::file_invalid, kType,
-        "this GGUF file is not an importance matrix: {} is not \"imatrix\". Give a file that llama-imatrix wrote",
+        "this GGUF file is not an importance matrix: {} is not \"imatrix\". Give a file that the command imatrix wrote",
         kType);
   matrix.chunks = index.metadata.find_count(kChunks).value_or(0);
   matrix.chunk_size = index.metadata.find_count(kChunkSize).value_or(0);
@@ -117,9 +117,10 @@ class DatReader {
     const uint64_t begin = at_;
     at_ += sizeof(value);
     if (value < 0 || (unit != 0 && static_cast<uint64_t>(value) > left() / unit))
-      return error_at(ErrorCode::file_invalid, text_of("byte {}", begin),
-                      "{} is {}, and {} bytes follow: this is neither a GGUF file nor a .dat file of llama-imatrix",
-                      what, value, left());
+      return error_at(
+          ErrorCode::file_invalid, text_of("byte {}", begin),
+          "{} is {}, and {} bytes follow: this is neither a GGUF file nor a .dat file of an importance matrix", what,
+          value, left());
     return static_cast<uint64_t>(value);
   }
   std::string_view text(uint64_t bytes) noexcept {

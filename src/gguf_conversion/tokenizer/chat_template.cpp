@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/message.h"
+#include "runtimes/llama_cpp/texts.h"
 
 namespace wasmquant::conversion {
 namespace {
@@ -60,8 +61,7 @@ Status write_chat_templates(const json::Value& settings, const ChatTemplateFiles
                      text_of("the GGUF file has no chat template from here: {}", why), ""});
   };
   const auto add = [&](std::string_view where, const json::Value& value) {
-    if (!value.is_string() && !value.is_array())
-      leave(where, "it is neither a text nor a list of named templates, and llama.cpp's converter ignores it");
+    if (!value.is_string() && !value.is_array()) leave(where, llama_cpp::kIgnoresTemplate);
     writer.add(value);
   };
   if (const json::Value* own = settings.find("chat_template")) {
@@ -78,8 +78,7 @@ Status write_chat_templates(const json::Value& settings, const ChatTemplateFiles
       }
       add(kJsonFile, (*parsed)["chat_template"]);
     }
-    if (!files.named.empty())
-      leave("additional_chat_templates", "llama.cpp's converter reads them next to chat_template.jinja only");
+    if (!files.named.empty()) leave("additional_chat_templates", llama_cpp::kTemplatesWithJinjaOnly);
   }
   std::move(writer).finish();
   return {};

@@ -10,6 +10,7 @@
 #include "gguf_conversion/tokenizer/special_tokens.h"
 #include "gguf_conversion/tokenizer/tokenizer_json.h"
 #include "gguf_conversion/tokenizer/vocabulary.h"
+#include "runtimes/llama_cpp/texts.h"
 
 namespace wasmquant::conversion {
 namespace {
@@ -124,9 +125,7 @@ class TokenizerWriter {
       write_kind("gpt2", pretokenizer.empty() ? "default" : pretokenizer, false);
       // Without merges each byte is a token, wherever the text is cut.
       if (pretokenizer.empty() && (json_.merges.count() != 0 || model["ignore_merges"].as_bool()))
-        diagnostics_.warning("pretokenizer-unknown", "tokenizer.json: /pre_tokenizer",
-                             "llama.cpp has no name for the way this tokenizer splits text; the file says \"default\", "
-                             "so some texts will get other tokens",
+        diagnostics_.warning("pretokenizer-unknown", "tokenizer.json: /pre_tokenizer", llama_cpp::kUnknownPretokenizer,
                              "set tokenizer.ggml.pre if you know the right name");
       metadata_.set(std::move(json_.merges).finish("tokenizer.ggml.merges"));
       return true;
@@ -171,11 +170,7 @@ class TokenizerWriter {
   }
 
   void check_bytes() {
-    if (!vocabulary_.has_all_bytes())
-      diagnostics_.warning(
-          "tokenizer-bytes-missing", kAt,
-          "the vocabulary lacks some of the 256 byte tokens <0x00> … <0xFF>: llama.cpp loads the file, "
-          "but aborts on texts that need them");
+    if (!vocabulary_.has_all_bytes()) diagnostics_.warning("tokenizer-bytes-missing", kAt, llama_cpp::kMissingBytes);
   }
 
   const TokenizerFiles& files_;

@@ -12,6 +12,7 @@
 #include "families/table/family_traits.h"
 #include "families/word_list.h"
 #include "pipeline/model_index/model_index.h"
+#include "runtimes/llama_cpp/texts.h"
 #include "runtimes/transformers/default_exclusions.h"
 #include "runtimes/transformers/loader_names.h"
 
@@ -26,7 +27,7 @@ struct ForeignName {
 };
 constexpr ForeignName kForeignNames[] = {
     {"tok_embeddings. layers.0.attention.wq.", "", "Meta's and Mistral's own layout"},
-    {"token_embd. blk.0.", "", "llama.cpp"},
+    {"token_embd. blk.0.", "", llama_cpp::kName},
     {"transformer.resblocks.0.", "", "OpenCLIP"},
     {"", "switch_mlp switch_glu embed_q unembed_out qkvg_proj", "mlx-lm"},
 };

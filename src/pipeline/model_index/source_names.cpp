@@ -6,6 +6,7 @@
 #include "core/json.h"
 #include "core/message.h"
 #include "pipeline/model_index/model_index.h"
+#include "runtimes/llama_cpp/texts.h"
 
 namespace wasmquant {
 namespace {
@@ -50,10 +51,13 @@ bool is_adapter_part(std::string_view name) {
   return false;
 }
 
-constexpr const char* kMerge =
-    "merge it into its model first (peft: merge_and_unload() and save_pretrained(), or llama-export-lora for GGUF), "
-    "and "
-    "quantize that";
+// What merges it: a program of the runtime of GGUF files among them.
+std::string merging() {
+  return text_of(
+      "merge it into its model first (peft: merge_and_unload() and save_pretrained(), or {} for GGUF), and "
+      "quantize that",
+      llama_cpp::kMergesAdapters);
+}
 
 // Classes that load adapters next to their weights have names for them: Phi-4-multimodal's vision_lora and speech_lora.
 bool has_own_adapters(const ModelIndex& model) {
@@ -86,12 +90,12 @@ std::string unwrapped_name(std::string_view name) {
 Status check_adapter(const ModelIndex& model) {
   const std::string& file = model.files().front().name;
   if (model.format().carries_config && model.gguf_metadata().find_text("general.type") == "adapter")
-    return error_at(ErrorCode::format_unsupported, file, "is an adapter (general.type), not a model: {}", kMerge);
+    return error_at(ErrorCode::format_unsupported, file, "is an adapter (general.type), not a model: {}", merging());
   if (model.format().has_graph) return {};
   const bool has_config = !model.sibling_file("config.json").empty();
   if (!has_config && !model.sibling_file("adapter_config.json").empty())
     return error_at(ErrorCode::format_unsupported, file, "is an adapter (adapter_config.json), not a model: {}",
-                    kMerge);
+                    merging());
   const ModelTensor* part = nullptr;
   bool is_all = true;
   for (const ModelTensor& tensor : model.tensors()) {
@@ -103,9 +107,9 @@ Status check_adapter(const ModelIndex& model) {
   if (part == nullptr || has_own_adapters(model)) return {};
   if (is_all)
     return error_at(ErrorCode::format_unsupported, part->stored.name,
-                    "is part of an adapter, and so are all tensors: {}", kMerge);
+                    "is part of an adapter, and so are all tensors: {}", merging());
   return error_at(ErrorCode::format_unsupported, part->stored.name,
-                  "is part of an adapter that is not merged into the weights of the same model: {}", kMerge);
+                  "is part of an adapter that is not merged into the weights of the same model: {}", merging());
 }
 
 void warn_of_wrapped_names(const ModelIndex& model, List<Diagnostic>& diagnostics) {

@@ -12,6 +12,7 @@
 #include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_planner.h"
 #include "pipeline/plan/tied_head.h"
+#include "runtimes/llama_cpp/texts.h"
 
 namespace wasmquant {
 namespace {
@@ -22,10 +23,7 @@ using conversion::TypeReason;
 
 Status check_algorithms(const List<RequestedAlgorithm>& requested, const ModelIndex& model) {
   if (is_rotated_source(model))
-    return error_at(
-        ErrorCode::format_unsupported, "/input_rotation",
-        "the runtime has to rotate inputs of the model's layers, and llama.cpp does not; start from the model "
-        "before it was rotated");
+    return error_at(ErrorCode::format_unsupported, "/input_rotation", llama_cpp::kRotatedSource);
   for (const RequestedAlgorithm& algorithm : requested) {
     const std::string& name = algorithm.value["name"].as_string();
     const auto method = method_named(name);
@@ -36,8 +34,7 @@ Status check_algorithms(const List<RequestedAlgorithm>& requested, const ModelIn
                       name, names_with_blocks());
   }
   if (const RequestedAlgorithm* online = find_online_rotation(requested))
-    return error_at(ErrorCode::format_unsupported, text_of("{}/r4", online->where),
-                    "the runtime has to rotate the input of down_proj, and llama.cpp does not; set it to false");
+    return error_at(ErrorCode::format_unsupported, text_of("{}/r4", online->where), llama_cpp::kRotatedDown);
   return {};
 }
 
@@ -180,10 +177,7 @@ class GgufPlanner final : public OutputPlanner {
 
   void report() override {
     if (conversion::needs_importance(recipe_) && !importance_.is_given())
-      warn("needs-importance", "/recipe",
-           text_of("{} is meant for an importance matrix: llama-quantize refuses it without one, because the result is "
-                   "of little use",
-                   gguf_.recipe),
+      warn("needs-importance", "/recipe", text_of(llama_cpp::kWantsImportance, gguf_.recipe),
            "give an imatrix or calibration, or use q2_k or a recipe with more bits");
     bool has_head = false;
     for (const ConvertedTensor& tensor : converted_.tensors) has_head |= tensor.name == kOutput;

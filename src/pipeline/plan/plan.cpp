@@ -14,6 +14,7 @@
 #include "pipeline/plan/coverage.h"
 #include "pipeline/plan/output_format.h"
 #include "pipeline/plan/output_size.h"
+#include "runtimes/llama_cpp/texts.h"
 
 namespace wasmquant {
 namespace {
@@ -85,11 +86,7 @@ Result<Plan> plan_as_asked(const ModelIndex& model, config::GivenConfig& given, 
                     "this option does not apply to {} files: exclude the layers of their experts by name", format.name);
   if (!source.has_graph) TRY_VOID(refuse_norms(config));
   if (format.takes_recipes && !is_recipe)
-    return error_at(
-        ErrorCode::format_unsupported, "format",
-        "GGUF stores llama.cpp's types, which define their own rounding: use a preset like q4_k_m or q8_0, or a "
-        "config with \"dialect\": \"gguf\", which may list {}; and calibration or an imatrix for importance",
-        names_with_blocks());
+    return error_at(ErrorCode::format_unsupported, "format", llama_cpp::kTypesOfItsOwn, names_with_blocks());
   if (is_recipe && !format.takes_recipes)
     return error_at(ErrorCode::format_unsupported, "format", "{} is a recipe for GGUF files; {} cannot store it",
                     config.source["recipe"].as_string(), format.name);
@@ -133,10 +130,7 @@ void say_who_shrinks_embeddings(const ModelIndex& model, const Plan& plan, const
   if (largest == nullptr) return;
   const auto& config = model.config();
   if (!config || config->is_null() || conversion::family_of(*config) == nullptr) return;
-  const std::string hint = text_of(
-      "the embeddings stay as large as they are in {}; a GGUF file has them in 8 or fewer bits, too: use q8_0 or "
-      "q4_k_m (format gguf) where llama.cpp will run it",
-      format.name);
+  const std::string hint = text_of(llama_cpp::kShrinksEmbeddings, format.name);
   const auto low = std::find_if(diagnostics.begin(), diagnostics.end(),
                                 [](const Diagnostic& d) { return d.code == "low-coverage"; });
   if (low != diagnostics.end()) {
