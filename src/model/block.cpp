@@ -44,6 +44,8 @@ void add_bias(const std::vector<float>& bias, std::vector<float>& y) noexcept {
   for (size_t i = 0; i < y.size(); ++i) y[i] += bias[i % bias.size()];
 }
 
+float sigmoid(float x) noexcept { return static_cast<float>(1 / (1 + exp2_of(-double{x} / kLn2))); }
+
 }  // namespace
 
 void BlockRunner::linear(const std::vector<float>& x, const BlockValues& weights, Slot weight, Slot bias, size_t in,
@@ -98,6 +100,17 @@ void BlockRunner::split_fused_queries() {
     }
 }
 
+void BlockRunner::split_gates() {
+  const size_t dim = architecture_.head_dim, heads = tokens_ * architecture_.heads;
+  fused_.swap(q_);
+  q_.resize(heads * dim);
+  gate_.resize(heads * dim);
+  for (size_t head = 0; head < heads; ++head) {
+    std::copy_n(fused_.data() + 2 * head * dim, dim, q_.data() + head * dim);
+    std::copy_n(fused_.data() + (2 * head + 1) * dim, dim, gate_.data() + head * dim);
+  }
+}
+
 void BlockRunner::rotate(uint32_t layer, std::span<const uint32_t> lengths, size_t heads, size_t stride,
                          float* x) const {
   const Architecture& a = architecture_;
@@ -141,7 +154,9 @@ Status BlockRunner::project(const BlockValues& weights, uint32_t layer, std::spa
   const Architecture& a = architecture_;
   const size_t queries = a.query_columns(), keys = a.key_columns();
   const bool is_fused = fused_queries(a) != Fused::none;
-  linear(normed_, weights, Slot::q, Slot::q_bias, a.hidden, is_fused ? queries + 2 * keys : queries, q_);
+  const size_t gates = a.gated_attention ? queries : 0;
+  linear(normed_, weights, Slot::q, Slot::q_bias, a.hidden, is_fused ? queries + 2 * keys : queries + gates, q_);
+  if (a.gated_attention) split_gates();
   if (is_fused) {
     split_fused_queries();
   } else {
@@ -165,10 +180,8 @@ Status BlockRunner::project(const BlockValues& weights, uint32_t layer, std::spa
 Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                                InputSink* sink) {
   const Architecture& a = architecture_;
-  const bool is_sliding = a.is_sliding[layer];
-  const size_t queries = a.query_columns(), keys = a.key_columns(), values = a.value_columns();
-  if (is_convolution(a, layer)) {
-    convolve(weights, layer, lengths);
+  if (const Mixer mixer = mixer_of(a, layer); mixer != Mixer::attention) {
+    mixer == Mixer::convolution ? convolve(weights, layer, lengths) : run_recurrence(weights, layer, lengths);
     return {};
   }
   if (a.latent.rank > 0)
@@ -176,13 +189,23 @@ Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::
   else
     TRY_VOID(project(weights, layer, lengths, sink));
   attended_.resize(tokens_ * a.attended_columns());
+  attend_heads(weights, layer, lengths);
+  for (size_t i = 0; i < attended_.size() && a.gated_attention; ++i) attended_[i] *= sigmoid(gate_[i]);
+  return {};
+}
+
+// attended_ from q_, k_ and v_.
+void BlockRunner::attend_heads(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths) {
+  const Architecture& a = architecture_;
+  const bool is_sliding = a.is_sliding[layer];
+  const size_t queries = a.query_columns(), keys = a.key_columns(), values = a.value_columns();
   if (cached_ != nullptr) {
     std::vector<float>&all_keys = cached_->keys[layer], &all_values = cached_->values[layer];
     all_keys.insert(all_keys.end(), k_.begin(), k_.begin() + static_cast<ptrdiff_t>(tokens_ * keys));
     all_values.insert(all_values.end(), v_.begin(), v_.begin() + static_cast<ptrdiff_t>(tokens_ * values));
     attend(a, is_sliding, q_.data(), all_keys.data(), all_values.data(), weights[Slot::sinks], cached_->past,
            cached_->past + tokens_, attention_, attended_.data());
-    return {};
+    return;
   }
   size_t at = 0;
   for (const uint32_t length : lengths) {
@@ -190,7 +213,6 @@ Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::
            weights[Slot::sinks], 0, length, attention_, attended_.data() + at * a.attended_columns());
     at += length;
   }
-  return {};
 }
 
 Status BlockRunner::run_encoder(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
@@ -322,6 +344,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
     if (!goes_on) return {};
   }
   if (has_experts(a, layer)) return send_to_experts(weights, layer, x, sink, state);
+  if (!has_feed_forward(a.names)) return {};
   if (is_from(LinearInput::feed_forward_output)) {
     resume(gate_);
   } else {
@@ -352,8 +375,7 @@ Status BlockRunner::send_to_experts(const BlockValues& weights, uint32_t layer, 
   linear(gate_, weights, Slot::down, wide, hidden, output_);
   if (a.names.has(ModelPart::shared_scale)) {
     linear(normed_, weights, Slot::shared_scale, hidden, 1, up_);
-    for (size_t i = 0; i < output_.size(); ++i)
-      output_[i] *= static_cast<float>(1 / (1 + exp2_of(-double{up_[i / hidden]} / kLn2)));
+    for (size_t i = 0; i < output_.size(); ++i) output_[i] *= sigmoid(up_[i / hidden]);
   }
   add_to_x(weights, Slot::feed_forward_post_norm, x);
   return {};

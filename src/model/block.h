@@ -26,7 +26,7 @@ struct BlockState {
 struct KeyValues {
   size_t past = 0;  // tokens
   std::vector<std::vector<float>> keys,
-      values;  // by layer (of short convolutions, keys are their last inputs), [tokens, kv_heads * head_dim or value_dim]
+      values;  // by layer, [tokens, kv_heads * head_dim or value_dim]; of convolutions the last inputs, of recurrences the state
 };
 
 /// Runs blocks of one architecture, with working memory.
@@ -56,10 +56,17 @@ class BlockRunner {
   /// q_, k_ and v_ from normed_.
   Status project(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
   void project_latent(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
-  /// attended_ from normed_, in a layer with a short convolution.
+  /// attended_ from normed_, in a layer with a short convolution, or with a recurrence.
   void convolve(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
+  void run_recurrence(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
+  void project_states(const BlockValues& weights, uint32_t layer);
+  void gate_states(const BlockValues& weights, uint32_t layer, size_t at_v);
+  /// x, y [length, channels], of one sequence, behind its tokens in the cache.
+  void convolve_channels(const BlockValues& weights, uint32_t layer, size_t length, size_t channels, const float* x,
+                         float* y);
   /// Rotates heads of each token, a token's first at `x`, `stride` apart.
   void rotate(uint32_t layer, std::span<const uint32_t> lengths, size_t heads, size_t stride, float* x) const;
+  void attend_heads(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
   Status attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
   Result<bool> show(uint32_t layer, LinearInput input, std::span<const float> values, size_t columns,
                     std::span<const float> x, InputSink* sink, BlockState* state);
@@ -70,6 +77,8 @@ class BlockRunner {
   void linear(const std::vector<float>& x, const BlockValues& weights, Slot weight, size_t in, size_t out,
               std::vector<float>& y);
   void split_fused_queries();
+  /// Of a head's queries and gates, the gates to gate_.
+  void split_gates();
   void sharpen(std::span<const uint32_t> lengths, std::vector<float>& x) const;
   void run_gated(const BlockValues& weights, bool is_fused, size_t wide);
   Status send_to_experts(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink,
@@ -88,7 +97,7 @@ class BlockRunner {
   Routed* routed_ = nullptr;
   RotaryTable table_, sliding_table_,
       long_table_;  // the last of sequences longer than the scaling's original positions
-  std::vector<float> normed_, output_, fused_, q_, k_, v_, attended_, gate_, up_, quantized_, product_;
+  std::vector<float> normed_, output_, fused_, q_, k_, v_, attended_, gate_, up_, quantized_, product_, change_;
   AttentionMemory attention_;
   Hadamard hadamard_;  // rotates the input of down; created on first use
   std::vector<double> row_;

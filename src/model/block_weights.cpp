@@ -11,8 +11,36 @@ Fused fused_queries(const Architecture& a) noexcept {
                                              : Fused::none;
 }
 
+uint32_t mixed_columns(const Architecture& a, uint32_t layer) noexcept {
+  const Mixer mixer = mixer_of(a, layer);
+  return mixer == Mixer::attention     ? a.attended_columns()
+         : mixer == Mixer::convolution ? a.hidden
+                                       : a.recurrence.value_columns();
+}
+
+namespace {
+
+// Its linear layers in the place of attention's.
+void name_mixer(const Architecture& a, uint32_t layer, Architecture& out) {
+  const Mixer mixer = mixer_of(a, layer);
+  out.mixers = {};
+  out.mixers.push_back(static_cast<uint8_t>(mixer));
+  if (mixer == Mixer::attention) return;
+  for (const ModelPart part :
+       {ModelPart::qkv, ModelPart::heads_qkv, ModelPart::q_norm, ModelPart::k_norm, ModelPart::sinks})
+    out.names.set(part, {});
+  out.names.copy(ModelPart::q, ModelPart::mixer_in);
+  out.names.copy(ModelPart::k, ModelPart::mixer_gate);
+  out.names.copy(ModelPart::v, ModelPart::mixer_step);
+  out.names.copy(ModelPart::q_a, ModelPart::mixer_strength);
+  out.names.copy(ModelPart::o, ModelPart::mixer_out);
+}
+
+}  // namespace
+
 Architecture block_of(const Architecture& a, uint32_t layer) {
   Architecture out = a;
+  if (!a.mixers.empty()) name_mixer(a, layer, out);
   if (a.routing.experts == 0) return out;
   const bool is_mixture = has_experts(a, layer), has_shared = a.routing.shared_width > 0;
   out.has_experts = {};
@@ -38,7 +66,7 @@ Architecture block_of(const Architecture& a, uint32_t layer) {
 Architecture expert_of(const Architecture& a, uint32_t expert) {
   Architecture out = a;
   out.names = {};
-  out.is_convolution = {};
+  out.mixers = {};
   out.has_experts = {};
   out.has_experts.push_back(false);
   out.intermediate = a.routing.width;
@@ -59,13 +87,46 @@ namespace {
 template <class Linear, class Vector>
 void add_attention(const Architecture& a, const Linear& linear, const Vector& norm) {
   const uint32_t queries = a.query_columns(), keys = a.key_columns();
-  linear(Slot::q, ModelPart::q, queries, a.hidden);
+  linear(Slot::q, ModelPart::q, a.gated_attention ? 2 * queries : queries, a.hidden);
   linear(Slot::q, ModelPart::qkv, queries + 2 * keys, a.hidden);
   linear(Slot::q, ModelPart::heads_qkv, queries + 2 * keys, a.hidden);
   linear(Slot::k, ModelPart::k, keys, a.hidden);
   linear(Slot::v, ModelPart::v, keys, a.hidden);
   norm(Slot::q_norm, ModelPart::q_norm, a.whole_norms ? queries : a.head_dim);
   norm(Slot::k_norm, ModelPart::k_norm, a.whole_norms ? keys : a.head_dim);
+}
+
+// Of what is no attention.
+template <class Linear>
+void add_mixer(const Architecture& a, const Linear& linear, List<BlockWeight>& out) {
+  const Recurrence& r = a.recurrence;
+  const ModelNames& names = a.names;
+  const Mixer mixer = mixer_of(a, 0);
+  const uint32_t keys = r.key_columns(), values = r.value_columns();
+  uint32_t convolved = 2 * keys + values, rows = convolved;
+  if (mixer == Mixer::convolution) {
+    convolved = a.hidden;
+    rows = 3 * a.hidden;
+  } else if (mixer == Mixer::state_space) {
+    rows += values + r.heads;
+  } else if (!names.has(ModelPart::mixer_gate)) {
+    rows += values;
+  }
+  linear(Slot::q, ModelPart::q, rows, a.hidden);
+  linear(Slot::k, ModelPart::k, values, a.hidden);
+  linear(Slot::v, ModelPart::v, (names.has(ModelPart::mixer_strength) ? 1 : 2) * r.heads, a.hidden);
+  linear(Slot::q_a, ModelPart::q_a, r.heads, a.hidden);
+  const std::string& name = names.of(ModelPart::conv);
+  out.push_back({Slot::convolution, name + ".weight", convolved, a.convolution_width, true});
+  if (names.has_bias(ModelPart::conv)) out.push_back({Slot::convolution_bias, name + ".bias", 0, convolved});
+  const auto vector = [&](Slot slot, ModelPart part, uint32_t columns) {
+    if (names.has(part)) out.push_back({slot, names.of(part), 0, columns});
+  };
+  if (mixer == Mixer::convolution) return;
+  vector(Slot::step_bias, ModelPart::step_bias, r.heads);
+  vector(Slot::decay, ModelPart::decay, r.heads);
+  vector(Slot::skip, ModelPart::skip, r.heads);
+  vector(Slot::mixer_norm, ModelPart::mixer_norm, mixer == Mixer::delta ? r.value_dim : values);
 }
 
 // All but those of single experts, the router last.
@@ -106,12 +167,8 @@ List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
     if (names.has_bias(part)) out.push_back({bias, names.of(part) + ".bias", 0, rows});
   };
   norm(Slot::input_norm, ModelPart::input_norm, a.hidden);
-  if (is_convolution(a, layer)) {
-    linear(Slot::q, ModelPart::conv_in, 3 * a.hidden, a.hidden);
-    const std::string& name = names.of(ModelPart::conv);
-    out.push_back({Slot::convolution, name + ".weight", a.hidden, a.convolution_width, true});
-    if (names.has_bias(ModelPart::conv)) out.push_back({Slot::convolution_bias, name + ".bias", 0, a.hidden});
-    linear(Slot::o, ModelPart::conv_out, a.hidden, a.hidden);
+  if (mixer_of(a, 0) != Mixer::attention) {
+    add_mixer(a, linear, out);
   } else if (const Latent& latent = a.latent; latent.rank > 0) {
     linear(Slot::q_a, ModelPart::q_a, latent.query_rank, a.hidden);
     norm(Slot::q_norm, ModelPart::q_norm, latent.query_rank);
@@ -123,7 +180,7 @@ List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
     add_attention(a, linear, norm);
   }
   if (names.has(ModelPart::sinks)) out.push_back({Slot::sinks, names.of(ModelPart::sinks), 0, a.heads});
-  if (!is_convolution(a, layer)) linear(Slot::o, ModelPart::o, a.hidden, a.attended_columns());
+  linear(Slot::o, ModelPart::o, a.hidden, mixed_columns(a, 0));
   norm(Slot::attention_post_norm, ModelPart::attention_post_norm, a.hidden);
   norm(Slot::feed_forward_norm, ModelPart::feed_forward_norm, a.hidden);
   linear(Slot::gate, ModelPart::gate, a.intermediate, a.hidden);

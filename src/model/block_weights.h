@@ -42,8 +42,12 @@ enum class Slot : uint8_t {
   q_a_bias,
   kv_a,
   kv_a_bias,
-  convolution,  // in a layer with one, q and o are the products before and behind it
+  convolution,  // of a mixer that is no attention; q to v, q_a and o are then its linear layers (block_of)
   convolution_bias,
+  step_bias,
+  decay,
+  skip,
+  mixer_norm,
   router,
   router_bias,
   correction,
@@ -52,7 +56,7 @@ enum class Slot : uint8_t {
   expert_biases_down,
   shared_scale,
 };
-inline constexpr size_t kSlots = 39;
+inline constexpr size_t kSlots = 43;
 inline constexpr size_t kBlockMatrices = 7;  // q to down
 
 /// Name and shape of one weight.
@@ -74,10 +78,11 @@ inline bool has_experts(const Architecture& a, uint32_t layer) noexcept {
   return layer < a.has_experts.size() && a.has_experts[layer];
 }
 
-/// Whether a layer has a short convolution in the place of attention.
-inline bool is_convolution(const Architecture& a, uint32_t layer) noexcept {
-  return layer < a.is_convolution.size() && a.is_convolution[layer];
+inline Mixer mixer_of(const Architecture& a, uint32_t layer) noexcept {
+  return layer < a.mixers.size() ? static_cast<Mixer>(a.mixers[layer]) : Mixer::attention;
 }
+/// Columns of the input of `o`.
+uint32_t mixed_columns(const Architecture& architecture, uint32_t layer) noexcept;
 
 /// Whether `q` has the rows of k and v behind its own, or for each key head those of its queries, its key and its value.
 enum class Fused : uint8_t { none, in_order, by_head };

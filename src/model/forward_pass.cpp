@@ -353,7 +353,10 @@ uint64_t ForwardPass::working_bytes(const Architecture& a, size_t longest) noexc
                         2 * uint64_t{widest} + std::max({a.hidden, widest, a.query_columns()});  // quantized inputs
   const uint64_t latent = a.latent.rank > 0 ? uint64_t{a.query_columns()} + a.attended_columns() + a.latent.rank : 0;
   const uint64_t convolved = a.convolution_width > 0 ? 4 * uint64_t{a.hidden} : 0;
-  return tokens * (wide + latent + convolved) * sizeof(float);
+  const Recurrence& r = a.recurrence;
+  const uint64_t recurrent = 6 * uint64_t{r.key_columns()} + 5 * uint64_t{r.value_columns()} + 4 * uint64_t{r.heads};
+  const uint64_t gates = a.gated_attention ? 2 * uint64_t{a.query_columns()} : 0;
+  return tokens * (wide + latent + convolved + recurrent + gates) * sizeof(float);
 }
 
 }  // namespace wasmquant::model

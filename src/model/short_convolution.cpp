@@ -5,30 +5,36 @@
 
 namespace wasmquant::model {
 
-void BlockRunner::convolve(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths) {
-  const size_t hidden = architecture_.hidden, width = architecture_.convolution_width, before = (width - 1) * hidden;
+void BlockRunner::convolve_channels(const BlockValues& weights, uint32_t layer, size_t length, size_t channels,
+                                    const float* x, float* y) {
+  const size_t width = architecture_.convolution_width, before = (width - 1) * channels;
   const std::vector<float>&taps = weights[Slot::convolution], &bias = weights[Slot::convolution_bias];
+  k_.clear();
+  if (cached_ != nullptr) k_ = cached_->keys[layer];
+  k_.resize(before);
+  k_.insert(k_.end(), x, x + length * channels);
+  for (size_t i = 0; i < length * channels; ++i) {
+    const size_t channel = i % channels;
+    float sum = bias.empty() ? 0 : bias[channel];
+    for (size_t tap = 0; tap < width; ++tap) sum += taps[channel * width + tap] * k_[i + tap * channels];
+    *y++ = sum;
+  }
+  if (cached_ != nullptr) cached_->keys[layer].assign(k_.end() - static_cast<ptrdiff_t>(before), k_.end());
+}
+
+void BlockRunner::convolve(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths) {
+  const size_t hidden = architecture_.hidden;
   linear(normed_, weights, Slot::q, Slot::q_bias, hidden, 3 * hidden, fused_);
   attended_.resize(tokens_ * hidden);
-  const float* from = fused_.data();
-  float* y = attended_.data();
+  q_.resize(tokens_ * hidden);
+  const auto token = [&](size_t i) { return fused_.data() + i / hidden * 3 * hidden + i % hidden; };
+  for (size_t i = 0; i < q_.size(); ++i) q_[i] = token(i)[0] * token(i)[2 * hidden];
+  size_t at = 0;
   for (const uint32_t length : lengths) {
-    k_.clear();
-    if (cached_ != nullptr) k_ = cached_->keys[layer];
-    k_.resize(before);
-    for (size_t i = 0; i < length * hidden; ++i) {
-      const float* const token = from + i / hidden * 3 * hidden + i % hidden;
-      k_.push_back(token[0] * token[2 * hidden]);
-    }
-    for (size_t i = 0; i < length * hidden; ++i) {
-      const size_t channel = i % hidden;
-      float sum = bias.empty() ? 0 : bias[channel];
-      for (size_t tap = 0; tap < width; ++tap) sum += taps[channel * width + tap] * k_[i + tap * hidden];
-      *y++ = from[i / hidden * 3 * hidden + hidden + channel] * sum;
-    }
-    from += length * 3 * hidden;
-    if (cached_ != nullptr) cached_->keys[layer].assign(k_.end() - static_cast<ptrdiff_t>(before), k_.end());
+    convolve_channels(weights, layer, length, hidden, q_.data() + at, attended_.data() + at);
+    at += length * hidden;
   }
+  for (size_t i = 0; i < attended_.size(); ++i) attended_[i] *= token(i)[hidden];
 }
 
 }  // namespace wasmquant::model

@@ -8,6 +8,7 @@ const yarn = {
   beta_fast: 8,
   beta_slow: 1,
 };
+const whole = { rope_type: 'default', rope_theta: 10000, partial_rotary_factor: 1 };
 const of = (steps, from) => Array.from({ length: steps }, (_, i) => from + i / 4);
 const longrope = {
   rope_type: 'longrope',
@@ -17,7 +18,7 @@ const longrope = {
   original_max_position_embeddings: 80,
 };
 
-/** Values: changes to config.json of which each makes another model from the same weights; the first is the checkpoint as it is made. */
+/** Values: changes to config.json of which each makes another model from the same weights; {} is the checkpoint as it is made. */
 export const families = {
   llama: [{}, { rope_parameters: yarn }, { rope_parameters: { rope_type: 'linear', rope_theta: 500, factor: 3 } }],
   'llama-tied': [{}],
@@ -89,6 +90,16 @@ export const families = {
   youtu: [{}],
   exaone_moe: [{}],
   hunyuan_v1_moe: [{}],
+  qwen3_next: [{}, { norm_topk_prob: false }],
+  qwen3_5: [{}],
+  qwen3_5_text: [{}],
+  qwen3_5_moe: [{}],
+  qwen3_5_moe_text: [{}],
+  mamba2: [{}, { use_conv_bias: false }],
+  // transformers 5.12 rotates all of a head, whatever config.json says; 5.24 does not.
+  bamba: [{ rope_parameters: whole }, { rope_parameters: whole, time_step_limit: [0.02, 0.5] }],
+  granitemoehybrid: [{}, { position_embedding_type: 'rope' }],
+  'granitemoehybrid-dense': [{}],
   lfm2: [{}],
   'lfm2-odd': [{}],
   lfm2_moe: [{}, { use_expert_bias: false, routed_scaling_factor: 1.5 }],

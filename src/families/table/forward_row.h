@@ -41,6 +41,11 @@ inline constexpr uint32_t kNormalizedScores = 1 << 22;  // those of a token's ex
 inline constexpr uint32_t kClampedGates = 1 << 23;      // experts' gates and ups alternate and are clamped
 inline constexpr uint32_t kBestOfGroup = 1 << 24;       // groups of experts are chosen by their best, not by two
 
+inline constexpr uint32_t kGatedQueries = 1 << 25;   // each head of queries has as many gates behind it
+inline constexpr uint32_t kDeltaNet = 1 << 26;       // what is no attention is a gated delta net
+inline constexpr uint32_t kStateSpace = 1 << 27;     // or Mamba 2; a short convolution otherwise
+inline constexpr uint32_t kRotatedByName = 1 << 28;  // only if position_embedding_type is "rope"
+
 /// A row of forward.def.
 struct Row {
   std::string_view model_type, names;

@@ -6,6 +6,7 @@
 #include "core/message.h"
 #include "model/config/convolution_config.h"
 #include "model/config/family_facts.h"
+#include "model/config/mixer_config.h"
 #include "model/config/rope_config.h"
 #include "model/config/routing_config.h"
 
@@ -106,6 +107,7 @@ Status read_rotated(const json::Value& config, const families::forward::Row& row
   for (uint32_t layer = 0; layer < out.layers; ++layer) {
     bool& rotated = out.is_rotated[layer];
     rotated = !out.is_encoder && !row.has(families::forward::kUnrotated);
+    if (row.has(families::forward::kRotatedByName)) rotated = config["position_embedding_type"].as_string() == "rope";
     if (row.has(families::forward::kRotatedWindows) && out.window > 0) rotated &= out.is_sliding[layer];
     if (!row.has(families::forward::kSomeUnrotated)) continue;
     rotated &= listed.empty() ? (layer + 1) % interval != 0 : listed[layer].as_integer() != 0;
@@ -189,7 +191,8 @@ Status read_sizes(const json::Value& config, const families::forward::Row& row, 
       {"vocab_size", &Architecture::vocabulary, none},
       {"hidden_size|n_embd|d_model|dim", &Architecture::hidden, none},
       {"num_hidden_layers|n_layer|num_layers|n_layers", &Architecture::layers, none},
-      {"num_attention_heads|n_head|num_heads|n_heads", &Architecture::heads, none},
+      {"num_attention_heads|n_head|num_heads|n_heads", &Architecture::heads,
+       [](const Architecture& a) -> uint32_t { return a.names.has(ModelPart::mixer_in) ? 1 : 0; }},
       {"num_key_value_heads|num_kv_heads", &Architecture::kv_heads, [](const Architecture& a) { return a.heads; }},
       {"head_dim", &Architecture::head_dim, [](const Architecture& a) { return a.hidden / a.heads; }},
       {"max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length", &Architecture::max_positions,
@@ -201,7 +204,7 @@ Status read_sizes(const json::Value& config, const families::forward::Row& row, 
   if (const uint32_t kv_heads = kv_heads_of(config, row, out); kv_heads != 0) out.kv_heads = kv_heads;
   TRY_VOID(read_size(
       config, key_of(config, "block_ff_dim|intermediate_size|n_inner|ffn_dim|ffn_hidden_size|hidden_dim").c_str(),
-      row.has(families::forward::kFourfold) ? 4 * out.hidden : 0, out.intermediate));
+      row.has(families::forward::kFourfold) ? 4 * out.hidden : !has_feed_forward(out.names), out.intermediate));
   if (out.layers > kMaxLayers)
     return error_at(ErrorCode::config_invalid, "/num_hidden_layers", "{} layers; at most {} are possible", out.layers,
                     kMaxLayers);
@@ -236,7 +239,8 @@ Result<Architecture> read_architecture(const json::Value& config) {
   TRY_VOID(facts.read(out));
   TRY_VOID(read_windows(config, *row, out));
   TRY_VOID(read_rotated(config, *row, out));
-  TRY_VOID(read_convolutions(config, out));
+  TRY_VOID(read_mixers(config, facts, out));
+  TRY_VOID(adjust_width(config, out));
   TRY_VOID(read_routing(config, facts, out));
   if (out.is_encoder) {
     TRY_VOID(read_encoder(config, *row, out));
@@ -274,12 +278,6 @@ bool holds_together(const Latent& latent, const Architecture& a) noexcept {
          a.names.has(ModelPart::q_a) == (latent.query_rank > 0);
 }
 
-bool convolutions_hold_together(const Architecture& a) noexcept {
-  if (a.convolution_width == 0) return a.is_convolution.empty();
-  return a.convolution_width <= kMaxConvolution && a.is_convolution.size() == a.layers &&
-         a.names.has(ModelPart::conv_in) && a.names.has(ModelPart::conv) && a.names.has(ModelPart::conv_out);
-}
-
 bool holds_together(const Routing& routing, const Architecture& a) noexcept {
   if (routing.experts == 0) return a.has_experts.empty();
   return a.has_experts.size() == a.layers && routing.experts <= kMaxExperts && routing.chosen >= 1 &&
@@ -298,14 +296,15 @@ bool holds_together(const Architecture& a) noexcept {
     if (size < 1 || size > kMaxSize) return false;
   bool slides = false;
   for (const bool sliding : a.is_sliding) slides |= sliding;
-  if (!convolutions_hold_together(a) || !holds_together(a.latent, a) || !holds_together(a.rope, a.rope_dim()) ||
+  if (!mixers_hold_together(a) || !holds_together(a.latent, a) || !holds_together(a.rope, a.rope_dim()) ||
       !holds_together(a.sliding_rope, a.rope_dim()))
     return false;
   return a.layers <= kMaxLayers && a.is_sliding.size() == a.layers && a.is_rotated.size() == a.layers &&
          holds_together(a.routing, a) && a.heads % a.kv_heads == 0 && a.head_dim % 2 == 0 &&
          uint64_t{a.heads} * a.head_dim <= kMaxSize && a.first_position < kMaxSize && a.window <= kMaxSize &&
          (!slides || a.window > 0) &&
-         (a.names.has(ModelPart::q) || a.names.has(ModelPart::qkv) || a.names.has(ModelPart::heads_qkv));
+         (a.names.has(ModelPart::q) || a.names.has(ModelPart::qkv) || a.names.has(ModelPart::heads_qkv) ||
+          all_recur(a));
 }
 
 }  // namespace wasmquant::model

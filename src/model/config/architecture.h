@@ -5,6 +5,7 @@
 // Keys of transformers 4 and 5.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,25 @@ struct Latent {
   uint32_t rope_dim = 0, value_dim = 0;
 };
 
+/// What mixes the tokens of a layer.
+enum class Mixer : uint8_t {
+  attention,
+  convolution,  // a short one (LFM2)
+  delta,        // the gated delta rule (S. Yang et al. 2024)
+  state_space   // Mamba 2 (T. Dao, A. Gu 2024)
+};
+
+/// The last two: a state of each head, [key_dim, value_dim], that a token changes and then reads (recurrent_mixer.cpp).
+struct Recurrence {
+  uint32_t heads = 0, key_heads = 0;  // neighbouring heads share a key and a query
+  uint32_t key_dim = 0, value_dim = 0;
+  uint32_t norm_columns = 0;  // of the values that one norm sees
+  double least_step = 0, largest_step = std::numeric_limits<double>::infinity();
+
+  uint32_t key_columns() const noexcept { return key_heads * key_dim; }
+  uint32_t value_columns() const noexcept { return heads * value_dim; }
+};
+
 /// Sizes and family differences of one model.
 struct Architecture {
   std::string family;
@@ -91,8 +111,11 @@ struct Architecture {
   uint32_t window = 0;                     // keys that sliding layers see, including the token's own
   List<bool> is_sliding, is_rotated;       // by layer
   Latent latent;
+  bool gated_attention =
+      false;  // queries have as many gates behind each head, whose sigmoids scale what attention gives
   uint32_t convolution_width = 0;  // tokens that short convolutions see; 0: no layer has one
-  List<bool> is_convolution;       // by layer, in the place of attention; empty: none
+  Recurrence recurrence;
+  List<uint8_t> mixers;  // a Mixer by layer; empty: attention
   Routing routing;
   List<bool> has_experts;   // by layer
   Rope rope, sliding_rope;  // of full and of sliding layers

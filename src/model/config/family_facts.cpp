@@ -61,6 +61,8 @@ Status FamilyFacts::read(Architecture& out) const {
     const auto found = number(field);
     return found ? static_cast<float>(*found) : otherwise;
   };
+  out.gated_attention = has(families::forward::kGatedQueries);
+  if (const auto width = number("dense_width")) out.intermediate = static_cast<uint32_t>(*width);
   out.norm_plus_one = has(families::forward::kPlusOneNorms);
   out.layer_norms = has(families::forward::kLayerNorms);
   out.whole_norms = has(families::forward::kWholeNorms);

@@ -37,9 +37,16 @@ constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "feed_forward_norm",
                                                  "feed_forward_post_norm",
                                                  "correction",
-                                                 "conv_in",
+                                                 "mixer_in",
                                                  "conv",
-                                                 "conv_out",
+                                                 "mixer_out",
+                                                 "mixer_gate",
+                                                 "mixer_step",
+                                                 "mixer_strength",
+                                                 "step_bias",
+                                                 "decay",
+                                                 "skip",
+                                                 "mixer_norm",
                                                  "q_a",
                                                  "kv_a",
                                                  "sinks",
@@ -73,13 +80,6 @@ std::string_view words_of(std::string_view part) noexcept {
 }  // namespace
 
 void ModelNames::add_word(std::string_view word, const json::Value* config) {
-  if (config != nullptr) {
-    if (const size_t colon = word.find(':'); colon != word.npos) {
-      const bool is_not = word.starts_with('!');
-      if (holds(word.substr(is_not, colon - is_not), *config) == is_not) return;
-      word.remove_prefix(colon + 1);
-    }
-  }
   const size_t equals = word.find('='), plus = word.find('+');
   for (size_t part = 0; part < kParts; ++part) {
     if (word.substr(0, equals) != kPartWords[part] || !modules_[part].empty()) continue;
@@ -92,7 +92,12 @@ void ModelNames::add_word(std::string_view word, const json::Value* config) {
 
 void ModelNames::add(std::string_view words, const json::Value* config) {
   while (!words.empty()) {
-    const std::string_view word = families::next_word(words);
+    std::string_view word = families::next_word(words);
+    if (const size_t colon = word.find(':'); config != nullptr && colon != word.npos) {
+      const bool is_not = word.starts_with('!');
+      if (holds(word.substr(is_not, colon - is_not), *config) == is_not) continue;
+      word.remove_prefix(colon + 1);
+    }
     if (word.starts_with('@'))
       add(words_of(word.substr(1)), config);
     else

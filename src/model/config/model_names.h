@@ -42,9 +42,16 @@ enum class ModelPart : uint8_t {
   feed_forward_norm,
   feed_forward_post_norm,
   correction,  // of scores, for the choice of experts; the name of a tensor, as those behind kv_a
-  conv_in,     // of short convolutions
-  conv,
-  conv_out,
+  mixer_in,  // of what mixes tokens in the place of attention: of gated delta nets q, k and v; of Mamba gate and channels, too
+  conv,  // short convolution
+  mixer_out,
+  mixer_gate,  // gated delta nets: gate
+  mixer_step,  // their steps, or strengths and steps by key head; then mixer_in has gates by key head, too
+  mixer_strength,
+  step_bias,
+  decay,
+  skip,  // of values, to what the layer gives
+  mixer_norm,
   q_a,  // of latent attention: of the queries' vector, and of that of keys and values, with the rotating part of a key behind it
   kv_a,
   sinks,             // scores of a key without a value, by head
@@ -59,7 +66,7 @@ enum class ModelPart : uint8_t {
   layers,   // what precedes the number of a layer
   prefixes  // what may precede all others but the head, between bars
 };
-inline constexpr size_t kParts = 44;
+inline constexpr size_t kParts = 51;
 
 /// Module names of one model.
 class ModelNames {
@@ -79,6 +86,12 @@ class ModelNames {
     modules_[static_cast<size_t>(part)] = std::move(module);
     biases_ &= ~(uint64_t{1} << static_cast<uint64_t>(part));
   }
+  /// The module of another part, with its bias if it has one.
+  void copy(ModelPart part, ModelPart from) {
+    const bool has_one = has_bias(from);
+    set(part, of(from));
+    if (has_one) biases_ |= uint64_t{1} << static_cast<uint64_t>(part);
+  }
   /// "" without one.
   const std::string& of(ModelPart part) const noexcept { return modules_[static_cast<size_t>(part)]; }
   /// What may precede the names of modules outside the layers, and of layers: "model.", "".
@@ -93,6 +106,11 @@ class ModelNames {
   std::array<std::string, kParts> modules_;
   uint64_t biases_ = 0;
 };
+
+/// Whether layers without experts have one.
+inline bool has_feed_forward(const ModelNames& names) noexcept {
+  return names.has(ModelPart::up) || names.has(ModelPart::gate_up);
+}
 
 /// Whether `layer` is in a block and has the name of a linear layer of the blocks of any family.
 bool is_block_layer(std::string_view layer);

@@ -76,7 +76,7 @@ Status read_routing(const json::Value& config, const FamilyFacts& facts, Archite
                     routing.experts, routing.width, routing.groups, routing.chosen, routing.chosen_groups);
   out.has_experts = List<bool>(out.layers);
   read_layers(config, facts, out);
-  const bool has_dense = out.names.has(ModelPart::up) || out.names.has(ModelPart::gate_up);
+  const bool has_dense = has_feed_forward(out.names);
   for (const bool has_experts : out.has_experts)
     if (!has_experts && !has_dense)
       return error_at(ErrorCode::not_implemented, "/first_k_dense_replace",

@@ -280,6 +280,7 @@ Status add_experts(Planner& planner, ForwardStep& step, const model::Architectur
 const char* not_calibrated(const model::Architecture& a) {
   if (a.is_transposed) return "linear layers stored as [in, out]";
   if (a.routing.gate_limit > 0) return "experts stored as [in, out], with biases and clamped gates";
+  if (a.recurrence.heads > 0) return "layers with a recurrence";
   if (a.convolution_width > 0) return "short convolutions";
   if (a.latent.rank > 0) return "latent attention";
   return nullptr;

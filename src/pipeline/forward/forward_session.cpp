@@ -70,7 +70,7 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
     return error_at(ErrorCode::argument_invalid, task.name, "does not belong to this model's forward pass");
   if (pass_.sequences() == 0) return error_at(ErrorCode::state_invalid, "tokens", "were not given");
   pass_.forget_states();
-  if (step_ != step && pass_.architecture().convolution_width > 0)  // layers differ in what they have, such as biases
+  if (step_ != step && !pass_.architecture().mixers.empty())  // layers differ in what they have, such as biases
     for (std::vector<float>& values : pass_.block().values) values.clear();
   step_ = step;
   slot_ = slot;

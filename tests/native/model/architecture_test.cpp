@@ -65,9 +65,29 @@ TEST_CASE("layers with short convolutions are those of either spelling, widths a
     const Architecture a =
         accepted(R"("model_type": "lfm2", "block_ff_dim": 300, "block_multiple_of": 64, )" + std::string(layers));
     CHECK(a.intermediate == 256);
-    CHECK((is_convolution(a, 0) && !is_convolution(a, 1) && is_convolution(a, 2)));
+    CHECK((mixer_of(a, 0) == Mixer::convolution && mixer_of(a, 1) == Mixer::attention &&
+           mixer_of(a, 2) != Mixer::attention));
     CHECK(block_weights(a, 0).size() == 8);
   }
+}
+
+TEST_CASE("layers with a recurrence follow from lists and periods") {
+  const std::string sizes = R"("linear_num_value_heads": 4, "linear_num_key_heads": 2, "linear_key_head_dim": 8, )";
+  const Architecture qwen = accepted(R"("model_type": "qwen3_5_text", "full_attention_interval": 2, )" + sizes +
+                                     R"("linear_value_head_dim": 6)");
+  CHECK((mixer_of(qwen, 0) == Mixer::delta && mixer_of(qwen, 1) == Mixer::attention));
+  CHECK(block_weights(qwen, 1).size() == 11);
+  uint32_t rows = 0;
+  for (const BlockWeight& weight : block_weights(qwen, 0))
+    if (weight.slot == Slot::q) rows = weight.rows;
+  CHECK(rows == 2 * 16 + 24);
+  CHECK(mixed_columns(qwen, 0) == 24);
+  const Architecture bamba = accepted(R"("model_type": "bamba", "attn_layer_indices": [2], "mamba_n_heads": 8)");
+  CHECK((mixer_of(bamba, 0) == Mixer::state_space && mixer_of(bamba, 2) == Mixer::attention));
+  CHECK(bamba.recurrence.value_dim == 16);
+  const auto impossible = read(R"("model_type": "qwen3_5_text", "linear_num_value_heads": 3)");
+  REQUIRE_FALSE(impossible);
+  CHECK(impossible.error().where == "/linear_num_key_heads");
 }
 
 TEST_CASE("families differ by the parts that they have") {

@@ -8,8 +8,9 @@
 namespace wasmquant::testing {
 namespace {
 
-constexpr const char* kFamilies[] = {"llama",  "llama_linear", "mistral", "qwen2",       "qwen3",       "gemma",
-                                     "gemma2", "gemma3_text",  "gpt_oss", "deepseek_v2", "deepseek_v3", "lfm2_moe"};
+constexpr const char* kFamilies[] = {"llama",       "llama_linear", "mistral",     "qwen2",           "qwen3",
+                                     "gemma",       "gemma2",       "gemma3_text", "gpt_oss",         "deepseek_v2",
+                                     "deepseek_v3", "lfm2_moe",     "qwen3_next",  "granitemoehybrid"};
 constexpr size_t kFamiliesLength = 24;
 
 TEST_CASE("logits of every family match transformers") {

@@ -22,8 +22,8 @@ std::string why_refused(const std::string& bytes) {
 }
 
 TEST_CASE("packed architecture: every family is read as it was packed") {
-  for (const char* family :
-       {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss", "deepseek_v3", "lfm2_moe"}) {
+  for (const char* family : {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss", "deepseek_v3", "lfm2_moe",
+                             "qwen3_next", "granitemoehybrid"}) {
     CAPTURE(std::string(family));
     const model::Architecture a = architecture_of(family);
     const std::string bytes = packed_architecture(a);
@@ -77,7 +77,15 @@ TEST_CASE("packed architecture: sizes and choices that no model has are refused"
   CHECK(refused([](model::Architecture& a) { a.is_rotated = {}; }));
   CHECK(refused([](model::Architecture& a) { a.convolution_width = 0; }, "lfm2_moe"));
   CHECK(refused([](model::Architecture& a) { a.convolution_width = 1u << 20; }, "lfm2_moe"));
-  CHECK(refused([](model::Architecture& a) { a.is_convolution = {}; }, "lfm2_moe"));
+  CHECK(refused([](model::Architecture& a) { a.mixers = {}; }, "lfm2_moe"));
+  CHECK(refused([](model::Architecture& a) { a.mixers[0] = 9; }, "qwen3_next"));
+  CHECK(refused([](model::Architecture& a) { a.recurrence.key_heads = 3; }, "qwen3_next"));
+  CHECK(refused([](model::Architecture& a) { a.recurrence.norm_columns = 7; }, "granitemoehybrid"));
+  CHECK(refused([](model::Architecture& a) { a.names.set(model::ModelPart::decay, {}); }, "granitemoehybrid"));
+  for (uint32_t model::Recurrence::*size : {&model::Recurrence::heads, &model::Recurrence::key_heads,
+                                            &model::Recurrence::key_dim, &model::Recurrence::value_dim})
+    for (const uint32_t wrong : {0u, 1u << 25})
+      CHECK(refused([&](model::Architecture& a) { a.recurrence.*size = wrong; }, "qwen3_next"));
   for (uint32_t model::Latent::*size :
        {&model::Latent::rank, &model::Latent::query_rank, &model::Latent::rope_dim, &model::Latent::value_dim}) {
     CHECK(refused([&](model::Architecture& a) { a.latent.*size = 0; }, "deepseek_v3"));

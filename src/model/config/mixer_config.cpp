@@ -1,0 +1,117 @@
+#include "model/config/mixer_config.h"
+
+#include <algorithm>
+
+#include "core/message.h"
+
+namespace wasmquant::model {
+namespace {
+
+constexpr uint32_t kMostChannels = 1 << 24;
+
+Mixer mixer_kind(const FamilyFacts& facts) noexcept {
+  using namespace families::forward;
+  return facts.has(kDeltaNet) ? Mixer::delta : facts.has(kStateSpace) ? Mixer::state_space : Mixer::convolution;
+}
+
+Status read_count(const json::Value& config, const char* names, uint32_t otherwise, uint32_t& out) {
+  const std::string key = key_of(config, names);
+  const json::Value& value = config[key.c_str()];
+  const bool is_given = value.is_integer();
+  if (is_given && (value.as_integer() < 1 || value.as_integer() > kMostChannels))
+    return error_at(ErrorCode::config_invalid, text_of("/{}", key), "must be a whole number from 1 to {}",
+                    kMostChannels);
+  out = is_given ? static_cast<uint32_t>(value.as_integer()) : otherwise;
+  return {};
+}
+
+Status read_recurrence(const json::Value& config, Mixer kind, Architecture& out) {
+  Recurrence& r = out.recurrence;
+  const bool is_delta = kind == Mixer::delta;
+  uint32_t expansion = 0;
+  TRY_VOID(read_count(config, "expand|mamba_expand", 2, expansion));
+  TRY_VOID(read_count(config, "linear_num_value_heads|mamba_n_heads|mamba_num_heads|num_heads", is_delta ? 32 : 128,
+                      r.heads));
+  TRY_VOID(read_count(config, "linear_num_key_heads|mamba_n_groups|n_groups", is_delta ? 16 : 1, r.key_heads));
+  TRY_VOID(read_count(config, "linear_key_head_dim|mamba_d_state|ssm_state_size|state_size", 128, r.key_dim));
+  TRY_VOID(read_count(config, "linear_value_head_dim|mamba_d_head|mamba_head_dim|head_dim",
+                      is_delta ? 128 : static_cast<uint32_t>(uint64_t{expansion} * out.hidden / r.heads), r.value_dim));
+  const json::Array& limits = config["time_step_limit"].items();
+  if (limits.size() == 2 && limits[0].is_finite()) r.least_step = limits[0].as_number();
+  if (limits.size() == 2 && limits[1].is_finite()) r.largest_step = limits[1].as_number();
+  r.norm_columns = is_delta ? r.value_dim : std::max(r.value_columns() / r.key_heads, 1u);
+  return {};
+}
+
+/// Whether layer attends, where config.json names no types: those of a list, or one of each period.
+bool attends(const json::Value& config, const FamilyFacts& facts, uint32_t layer) {
+  for (const json::Value& index : config[key_of(config, "full_attn_idxs|attn_layer_indices").c_str()].items())
+    if (index.as_integer() == layer) return true;
+  const double period = facts.number("attention_period").value_or(0);
+  return period >= 1 && period <= kMostChannels && (layer + 1) % static_cast<uint32_t>(period) == 0;
+}
+
+}  // namespace
+
+Status read_mixers(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
+  if (!out.names.has(ModelPart::mixer_in)) return {};
+  const Mixer kind = mixer_kind(facts);
+  const char* const widths = "conv_L_cache|linear_conv_kernel_dim|conv_kernel|mamba_d_conv";
+  const std::string key = key_of(config, widths);
+  const json::Value& width = config[key.c_str()];
+  const int64_t found = width.is_null()      ? (kind == Mixer::convolution ? 3 : 4)
+                        : width.is_integer() ? width.as_integer()
+                                             : 0;
+  if (found < 1 || found > kMaxConvolution)
+    return error_at(ErrorCode::config_invalid, text_of("/{}", key), "must be a whole number from 1 to {}",
+                    kMaxConvolution);
+  out.convolution_width = static_cast<uint32_t>(found);
+  if (kind != Mixer::convolution) TRY_VOID(read_recurrence(config, kind, out));
+  const std::string list = key_of(config, "layer_types|layers_block_type");
+  const json::Array& types = config[list.c_str()].items();
+  if (!types.empty() && types.size() != out.layers)
+    return error_at(ErrorCode::config_invalid, text_of("/{}", list), "has {} items, num_hidden_layers is {}",
+                    types.size(), out.layers);
+  const bool all_attend = kind == Mixer::convolution && config["full_attn_idxs"].is_null();
+  for (uint32_t layer = 0; layer < out.layers; ++layer) {
+    const bool is_one = types.empty() ? all_attend || attends(config, facts, layer)
+                                      : types[layer].as_string().ends_with("attention") &&
+                                            types[layer].as_string() != "linear_attention";
+    out.mixers.push_back(static_cast<uint8_t>(is_one && out.names.has(ModelPart::q) ? Mixer::attention : kind));
+  }
+  if (!mixers_hold_together(out))
+    return error_at(ErrorCode::config_invalid,
+                    text_of("/{}", key_of(config, "linear_num_key_heads|mamba_n_groups|n_groups")),
+                    "{} key heads of {} for {} heads of {} are impossible", out.recurrence.key_heads,
+                    out.recurrence.key_dim, out.recurrence.heads, out.recurrence.value_dim);
+  return {};
+}
+
+bool all_recur(const Architecture& a) noexcept {
+  return !a.mixers.empty() && std::all_of(a.mixers.begin(), a.mixers.end(), [](uint8_t mixer) { return mixer != 0; });
+}
+
+bool mixers_hold_together(const Architecture& a) noexcept {
+  const Recurrence& r = a.recurrence;
+  if (a.mixers.empty()) return a.convolution_width == 0 && r.heads == 0;
+  bool recurs = false;
+  for (const uint8_t mixer : a.mixers) {
+    if (mixer > static_cast<uint8_t>(Mixer::state_space)) return false;
+    recurs |= mixer > static_cast<uint8_t>(Mixer::convolution);
+  }
+  const ModelNames& names = a.names;
+  const bool has_names =
+      names.has(ModelPart::mixer_in) && names.has(ModelPart::conv) && names.has(ModelPart::mixer_out);
+  if (a.convolution_width < 1 || a.convolution_width > kMaxConvolution || a.mixers.size() != a.layers || !has_names)
+    return false;
+  if (!recurs) return r.heads == 0 || r.key_heads > 0;
+  const auto fits = [](uint64_t count, uint64_t size) {
+    return size >= 1 && size <= kMostChannels && count * size <= kMostChannels;
+  };
+  return fits(1, r.heads) && fits(1, r.key_heads) && r.heads % r.key_heads == 0 && fits(r.heads, r.value_dim) &&
+         fits(r.key_heads, r.key_dim) && uint64_t{r.value_columns()} * r.key_dim <= 16 * uint64_t{kMostChannels} &&
+         r.norm_columns >= 1 && r.value_columns() % r.norm_columns == 0 && names.has(ModelPart::decay) &&
+         names.has(ModelPart::step_bias) && names.has(ModelPart::mixer_norm);
+}
+
+}  // namespace wasmquant::model
