@@ -30,7 +30,7 @@ test('check --json', async () => {
 });
 
 test('every preset passes its own check, and prints as a config', async (t) => {
-  const { code, document } = await cliJson(['config', 'presets']);
+  const { code, document } = await cliJson(['config', 'presets', '--all']);
   assert.equal(code, 0);
   assert.ok(document.presets.length > 0);
   const quantizer = await quantizerFor(t);
@@ -56,6 +56,18 @@ test('the list of presets is a table', async () => {
   const { code, stdout } = await cli(['config', 'presets']);
   assert.equal(code, 0);
   assert.match(stdout, /^int8 +\S/m);
+});
+
+test('the short list of presets has those that runtimes are offered, --all every one', async () => {
+  const namesOf = async (...options) => {
+    const { document } = await cliJson(['config', 'presets', ...options]);
+    return document.presets.map(({ name }) => name);
+  };
+  const [short, all] = [await namesOf(), await namesOf('--all')];
+  assert.ok(short.length <= 24, `${short.length} are too many to choose from`);
+  for (const name of ['int8', 'int4_wo_128', 'q4_k_m', 'mlx_4bit']) assert.ok(short.includes(name), name);
+  assert.ok(!short.includes('mx6') && all.includes('mx6'));
+  for (const name of short) assert.ok(all.includes(name), name);
 });
 
 test('text that is not a JSON object', async () => {

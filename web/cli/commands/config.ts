@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import type { Diagnostic, Dialect, Preset } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
+import { usualPresets } from '../../present/runtimes/table.js';
 import { addOutputOptions } from '../args.js';
 import { presetNamed, readConfigText } from '../config_source.js';
 import { diagnosticLines, severityText } from '../diagnostics.js';
@@ -32,13 +33,15 @@ async function convert({ terminal, signal }: Context, path: string, to: Dialect)
   return { document, lines: [jsonText(document.config)], remarks: diagnosticLines(document.losses, terminal.err) };
 }
 
-async function presets({ terminal }: Context, name: string | undefined): Promise<Outcome> {
+async function presets({ terminal }: Context, name: string | undefined, all: boolean): Promise<Outcome> {
   await using quantizer = await createQuantizer({ threads: 0 });
   if (name !== undefined) {
     const preset = presetNamed(quantizer, name);
     return { document: preset, lines: [jsonText(preset.config)] };
   }
-  const document = quantizer.presets();
+  const known = quantizer.presets();
+  const document = all ? known : known.filter((preset) => usualPresets.has(preset.name));
+  const others = known.length - document.length;
   const { out: colors, columns } = terminal;
   const lines = table<Preset>(
     document,
@@ -51,7 +54,12 @@ async function presets({ terminal }: Context, name: string | undefined): Promise
   );
   return {
     document: { presets: document },
-    lines: [...lines, '', colors.dim('wasmquant config presets NAME prints the config, to save and edit')],
+    lines: [
+      ...lines,
+      '',
+      ...(others > 0 ? [colors.dim(`--all lists ${others} more, for one runtime or one need each`)] : []),
+      colors.dim('wasmquant config presets NAME prints the config, to save and edit'),
+    ],
   };
 }
 
@@ -73,7 +81,10 @@ export function addConfig(program: Command, run: Run): void {
   addOutputOptions(
     config
       .command('presets')
-      .description('list the ready-made configs, or print one')
-      .argument('[name]', 'preset to print as JSON'),
-  ).action((name: string | undefined, options: object) => run(options, (context) => presets(context, name)));
+      .description('list the ready-made configs that most people choose from, or print one')
+      .argument('[name]', 'preset to print as JSON')
+      .option('-a, --all', 'list every one'),
+  ).action((name: string | undefined, options: { all?: boolean }) =>
+    run(options, (context) => presets(context, name, options.all ?? false)),
+  );
 }

@@ -1,7 +1,8 @@
-// All schemes, searched: what each is good for, its size, its loss where that is known, and where it runs.
+// All schemes, the usual ones of the runtime first, searched: what each is good for, its size, its loss where that is known, and where it runs.
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Preset } from 'wasmquant';
+import { usualPresets } from '../../present/runtimes/table';
 import { bytesText } from '../../present/units';
 import { choice, presets } from '../configure/choice';
 import { chooseScheme, lookAtAll, runtimesFor } from '../configure/reach';
@@ -65,7 +66,8 @@ export function SchemeList() {
     });
     const rank = ({ name }: Preset) => {
       const [place] = current ? runtimesFor(name, current) : [];
-      return !place ? 2 : place.runtime.id === choice.value.runtime ? 0 : 1;
+      const near = !place ? 2 : place.runtime.id === choice.value.runtime ? 0 : 1;
+      return 2 * near + (usualPresets.has(name) ? 0 : 1);
     };
     return found
       .map((preset) => ({ preset, rank: rank(preset) }))

@@ -21,6 +21,9 @@ export const curveRuntimes = [
   'web',
 ] as RuntimeName[];
 
+/** Presets that some runtime of the table is offered, which people choose from first; the others are for one tool or one need. */
+export const usualPresets: ReadonlySet<string> = new Set(rows.flatMap(([, { presets }]) => presets));
+
 /** The first runtime whose usual format it is and for which a curve has schemes; undefined if there is none. */
 export const curveRuntimeOf = (format: OutputFormat) =>
   rows.find(([id, { formats }]) => formats[0] === format && curveRuntimes.includes(id as RuntimeName))?.[0] as
