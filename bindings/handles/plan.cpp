@@ -27,7 +27,7 @@ PlanOptions options_of(const json::Value& given, PlanBytes bytes) {
   options.tile_bytes = tile_bytes_of(given);
   options.calibrates = given["calibrates"].as_bool();
   options.activations = given["activations"];
-  const json::Value& onnx = given["onnx"];
+  const json::Value &onnx = given["onnx"], &gguf = given["gguf"];
   options.onnx.qdq = onnx["qdq"].as_bool();
   options.onnx.accuracy_level = static_cast<uint32_t>(onnx["accuracyLevel"].as_integer());
   options.onnx.external_data = onnx["externalData"].as_bool();
@@ -35,9 +35,9 @@ PlanOptions options_of(const json::Value& given, PlanBytes bytes) {
   options.onnx.present = given["present"];
   options.onnx.file = given["file"].as_string();
   options.onnx.folder = given["folder"].as_bool();
-  const json::Value& gguf = given["gguf"];
   options.gguf.imatrix_name = gguf["imatrixName"].as_string();
   options.gguf.shard_bytes = static_cast<uint64_t>(gguf["shardBytes"].as_integer());
+  options.gguf.mmproj = gguf["mmproj"].as_bool();
   options.constants = bytes.constants;
   options.gguf.imatrix = bytes.imatrix;
   return options;

@@ -11,7 +11,8 @@ std::string_view first_word(std::string_view& words) noexcept {
   return word;
 }
 
-ConfigReader::ConfigReader(const json::Value& config) noexcept : outer_(&config), inner_(config.find("text_config")) {}
+ConfigReader::ConfigReader(const json::Value& config, const char* inner) noexcept
+    : outer_(&config), inner_(config.find(inner)) {}
 
 const json::Value* ConfigReader::find(std::string_view names) const noexcept {
   for (const json::Value* level : {inner_, outer_}) {

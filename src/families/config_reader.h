@@ -16,7 +16,7 @@ std::string_view first_word(std::string_view& words) noexcept;
 class ConfigReader {
  public:
   /// `config` must outlive the reader.
-  explicit ConfigReader(const json::Value& config) noexcept;
+  explicit ConfigReader(const json::Value& config, const char* inner = "text_config") noexcept;
 
   /// The first of `names` ("a|b") that is present and not null; null if none is.
   const json::Value* find(std::string_view names) const noexcept;
@@ -25,10 +25,12 @@ class ConfigReader {
   /// A finite number.
   std::optional<double> number(std::string_view names) const noexcept;
   std::string_view text(std::string_view names) const noexcept;
+  /// The whole of config.json.
+  const json::Value& whole() const noexcept { return *outer_; }
 
  private:
   const json::Value* outer_;
-  const json::Value* inner_;  // text_config, or null
+  const json::Value* inner_;  // the object of that name, or null
 };
 
 }  // namespace wasmquant::families

@@ -4,121 +4,14 @@
 #include <utility>
 
 #include "core/message.h"
-#include "core/order.h"
-#include "families/module_path.h"
 #include "families/table/forward_row.h"
 #include "gguf_conversion/architectures/family.h"
 #include "gguf_conversion/architectures/hyperparameters.h"
-#include "gguf_conversion/tensors/arranged_tensors.h"
-#include "gguf_conversion/tensors/expert_stacks.h"
+#include "gguf_conversion/tensor_mapper.h"
 #include "runtimes/llama_cpp/limits.h"
-#include "runtimes/llama_cpp/texts.h"
 
 namespace wasmquant::conversion {
 namespace {
-
-constexpr std::string_view kTokenEmbedding = "token_embd.weight";
-
-// Names, shapes and order of rows of the tensors that GGUF has a place for.
-class TensorMapper {
- public:
-  TensorMapper(const Family& family, const json::Value& config, const Hyperparameters& parameters,
-               std::span<const SourceTensor> tensors, DiagnosticList& diagnostics, List<ConvertedTensor>& out)
-      : family_(family),
-        config_(config),
-        parameters_(parameters),
-        tensors_(tensors),
-        diagnostics_(diagnostics),
-        out_(out),
-        arranged_(LayoutSizes(config, parameters)) {}
-
-  Status run() {
-    uint64_t left_out = 0, predictors = 0, cache_scales = 0;
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      const SourceTensor& tensor = tensors_[i];
-      if (families::is_cache_scale(tensor.name)) {
-        ++cache_scales;
-        continue;
-      }
-      TensorMatch match = match_tensor(family_, tensor.name, &config_);
-      if (!match.is_known)
-        return error_at(ErrorCode::format_unsupported, tensor.name,
-                        "this tensor has no place in a GGUF model of type {}", family_.architecture);
-      const bool is_beyond = match.layer >= static_cast<int64_t>(parameters_.layers);
-      if (is_beyond && family_.converts_with(families::kSkipsMore)) {
-        ++predictors;
-        continue;
-      }
-      if (is_beyond)
-        return error_at(ErrorCode::shape_mismatch, tensor.name, "config.json says that the model has {} layers",
-                        parameters_.layers);
-      left_out += match.kind == TensorKind::other_modality ? 1 : 0;
-      predictors += match.kind == TensorKind::predictor ? 1 : 0;
-      const auto source = static_cast<uint32_t>(i);
-      if (match.expert >= 0)
-        stacks_.add(source, match);
-      else if (ArrangedTensors::covers(match))
-        TRY_VOID(arranged_.add(source, tensor, match, out_));
-      else if (!match.name.empty())
-        TRY_VOID(add(source, match));
-    }
-    TRY_VOID(stacks_.finish(tensors_, out_));
-    if (cache_scales > 0) diagnostics_.warning("cache-scales", "", text_of(llama_cpp::kNoCacheScales, cache_scales));
-    if (predictors > 0)
-      diagnostics_.warning("tensors-left-out", "",
-                           text_of("{} tensors that predict more than the next token are left out", predictors));
-    if (left_out > 0)
-      diagnostics_.warning(
-          "tensors-left-out", "",
-          text_of("{} tensors for images or sound are left out: this is the language model", left_out));
-    return check_unique();
-  }
-
- private:
-  Status add(uint32_t source, TensorMatch& match) {
-    const SourceTensor& from = tensors_[source];
-    ConvertedTensor& to = out_.emplace_back();
-    to.source = source;
-    to.name = std::move(match.name);
-    to.shape.assign(from.shape.begin(), from.shape.end());
-    const TensorKind kind = match.kind;
-    to.plus_one =
-        kind == TensorKind::norm && to.name.ends_with(".weight") && family_.converts_with(families::kAddsOneToNorms);
-    if ((kind == TensorKind::query || kind == TensorKind::key) && family_.converts_with(families::kInterleavesHeads)) {
-      const uint64_t heads = kind == TensorKind::query ? parameters_.heads : parameters_.key_value_heads;
-      const uint64_t rows = from.shape.empty() ? 0 : from.shape[0];
-      if (rows == 0 || rows % (2 * heads) != 0 || rows / heads > ~uint32_t{0})
-        return error_at(ErrorCode::shape_mismatch, from.name, "{} rows are not {} heads of an even number of rows",
-                        rows, heads);
-      to.rearrangement = Rearrangement::interleave;
-      to.head_rows = static_cast<uint32_t>(rows / heads);
-    } else if (kind == TensorKind::conv1d && to.shape.size() == 2) {
-      to.rearrangement = Rearrangement::transpose;
-      std::swap(to.shape[0], to.shape[1]);
-    } else if (kind == TensorKind::short_conv && to.shape.size() == 3 && to.shape[1] == 1) {
-      to.shape.erase(to.shape.begin() + 1);
-    }
-    if (to.name == kTokenEmbedding && (to.shape.size() != 2 || to.shape[0] > ~uint32_t{0}))
-      return error_at(ErrorCode::shape_mismatch, from.name, "a token embedding is a matrix of less than 2^32 rows");
-    return {};
-  }
-
-  Status check_unique() const {
-    if (const auto twice = first_repeated(out_.size(), [&](uint32_t i) -> std::string_view { return out_[i].name; }))
-      return error_at(ErrorCode::tensor_duplicate, tensors_[out_[*twice].source].name,
-                      "another tensor of the model has the same place in GGUF ({})", out_[*twice].name);
-    return {};
-  }
-
-  const Family& family_;
-  const json::Value& config_;
-  const Hyperparameters& parameters_;
-  const std::span<const SourceTensor> tensors_;
-  DiagnosticList& diagnostics_;
-  List<ConvertedTensor>& out_;
-  const ArrangedTensors arranged_;
-  ExpertStacks stacks_;
-};
 
 class Converter {
  public:
@@ -144,7 +37,7 @@ class Converter {
     llama_cpp::warn_of_modules(files_.modules, diagnostics_);
     if (const uint32_t pooling = llama_cpp::pooling_type(files_.modules, diagnostics_); pooling != 0)
       metadata.set_u32(text_of("{}.pooling_type", family_->architecture), pooling);
-    TRY_VOID(TensorMapper(*family_, config, parameters_, tensors_, diagnostics_, out_.tensors).run());
+    TRY_VOID(map_tensors({*family_, config, parameters_, tensors_}, diagnostics_, out_.tensors));
     uint64_t vocabulary = 0;
     for (const ConvertedTensor& tensor : out_.tensors)
       if (tensor.name == kTokenEmbedding) vocabulary = tensor.shape[0];

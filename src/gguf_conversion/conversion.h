@@ -26,6 +26,7 @@ struct ModelFiles {
   const Result<json::Value>* config = nullptr;  // config.json, parsed
   families::SentenceModules modules;
   TokenizerFiles tokenizer;
+  List<std::string_view> processors;  // what prepares images, the file that counts last
 };
 
 /// The result of convert().

@@ -120,8 +120,8 @@ def inputs_of(kind):
         return {**text, **image(), "image_sizes": torch.tensor([[32, 32]])}
     if name == "typed-image-in-text":
         return {**text, **image(), "token_type_ids": is_image}
-    if name == "patches-in-text":
-        return {**text, **patches}
+    if name == "large-patches-in-text":  # of 16 by 16 pixels
+        return {**text, **patches, "pixel_values": normal(1, 16, 768)}
     if name == "placed-patches-in-text":
         places = torch.stack(torch.meshgrid(torch.arange(4), torch.arange(4), indexing="xy"), -1).reshape(1, 16, 2)
         return {**text, "pixel_values": torch.rand((1, 16, 192), generator=generator), "image_position_ids": places, "mm_token_type_ids": is_image}

@@ -106,5 +106,21 @@ export const families = {
   phimoe: { architectures: ['PhiMoEForCausalLM'], original_max_position_embeddings: 512 },
 };
 
+const pixels = { image_mean: [0.5, 0.5, 0.5], image_std: [0.5, 0.25, 0.5] };
+
+/** Models that see images, whose towers become files of their own (mmproj): what preprocessor_config.json says. */
+export const projectors = {
+  gemma3: { ...pixels, image_seq_length: 4 },
+  qwen2_vl: pixels,
+  qwen2_5_vl: pixels,
+  qwen3_vl: pixels,
+  qwen3_vl_moe: pixels,
+  qwen3_5: pixels,
+  smolvlm: { ...pixels, size: { longest_edge: 64 } },
+  idefics3: pixels,
+  mistral3: pixels,
+  lfm2_vl: { ...pixels, resample: 2 },
+};
+
 /** Families that llama.cpp's converter writes and we refuse by name. */
 export const refused = ['dbrx', 'rwkv', 'gemma3n_text'];

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Tiny checkpoints of model families as GGUF files by llama.cpp's own converter, in the Python of Debian's llama.cpp-tools.
 
-    python3 convert.py OUT TYPES FAMILY...     TYPES: of f32,f16,bf16
+    python3 convert.py OUT TYPES FAMILY...     TYPES: of f32,f16,bf16; FAMILY:mmproj is the file for images
 
-OUT/<family>/ is the checkpoint (tests/families/make_families.py), OUT/<family>.<type>.theirs.gguf the converter's file. A tokenizer that the
+OUT/<family>/ is the checkpoint (tests/families/make_families.py), OUT/<family>.<type>.theirs.gguf or OUT/<family>.mmproj.<type>.theirs.gguf the converter's file. A tokenizer that the
 converter cannot read is left out (no_vocab). Prints a line a family.
 The converter recognizes tokenizers by a hash of the ids that a text of theirs gets, so a tiny vocabulary has no name there.
 """
@@ -83,6 +83,25 @@ def convert(folder, out, file_type):
     return result
 
 
+def convert_projector(folder, out, file_type):
+    from conversion import ModelBase, ModelType, get_model_architecture, get_model_class
+
+    config = ModelBase.load_hparams(folder, False)
+    model = get_model_class(get_model_architecture(config, ModelType.MMPROJ), mmproj=True)
+
+    class Published(model):
+        """Of towers whose names are those of published checkpoints, which transformers 5 shortens."""
+
+        @classmethod
+        def filter_tensors(cls, item):
+            name, load = item
+            name = re.sub(r"vision_tower\.(?=embeddings|encoder|post_layernorm)", "vision_tower.vision_model.", name)
+            return super().filter_tensors((name, load))
+
+    Published(folder, file_type, out, model_name="tiny").write()
+    return {}
+
+
 def main():
     from pathlib import Path
 
@@ -100,11 +119,12 @@ def main():
     TextModel.get_vocab_base_pre = lambda self, tokenizer: "default"
     ModelBase.no_mtp = True  # layers that predict more tokens, which transformers does not write
     for name, type_name in itertools.product(names, type_names.split(",")):
-        folder, file = Path(out, name), Path(out, f"{name}.{type_name}.theirs.gguf")
+        checkpoint, _, kind = name.partition(":")
+        folder, file = Path(out, checkpoint), Path(out, ".".join(filter(None, [checkpoint, kind, type_name, "theirs.gguf"])))
         file.unlink(missing_ok=True)
         try:
             with torch.inference_mode():
-                result = convert(folder, file, file_types[type_name])
+                result = (convert_projector if kind else convert)(folder, file, file_types[type_name])
         except Exception as error:  # of the converter: a family that it does not know, or a checkpoint that it refuses
             last = traceback.extract_tb(error.__traceback__)[-1]
             result = {"error": re.sub(r"\s+", " ", f"{type(error).__name__}: {str(error)[:200]} ({os.path.basename(last.filename)}:{last.lineno})")}

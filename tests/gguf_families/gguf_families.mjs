@@ -21,12 +21,15 @@ import { everyThird } from '../families/third.mjs';
 import { LlamaCpp, Server } from '../peers/llamacpp/server.mjs';
 import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
-import { families, refused } from './cases.mjs';
+import { families, projectors, refused } from './cases.mjs';
+import { pngOf } from './png.mjs';
 
 const peers = join(root, 'tests/interop/peers.sh');
 const plain = ['f32', 'f16', 'bf16'];
 const blocks = ['q8_0', 'q4_k_m'];
 const vocabulary = 288;
+/** Behind a family's name: the file for images, of the same checkpoint. */
+const mmproj = ':mmproj';
 const prompt = [5, 17, 80, 3, 200, 41];
 const spaces = { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 };
 
@@ -35,12 +38,23 @@ function python(script, ...args) {
 }
 
 /** Our file of a checkpoint, or what the command says. The model is called "tiny": llama.cpp treats some names in a way of their own. */
-function convert(folder, recipe, file) {
+function convert(folder, recipe, file, ...options) {
   const out = `${file}.folder`;
   const named = join(dirname(folder), 'tiny');
   rmSync(named, { force: true });
   symlinkSync(folder, named);
-  const command = [join(root, 'dist/cli.js'), 'quantize', named, '-o', out, '--format', 'gguf', '--preset', recipe];
+  const command = [
+    join(root, 'dist/cli.js'),
+    'quantize',
+    named,
+    '-o',
+    out,
+    '--format',
+    'gguf',
+    '--preset',
+    recipe,
+    ...options,
+  ];
   const { status, stderr } = spawnSync(process.execPath, command, spaces);
   const [made] = existsSync(out) ? readdirSync(out).filter((name) => name.endsWith('.gguf')) : [];
   if (status === 0 && made) renameSync(join(out, made), file);
@@ -78,16 +92,19 @@ async function logitProblem(theirs, ours, tolerance) {
 class Family {
   constructor(work, name) {
     this.name = name;
-    this.folder = join(work, name);
+    this.isProjector = name.endsWith(mmproj);
+    this.checkpoint = name.replace(mmproj, '');
+    this.folder = join(work, this.checkpoint);
     this.problems = [];
     this.notes = [];
   }
 
   file(recipe, owner) {
-    return `${this.folder}.${recipe}.${owner}.gguf`;
+    return `${this.folder}${this.isProjector ? '.mmproj' : ''}.${recipe}.${owner}.gguf`;
   }
 
   edit() {
+    if (this.isProjector) return this.#addProcessor();
     const path = join(this.folder, 'config.json');
     let text = readFileSync(path, 'utf8');
     // As text: 1.0 stays a float for Python.
@@ -102,6 +119,14 @@ class Family {
     writeFileSync(path, text);
   }
 
+  #addProcessor() {
+    writeFileSync(join(this.folder, 'preprocessor_config.json'), JSON.stringify(projectors[this.checkpoint]));
+    // What of a tokenizer the converter asks for one kind of tower.
+    const token = { added_tokens_decoder: { 280: { content: '[IMG_BREAK]' } } };
+    if (this.checkpoint === 'mistral3')
+      writeFileSync(join(this.folder, 'tokenizer_config.json'), JSON.stringify(token));
+  }
+
   /** Pairs of files to be compared. */
   write(llamaCpp) {
     const pairs = [];
@@ -110,7 +135,12 @@ class Family {
       const theirs = this.file(recipe, 'theirs');
       if (blocks.includes(recipe) && existsSync(this.file('f32', 'theirs')))
         llamaCpp.tool('llama-quantize', this.file('f32', 'theirs'), theirs, recipe.toUpperCase(), '1');
-      const problem = convert(this.folder, recipe, this.file(recipe, 'ours'));
+      const problem = convert(
+        this.folder,
+        recipe,
+        this.file(recipe, 'ours'),
+        ...(this.isProjector ? ['--mmproj'] : []),
+      );
       if (problem) this.problems.push(`${recipe}: ${problem.slice(-300)}`);
       else if (existsSync(theirs)) pairs.push({ family: this, recipe, theirs, ours: this.file(recipe, 'ours') });
       else this.problems.push(`${recipe}: the converter wrote nothing`);
@@ -136,11 +166,32 @@ function compare(pairs) {
   }
 }
 
+/** What is wrong if llama.cpp does not answer to an image with our files. */
+function seen(family) {
+  const [model, image] = [`${family.folder}.seen.gguf`, `${family.folder}.png`];
+  const problem = convert(family.folder, 'f16', model);
+  if (problem) return { problem: problem.slice(-300) };
+  writeFileSync(image, pngOf(96));
+  const question = ['-p', 'a', '-n', '2', '-t', '1', '-c', '512', '--temp', '0', '--chat-template', 'chatml'];
+  const sees = (owner) => {
+    const files = ['-m', model, '--mmproj', family.file('f16', owner), '--image', image];
+    return spawnSync(peers, ['run', 'llama-mtmd-cli', ...files, ...question], spaces).status === 0;
+  };
+  if (sees('ours')) return {};
+  if (sees('theirs')) return { problem: "llama.cpp sees nothing with our file, but with the converter's" };
+  return { note: "llama.cpp does not run the converter's file" };
+}
+
 /** Compares the logits of a family whose files are compared; prints its line. True if nothing is wrong. */
 async function check(family, pairs) {
-  if (pairs[0]?.recipe === 'f32') {
+  if (pairs[0]?.recipe === 'f32' && !family.isProjector) {
     const isRounded = family.notes.some((note) => note.endsWith('which torch computes in float32'));
     const { problem, note } = await logitProblem(pairs[0].theirs, pairs[0].ours, isRounded ? 1e-4 : 0);
+    if (problem) family.problems.push(problem);
+    if (note) family.notes.push(note);
+  }
+  if (pairs[0] && family.isProjector) {
+    const { problem, note } = seen(family);
     if (problem) family.problems.push(problem);
     if (note) family.notes.push(note);
   }
@@ -160,14 +211,22 @@ function checkRefused(work, name) {
 await main(async () => {
   const options = { third: { type: 'string' }, keep: { type: 'boolean' } };
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  const names = positionals.length > 0 ? positionals : everyThird(Object.keys(families), values.third);
+  const names =
+    positionals.length > 0
+      ? positionals
+      : everyThird([...Object.keys(families), ...Object.keys(projectors).map((name) => name + mmproj)], values.third);
   buildAll();
   const llamaCpp = new LlamaCpp('llama.cpp');
   const work = mkdtempSync(join(tmpdir(), 'gguf-families-'));
   let wrong = 0;
   try {
     const others = positionals.length > 0 ? [] : refused;
-    const made = python('tests/families/make_families.py', work, ...names, ...others);
+    const made = python(
+      'tests/families/make_families.py',
+      work,
+      ...new Set(names.map((name) => name.replace(mmproj, ''))),
+      ...others,
+    );
     if (made.status !== 0) throw new Error(`make_families.py: ${made.stdout.slice(-500)}${made.stderr.slice(-500)}`);
     const all = names.map((name) => new Family(work, name));
     for (const family of all) family.edit();

@@ -188,6 +188,7 @@ export function addOnnxOptions(command: Command): Command {
 export interface GgufFlags {
   imatrix?: string;
   shardSize?: number;
+  mmproj?: boolean;
 }
 
 export function addGgufOptions(command: Command): Command {
@@ -197,7 +198,8 @@ export function addGgufOptions(command: Command): Command {
       '--shard-size <size>',
       'GGUF: split the output into files of this size, such as 500MB, in a folder',
       parseSize,
-    );
+    )
+    .option('--mmproj', 'GGUF: the file for images that llama.cpp takes as --mmproj, in place of the language model');
 }
 
 /** Options that include what presets skip. */
@@ -232,13 +234,14 @@ export function inclusions({ includeTowers, includeExperts, excludeExperts }: In
 export async function planOptions(
   options: OnnxFlags & GgufFlags & InclusionFlags & { format?: OutputFormat },
 ): Promise<PlanOptions> {
-  const { format, qdq, accuracyLevel, externalData, constantInputs, imatrix, shardSize } = options;
+  const { format, qdq, accuracyLevel, externalData, constantInputs, imatrix, shardSize, mmproj } = options;
   return {
     ...(format && { format }),
     ...inclusions(options),
     gguf: {
       ...(imatrix !== undefined && { imatrix: await bytesOfFile(imatrix), imatrixName: basename(imatrix) }),
       ...(shardSize !== undefined && { shardBytes: shardSize }),
+      ...(mmproj && { mmproj }),
     },
     onnx: {
       ...(qdq && { qdq }),

@@ -26,6 +26,7 @@ inline constexpr uint32_t kByteMerges =
     65536;  // BPE of characters, with a token for each byte, is "gemma4" and not scored
 inline constexpr uint32_t kFourthUnrotated = 2048;  // llama.cpp leaves every fourth layer without rotary embeddings
 
+inline constexpr uint32_t kSees = 1 << 17;       // keys are those of vision_config
 inline constexpr uint32_t kTellsPass = 1 << 20;  // its GGUF files tell all that a forward pass needs to know
 
 /// A row of families.def.
@@ -41,6 +42,13 @@ struct FamilyRow {
 inline constexpr FamilyRow kFamilyRows[] = {
 #define WASMQUANT_FAMILY(type, architecture, gguf, layers_of_27b) {type, architecture, gguf, layers_of_27b},
 #include "families/table/families.def"
+};
+
+/// The rows of projectors.def: towers and projectors, files of their own.
+inline constexpr FamilyRow kProjectorRows[] = {
+#define WASMQUANT_TENSORS(name, rows)
+#define WASMQUANT_PROJECTOR(type, gguf, rows, keys) {type, "clip/" type, (gguf) | kSees, 0},
+#include "families/table/projectors.def"
 };
 
 }  // namespace wasmquant::families

@@ -6,7 +6,9 @@
 //   z  a width for each layer, twice as wide for those that share the keys of earlier ones
 //   w  the width of LFM2's feed-forward, from that of one without a gate · i  the number of a token, whose text is in NAMES' place
 //   d  how many dimensions turn with time, height and width: four numbers · a  how many entries an array has · t  text · s  mean or cls, the number of a pooling
+//   v  an array of numbers · x  which of the tower's layers are in a list · n  the text of a number, of those between commas behind '~'
 // NAMES of numbers are an expression of config_values.h.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -49,11 +51,41 @@ struct KeyWord {
   bool is_optional, is_constant;
 };
 
+// The word at a place of "a,b,c", counted from 1; the last one behind them.
+std::string_view word_at(std::string_view words, int64_t place) noexcept {
+  for (; place > 1 && words.find(',') != words.npos; --place) words.remove_prefix(words.find(',') + 1);
+  return words.substr(0, words.find(','));
+}
+
+// The numbers, or which of `layers` are among them.
+gguf::ArrayBuilder list_of(const json::Array& numbers, uint32_t layers) {
+  gguf::ArrayBuilder list(layers == 0 ? gguf::ValueType::f32 : gguf::ValueType::boolean);
+  for (const json::Value& number : numbers)
+    if (layers == 0) list.add_f32(static_cast<float>(number.as_number()));
+  for (uint32_t layer = 0; layer < layers; ++layer)
+    list.add_u8(std::ranges::any_of(numbers, [&](const json::Value& number) { return number.as_integer() == layer; }));
+  return list;
+}
+
+Error refuse(const KeyWord& word, const char* why) {
+  constexpr std::string_view kProcessor = "processor.";
+  std::string_view names = word.names, name = families::first_word(names);
+  const bool is_of_images = name.starts_with(kProcessor);
+  return error_at(ErrorCode::argument_invalid,
+                  text_of("{}config.json: /{}", is_of_images ? "preprocessor_" : "",
+                          name.substr(is_of_images ? kProcessor.size() : 0)),
+                  "{}", why);
+}
+
 class KeyWriter {
  public:
-  KeyWriter(const json::Value& config, std::string_view architecture, const Hyperparameters& parameters,
+  KeyWriter(const json::Value& config, const Family& family, const Hyperparameters& parameters,
             gguf::Metadata& metadata)
-      : config_(config), values_(config_), architecture_(architecture), parameters_(parameters), metadata_(metadata) {}
+      : config_(config, family.converts_with(families::kSees) ? "vision_config" : "text_config"),
+        values_(config_),
+        architecture_(architecture_name(family)),
+        parameters_(parameters),
+        metadata_(metadata) {}
 
   Status write(const KeyWord& word) {
     if (!word.condition.empty() && !values_.is_true(word.condition)) return {};
@@ -72,6 +104,7 @@ class KeyWriter {
       return {};
     }
     if (word.type == 't' || word.type == 's') return write_text(word, key);
+    if (word.type == 'v' || word.type == 'x' || word.type == 'n') return write_list(word, key);
     const auto number = word.is_constant ? parse_decimal(word.value) : values_.number(word.names, word.type == 'b');
     if (!number && word.value.empty()) {
       if (word.is_optional) return {};
@@ -102,6 +135,20 @@ class KeyWriter {
     }
     if (text != "mean" && text != "cls") return refuse(word, "has to be mean or cls");
     metadata_.set_u32(key, text == "mean" ? 1 : 2);  // llama.cpp's enum llama_pooling_type
+    return {};
+  }
+
+  // Of the key's value, a list or (n) a place in one.
+  Status write_list(const KeyWord& word, const std::string& key) {
+    const json::Value* const value = values_.find(word.names);
+    if (value == nullptr && word.type != 'x')
+      return word.is_optional ? Status() : refuse(word, "the model needs this key");
+    if (word.type == 'n') {
+      metadata_.set_text(key, word_at(word.value, value->as_integer()));
+      return {};
+    }
+    const uint32_t layers = word.type == 'x' ? config_.count("num_hidden_layers|depth").value_or(0) : 0;
+    metadata_.set(list_of(value == nullptr ? json::Array() : value->items(), layers).finish(key));
     return {};
   }
 
@@ -168,11 +215,6 @@ class KeyWriter {
       if (view.next_text() == word.names) return metadata_.set_u32(word.key, static_cast<uint32_t>(i));
   }
 
-  static Error refuse(const KeyWord& word, const char* why) {
-    std::string_view names = word.names;
-    return error_at(ErrorCode::argument_invalid, text_of("config.json: /{}", families::first_word(names)), "{}", why);
-  }
-
   const families::ConfigReader config_;
   const ConfigValues values_;
   const std::string_view architecture_;
@@ -184,7 +226,7 @@ class KeyWriter {
 
 Status write_own_keys(const json::Value& config, const Family& family, gguf::Metadata& metadata) {
   const Hyperparameters none;
-  KeyWriter writer(config, family.architecture, none, metadata);
+  KeyWriter writer(config, family, none, metadata);
   for (std::string_view words : keys_of(family))
     while (!words.empty())
       if (const KeyWord word(families::next_word(words)); !word.is_dependent()) TRY_VOID(writer.write(word));
@@ -193,7 +235,7 @@ Status write_own_keys(const json::Value& config, const Family& family, gguf::Met
 
 Status write_dependent_keys(const json::Value& config, const Family& family, const Hyperparameters& parameters,
                             gguf::Metadata& metadata) {
-  KeyWriter writer(config, family.architecture, parameters, metadata);
+  KeyWriter writer(config, family, parameters, metadata);
   for (std::string_view words : keys_of(family))
     while (!words.empty())
       if (const KeyWord word(families::next_word(words)); word.is_dependent()) TRY_VOID(writer.write(word));

@@ -12,10 +12,27 @@ ConfigValues::ConfigValues(const families::ConfigReader& config) noexcept : conf
   rope_ = global != nullptr ? global : rope;
 }
 
+namespace {
+
+// "a.b.c" of an object.
+const json::Value* at_path(const json::Value* value, std::string_view path) noexcept {
+  while (value != nullptr && !path.empty()) {
+    const size_t dot = path.find('.');
+    value = value->find(path.substr(0, dot));
+    path = dot == path.npos ? std::string_view() : path.substr(dot + 1);
+  }
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+}  // namespace
+
 const json::Value* ConfigValues::find(std::string_view names) const noexcept {
-  if (const size_t dot = names.find('.'); dot != names.npos) {
-    const json::Value* const object = config_.find(names.substr(0, dot));
-    return object == nullptr ? nullptr : object->find(names.substr(dot + 1));
+  for (std::string_view rest = names; names.find('.') != names.npos && !rest.empty();) {
+    const std::string_view word = families::first_word(rest);
+    const bool is_path = word.find('.') != word.npos;
+    const json::Value* const value =
+        is_path ? at_path(&config_.whole(), word.substr(word.starts_with('.') ? 1 : 0)) : config_.find(word);
+    if (value != nullptr) return value;
   }
   if (const json::Value* own = config_.find(names)) return own;
   for (std::string_view rest = names; rope_ != nullptr && !rest.empty();) {
@@ -26,7 +43,9 @@ const json::Value* ConfigValues::find(std::string_view names) const noexcept {
 }
 
 bool ConfigValues::is_true(std::string_view name) const noexcept {
-  const json::Value* const value = find(name);
+  const size_t colon = name.find(':');
+  const json::Value* const value = find(name.substr(0, colon));
+  if (colon != name.npos) return value != nullptr && value->as_string() == name.substr(colon + 1);
   return value != nullptr && (value->as_bool() || value->as_integer() != 0);
 }
 
@@ -49,6 +68,10 @@ std::optional<double> ConfigValues::number(std::string_view expression, bool is_
 }
 
 std::optional<double> ConfigValues::operand(std::string_view names, bool is_flag) const {
+  if (names.starts_with('^')) {
+    const auto square = operand(names.substr(1), is_flag);
+    return square ? std::floor(std::sqrt(*square)) : square;
+  }
   if (!names.empty() && names[0] >= '0' && names[0] <= '9') return parse_decimal(names);
   const json::Value* found = find(names);
   if (found == nullptr) return std::nullopt;

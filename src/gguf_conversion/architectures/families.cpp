@@ -7,6 +7,7 @@
 #include "core/order.h"
 #include "families/config_reader.h"
 #include "families/word_list.h"
+#include "gguf_conversion/architectures/config_values.h"
 #include "gguf_conversion/architectures/family.h"
 #include "gguf_conversion/architectures/layer_kinds.h"
 
@@ -21,6 +22,9 @@ constexpr Part kTensorParts[] = {
 #define WASMQUANT_ARCHITECTURE(name, prefixes, layers, rows, keys)
 #define WASMQUANT_FAMILY_TENSORS(model_type, rows, keys)
 #include "families/table/architectures.def"
+#define WASMQUANT_TENSORS(name, rows) {name, rows},
+#define WASMQUANT_PROJECTOR(type, gguf, rows, keys)
+#include "families/table/projectors.def"
 };
 
 struct Architecture {
@@ -31,6 +35,9 @@ constexpr Architecture kArchitectures[] = {
 #define WASMQUANT_ARCHITECTURE(name, prefixes, layers, rows, keys) {name, prefixes, layers, rows, keys},
 #define WASMQUANT_FAMILY_TENSORS(model_type, rows, keys)
 #include "families/table/architectures.def"
+#define WASMQUANT_TENSORS(name, rows)
+#define WASMQUANT_PROJECTOR(type, gguf, rows, keys) {"clip/" type, PROJECTOR_PREFIXES, PROJECTOR_LAYERS, rows, keys},
+#include "families/table/projectors.def"
 };
 
 struct FamilyTensors {
@@ -66,6 +73,8 @@ constexpr bool all_have_rows() {
   return true;
 }
 static_assert(all_have_rows(), "an architecture of families.def has no row in architectures.def");
+
+constexpr std::string_view kBlock = "blk.";
 
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
@@ -119,6 +128,12 @@ TensorKind kind_named(std::string_view letter, bool is_left_out) noexcept {
       return TensorKind::grouped;
     case 'l':
       return TensorKind::predictor;
+    case 's':
+      return TensorKind::times;
+    case 'i':
+      return TensorKind::pixels;
+    case 'r':
+      return TensorKind::token_row;
     case 'o':
       return TensorKind::other_modality;
     default:
@@ -172,16 +187,26 @@ std::optional<Found> find_row(std::string_view rows, std::string_view name, bool
   return std::nullopt;
 }
 
+// The number at a place of a list in config.json; -1 if there is none.
+int64_t number_at(const json::Value* config, std::string_view list, int64_t place) noexcept {
+  const json::Value* const numbers =
+      config == nullptr ? nullptr : ConfigValues(families::ConfigReader(*config)).find(list);
+  const auto index = static_cast<size_t>(place);
+  return numbers == nullptr || index >= numbers->items().size() ? -1 : numbers->items()[index].as_integer();
+}
+
 // The number in "<layers>12.rest", and the rest; -1 if the module is not in a layer. `stack`: what the table has behind '='.
-int64_t take_layer(std::string_view& module, std::string_view layers, std::string_view& stack) {
+int64_t take_layer(std::string_view& module, std::string_view layers, std::string_view& stack,
+                   const json::Value* config) {
   while (!layers.empty()) {
     const std::string_view word = families::first_word(layers);
-    const size_t equals = word.find('=');
-    const std::string_view before = word.substr(0, equals);
+    const size_t equals = word.find('='), at = word.find('@');
+    const std::string_view before = word.substr(0, std::min(at, equals));
     if (!module.starts_with(before)) continue;
     std::string_view rest = module.substr(before.size());
-    const int64_t layer = take_number(rest);
+    int64_t layer = take_number(rest);
     if (layer < 0 || !rest.starts_with('.')) continue;
+    if (at != word.npos) layer = number_at(config, word.substr(at + 1, equals - at - 1), layer);
     if (equals != word.npos) stack = word.substr(equals + 1);
     module = rest.substr(1);
     return layer;
@@ -199,7 +224,7 @@ std::string_view without_prefix(std::string_view module, std::string_view prefix
 }
 
 std::string full_name(std::string_view stack, int64_t layer, std::string_view target, std::string_view parameter) {
-  std::string name = layer < 0 ? std::string() : text_of("{}blk.{}.", stack, layer);
+  std::string name = layer < 0 ? std::string() : text_of("{}{}.", stack, layer);
   name += target;
   if (name.ends_with('.')) name.pop_back();
   if (target.ends_with('.') || (parameter.empty() && target.find('.') != target.npos)) return name;
@@ -237,6 +262,25 @@ const Family* family_of(const json::Value& config) noexcept {
     for (const Family& family : families::kFamilyRows)
       if (type == family.model_type && holds(family, config)) return &family;
   return nullptr;
+}
+
+const Family* projector_of(const json::Value& config) noexcept {
+  for (const std::string& type : {config["vision_config"]["model_type"].as_string(), config["model_type"].as_string()})
+    for (const Family& family : families::kProjectorRows)
+      if (type == family.model_type) return &family;
+  return nullptr;
+}
+
+std::string projector_names() {
+  std::string names;
+  for (const Family& family : families::kProjectorRows)
+    names += text_of("{}{}", names.empty() ? "" : ", ", family.model_type);
+  return names;
+}
+
+std::string_view architecture_name(const Family& family) noexcept {
+  const std::string_view name = family.architecture;
+  return name.substr(0, name.find('/'));
 }
 
 const Family* family_of_architecture(std::string_view architecture) noexcept {
@@ -285,10 +329,11 @@ TensorMatch match_tensor(const Family& family, std::string_view name, const json
   if (parameter == "gamma") parameter = "weight";  // norms of TensorFlow's BERT
   if (parameter == "beta") parameter = "bias";
   std::string_view whole = without_prefix(name, architecture.prefixes);
-  std::string_view stack;
-  match.layer = take_layer(whole, architecture.layers, stack);
+  std::string_view stack = kBlock;
+  match.layer = take_layer(whole, architecture.layers, stack, config);
   const bool in_layer = match.layer >= 0;
-  const std::string of_stack = text_of("{}{}", stack, whole);
+  const std::string_view of_rows = stack.substr(0, stack.size() - (stack.ends_with(kBlock) ? kBlock.size() : 0));
+  const std::string of_stack = text_of("{}{}", in_layer ? of_rows : std::string_view(), whole);
   whole = of_stack;
   const bool is_of_module = parameter == "weight" || parameter == "bias";
   std::optional<Found> found;
@@ -306,6 +351,8 @@ TensorMatch match_tensor(const Family& family, std::string_view name, const json
   if (found->target.empty()) return match;
   match.groups = found->groups;
   match.adds_axis = found->kind.ends_with('u');
+  if (found->kind.ends_with('h')) match.half = HalfPrecision::where_asked;
+  if (found->kind.ends_with('H')) match.half = HalfPrecision::for_floats;
   const auto name_of = [&](std::string_view target) {
     return target.empty() ? std::string() : full_name(stack, match.layer, target, parameter);
   };

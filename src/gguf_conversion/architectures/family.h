@@ -29,6 +29,16 @@ enum class TensorKind : uint8_t {
   columns,      // the groups are those of the columns
   grouped,      // a vector, of which GGUF has one row for each group
   paired,       // the same, or a vector of each expert; the outputs of the targets alternate
+  times,        // a convolution [out, channels, times, height, width], of which each target has one time
+  pixels,       // a matrix [out, pixels * 3] of square patches, as [out, 3, height, width]
+  token_row,    // an embedding, of which GGUF has the row of one token; its text is the groups
+};
+
+/// Tensors that have 16 bits where llama-quantize leaves them F32.
+enum class HalfPrecision : uint8_t {
+  never,
+  where_asked,  // in files of F16
+  for_floats,   // in files of any float
 };
 
 /// One supported family: a row of families.def.
@@ -36,6 +46,12 @@ using Family = families::FamilyRow;
 
 /// By model_type of config.json (or of its text_config). Null if unsupported.
 const Family* family_of(const json::Value& config) noexcept;
+/// The tower and projector of a model, by the model_type of its vision_config or its own. Null if there is no row.
+const Family* projector_of(const json::Value& config) noexcept;
+/// "gemma3, smolvlm, …", for messages.
+std::string projector_names();
+/// llama.cpp's name: what keys begin with.
+std::string_view architecture_name(const Family& family) noexcept;
 /// By llama.cpp's name, of several the first whose files tell what a forward pass needs. Null if unsupported.
 const Family* family_of_architecture(std::string_view architecture) noexcept;
 /// "llama, mistral, …" for lists in guides.
@@ -49,7 +65,8 @@ std::array<std::string_view, 2> keys_of(const Family& family) noexcept;
 struct TensorMatch {
   bool is_known = false;  // a tensor of this family
   TensorKind kind = TensorKind::plain;
-  bool adds_axis = false;   // GGUF has one more axis, of length 1
+  bool adds_axis = false;  // GGUF has one more axis, of length 1
+  HalfPrecision half = HalfPrecision::never;
   std::string name;         // in GGUF, of the whole or of the first part; empty when left out
   List<std::string> more;   // of the other parts; empty ones are left out
   std::string_view groups;  // how rows are divided (row_groups.h); empty: in equal parts

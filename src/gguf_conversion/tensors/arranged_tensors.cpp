@@ -1,6 +1,7 @@
 // The shapes, rows and views of the targets of one tensor, by its kind.
 #include "gguf_conversion/tensors/arranged_tensors.h"
 
+#include <cmath>
 #include <utility>
 
 #include "core/message.h"
@@ -15,15 +16,33 @@ uint64_t product_of(std::span<const uint64_t> extents) noexcept {
   return product;
 }
 
+constexpr uint64_t kColors = 3;
+
+uint64_t rows_of(std::span<const uint64_t> shape) noexcept {
+  return shape.size() == 1 ? shape[0] : product_of(shape.first(shape.size() - 1));
+}
+
+// The whole part of the square root.
+uint64_t root_of(uint64_t square) noexcept { return static_cast<uint64_t>(std::sqrt(static_cast<double>(square))); }
+
+// The views of a tensor, of each of its outermost entries.
+List<StridedView>& of_views(ConvertedTensor* to) {
+  to->rounds = to->shape[0];
+  return to->views;
+}
+
 // The targets of one tensor.
 class Arrangement {
  public:
   Arrangement(const LayoutSizes& sizes, uint32_t source, const SourceTensor& from, TensorMatch& match,
               List<ConvertedTensor>& out)
-      : sizes_(sizes), source_(source), from_(from), match_(match), shape_(from.shape.begin(), from.shape.end()) {
-    const bool is_squeezed = match.kind == TensorKind::short_conv && shape_.size() == 3 && shape_[1] == 1;
-    if (is_squeezed) shape_.erase(shape_.begin() + 1);
-    out_ = &out;
+      : sizes_(sizes),
+        source_(source),
+        from_(from),
+        match_(match),
+        shape_(from.shape.begin(), from.shape.end()),
+        out_(out) {
+    if (match.kind == TensorKind::short_conv && shape_.size() == 3 && shape_[1] == 1) shape_.erase(shape_.begin() + 1);
   }
 
   Status run() {
@@ -35,6 +54,10 @@ class Arrangement {
         return add_columns();
       case TensorKind::grouped:
         return add_grouped();
+      case TensorKind::times:
+        return add_times();
+      case TensorKind::pixels:
+        return shape_.size() == 2 ? add_pixels() : add_equal_parts();
       default:
         return match_.groups.empty() ? add_equal_parts() : add_divided();
     }
@@ -43,25 +66,21 @@ class Arrangement {
  private:
   size_t targets() const noexcept { return 1 + match_.more.size(); }
   bool is_vector() const noexcept { return shape_.size() == 1; }
-  uint64_t rows() const noexcept {
-    return is_vector() ? shape_[0] : product_of(std::span(shape_).first(shape_.size() - 1));
-  }
   Error mismatch(const char* expected) const { return error_at(ErrorCode::shape_mismatch, from_.name, "{}", expected); }
 
   // Null for a target that is left out.
   ConvertedTensor* target(size_t number) {
     std::string& name = number == 0 ? match_.name : match_.more[number - 1];
     if (name.empty()) return nullptr;
-    ConvertedTensor& to = out_->emplace_back();
+    ConvertedTensor& to = out_.emplace_back();
     to.source = source_;
     to.name = std::move(name);
     to.shape = shape_;
     to.is_logarithm = match_.kind == TensorKind::decay;
+    to.half = match_.half;
     return &to;
   }
-  void finish(ConvertedTensor& to) const {
-    if (match_.adds_axis) to.shape.push_back(1);
-  }
+  void finish(ConvertedTensor& to) const { to.shape.resize(to.shape.size() + (match_.adds_axis ? 1 : 0), 1); }
 
   // [..., in, out] as [..., out, in]; the outputs of several targets follow each other, or take turns. [..., out] if paired.
   Status add_matrices(bool is_paired) {
@@ -75,7 +94,7 @@ class Arrangement {
       ConvertedTensor* const to = target(number);
       if (to == nullptr) continue;
       to->shape.back() = count;
-      to->rounds = rows() / inputs;
+      to->rounds = rows_of(shape_) / inputs;
       const uint64_t first = is_paired ? number : number * count;
       to->views.push_back({first, {1, count, inputs}, {0, step, outputs}});
       if (!is_matrix) continue;
@@ -88,8 +107,25 @@ class Arrangement {
   Status add_columns() {
     TRY(divided, divide_rows(match_.groups, sizes_, source_, from_, shape_.back()));
     ConvertedTensor* const to = target(0);
-    to->rounds = rows();
+    to->rounds = rows_of(shape_);
     for (const SourceRows& some : divided.front()) to->views.push_back({some.first, {1, 1, some.count}, {0, 0, 1}});
+    return {};
+  }
+
+  Status add_times() {
+    if (shape_.size() != 5 || shape_[2] != targets()) return mismatch("is no convolution over as many times");
+    const uint64_t plane = shape_[3] * shape_[4], channels = shape_[1];
+    shape_.erase(shape_.begin() + 2);
+    for (size_t time = 0; time < targets(); ++time)
+      of_views(target(time)).push_back({time * plane, {1, channels, plane}, {0, targets() * plane, 1}});
+    return {};
+  }
+
+  Status add_pixels() {
+    const uint64_t pixels = shape_[1] / kColors, side = root_of(pixels);
+    if (side * side * kColors != shape_[1]) return mismatch("is no matrix of square patches of three colors");
+    shape_ = {shape_[0], kColors, side, side};
+    of_views(target(0)).push_back({0, {1, kColors, pixels}, {0, 1, kColors}});
     return {};
   }
 
@@ -118,7 +154,7 @@ class Arrangement {
   }
 
   Status add_divided() {
-    TRY(divided, divide_rows(match_.groups, sizes_, source_, from_, rows()));
+    TRY(divided, divide_rows(match_.groups, sizes_, source_, from_, rows_of(shape_)));
     const bool are_matrices = match_.groups.find('\'') != match_.groups.npos;
     for (size_t number = 0; number < targets(); ++number) {
       ConvertedTensor* const to = number < divided.size() ? target(number) : nullptr;
@@ -140,7 +176,7 @@ class Arrangement {
   const SourceTensor& from_;
   TensorMatch& match_;
   std::vector<uint64_t> shape_;
-  List<ConvertedTensor>* out_ = nullptr;
+  List<ConvertedTensor>& out_;
 };
 
 }  // namespace

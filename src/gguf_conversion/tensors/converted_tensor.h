@@ -8,6 +8,7 @@
 
 #include "core/list.h"
 #include "families/head_interleave.h"
+#include "gguf_conversion/architectures/family.h"
 #include "numeric/strided_view.h"
 
 namespace wasmquant::conversion {
@@ -49,7 +50,8 @@ struct ConvertedTensor {
   uint64_t rounds = 1;
   List<StridedView> views;
   bool is_logarithm = false;  // values become -exp(value)
-  std::string data;           // generated: little-endian float32
+  HalfPrecision half = HalfPrecision::never;
+  std::string data;  // generated: little-endian float32
 
   /// Whether its values are more than those of `source`, rearranged as `rearrangement` says.
   bool is_arranged() const noexcept { return !rows.empty() || !views.empty() || is_logarithm; }

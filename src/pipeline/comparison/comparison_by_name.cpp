@@ -4,6 +4,7 @@
 #include "core/message.h"
 #include "core/order.h"
 #include "families/model_family.h"
+#include "gguf_conversion/projector.h"
 #include "pipeline/comparison/comparer.h"
 #include "pipeline/model_index/converted_model.h"
 #include "pipeline/model_index/expert_tensors.h"
@@ -136,7 +137,10 @@ class NameComparer {
     for (const DecodedTensor& original : originals) sources.push_back({original.name, original.weight.shape});
     DiagnosticList remarks;
     TRY(files, model_files(folder, ""));
-    TRY(converted, conversion::convert(files, sources, remarks));
+    const auto architecture =
+        (left_.format().has_ggml_names ? left_ : right_).gguf_metadata().find_text("general.architecture");
+    TRY(converted, architecture == "clip" ? conversion::convert_projector(files, sources, remarks)
+                                          : conversion::convert(files, sources, remarks));
     for (const conversion::ConvertedTensor& tensor : converted.tensors)
       if (tensor.source != conversion::ConvertedTensor::kGenerated)
         converted_.push_back(

@@ -5,6 +5,7 @@
 
 #include "core/message.h"
 #include "formats/gguf/gguf_split.h"
+#include "gguf_conversion/projector.h"
 #include "pipeline/model_index/assembled_tensor.h"
 #include "pipeline/model_index/expert_tensors.h"
 
@@ -51,6 +52,7 @@ Result<conversion::ModelFiles> model_files(const ModelIndex& model, std::string_
   }
   std::string_view pieces = model.sibling_file("tokenizer.model");
   if (pieces.empty()) pieces = model.sibling_file("spiece.model");  // T5's
+  files.processors = {model.sibling_file("preprocessor_config.json"), model.sibling_file("processor_config.json")};
   files.tokenizer.sentencepiece = {reinterpret_cast<const uint8_t*>(pieces.data()), pieces.size()};
   return files;
 }
@@ -119,7 +121,7 @@ Result<ModelTensor> source_of(const ModelIndex& model, const conversion::Convert
   return assembled_tensor(first.stored.name, tensor.shape, std::move(viewed), {&first});
 }
 
-Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::string_view name,
+Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::string_view name, bool is_projector,
                                                  List<Diagnostic>& diagnostics) {
   if (model.format().has_ggml_names) {
     conversion::GgufConversion same;
@@ -141,7 +143,8 @@ Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::s
   std::vector<conversion::SourceTensor> tensors;
   for (const ModelTensor& tensor : model.tensors()) tensors.push_back({tensor.stored.name, tensor.stored.shape});
   DiagnosticList remarks;
-  auto converted = conversion::convert(files, tensors, remarks);
+  auto converted = is_projector ? conversion::convert_projector(files, tensors, remarks)
+                                : conversion::convert(files, tensors, remarks);
   for (Diagnostic& d : remarks.take()) diagnostics.push_back(std::move(d));
   return converted;
 }

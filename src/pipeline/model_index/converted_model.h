@@ -24,9 +24,9 @@ ValueTransform change_of(const conversion::ConvertedTensor& tensor) noexcept;
 Result<ModelTensor> source_of(const ModelIndex& model, const conversion::ConvertedTensor& tensor);
 
 /// GGUF input keeps every key and tensor except split keys; Hugging Face input gets names, metadata and tokenizer
-/// converted. `name`: of the model, or "". Errors: format-unsupported without config.json; those of
-/// conversion::convert.
-Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::string_view name,
+/// converted. `name`: of the model, or "". `is_projector`: the file for images in place of the language model's. Errors:
+/// format-unsupported without config.json; those of conversion::convert and convert_projector.
+Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::string_view name, bool is_projector,
                                                  List<Diagnostic>& diagnostics);
 
 }  // namespace wasmquant

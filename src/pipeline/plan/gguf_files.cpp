@@ -51,7 +51,8 @@ Status place_gguf_files(const conversion::GgufConversion& converted, std::string
   }
   const auto count = static_cast<uint32_t>(first.size()), total = static_cast<uint32_t>(entries.size());
   const std::string_view name = without_type(options.name);
-  const std::string stem = text_of("{}-{}", name.empty() ? std::string_view("model") : name, upper(recipe));
+  const std::string stem = text_of("{}{}-{}", options.gguf.mmproj ? "mmproj-" : "",
+                                   name.empty() ? std::string_view("model") : name, upper(recipe));
   for (uint32_t part = 0; part < count; ++part) {
     const uint32_t begin = first[part], end = part + 1 < count ? first[part + 1] : total;
     TRY(header, gguf::write_header(

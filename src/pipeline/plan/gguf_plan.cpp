@@ -54,6 +54,14 @@ bool stays_mxfp4(const ModelIndex& model, const ConvertedTensor& tensor, GgmlTyp
   return quantized != nullptr && tensor.shape.back() % 32 == 0 && is_mxfp4(*quantized);
 }
 
+// Of tensors that llama.cpp's converter writes in 16 bits.
+bool is_half(const ConvertedTensor& tensor, GgmlType asked) noexcept {
+  if (tensor.shape.size() < 2) return false;
+  return tensor.half == conversion::HalfPrecision::for_floats ? info_of(asked).block == 1
+         : tensor.half == conversion::HalfPrecision::never    ? false
+                                                              : asked == GgmlType::f16;
+}
+
 // The type of a tensor that no rule covers.
 GgmlType own_type(const ModelIndex& model, const ConvertedTensor& tensor, bool excluded) {
   const StorageDtype source = model.tensors()[tensor.source].stored.dtype;
@@ -75,9 +83,9 @@ class GgufPlanner final : public OutputPlanner {
   Status prepare() override {
     TRY_VOID(check_algorithms(requested_, model_));
     TRY_VOID(importance_.read());
-    TRY(converted, convert_model(model_, options_.name, diagnostics_));
+    TRY(converted, convert_model(model_, options_.name, options_.gguf.mmproj, diagnostics_));
     converted_ = std::move(converted);
-    head_ = untied_head(model_, config_);
+    if (!options_.gguf.mmproj) head_ = untied_head(model_, config_);
     if (!head_) return {};
     ConvertedTensor& tensor = converted_.tensors.emplace_back();
     tensor.source = head_->embedding;
@@ -114,8 +122,9 @@ class GgufPlanner final : public OutputPlanner {
     if (!made) return fail(std::move(made.error()));
     const ModelTensor& source = *made;
     const bool excluded = pattern != nullptr && !pattern->type;
-    const bool kept = excluded || choice.reason == TypeReason::kept;
-    const GgmlType type = kept ? own_type(model_, tensor, excluded) : choice.type;
+    const bool half = pattern == nullptr && is_half(tensor, asked_);
+    const bool kept = !half && (excluded || choice.reason == TypeReason::kept);
+    const GgmlType type = half ? GgmlType::f16 : kept ? own_type(model_, tensor, excluded) : choice.type;
     PlannedTensor& planned = begin(tensor.source, source);
     planned.task.name = tensor.name;
     planned.weight.shape = tensor.shape;

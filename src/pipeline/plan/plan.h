@@ -47,6 +47,7 @@ struct GgufPlanOptions {
   std::span<const uint8_t> imatrix;  // a whole file (formats/gguf/imatrix.h), borrowed during planning; empty: none
   std::string imatrix_name;          // its name, for the metadata; may be empty
   uint64_t shard_bytes = 0;          // approximate tensor data per file; 0: one file
+  bool mmproj = false;               // the file for images, in place of the language model's
 };
 
 /// What is asked for the experts of a mixture in checkpoint formats.

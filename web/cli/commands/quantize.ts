@@ -111,13 +111,18 @@ function partLines({ shards, files }: Report, output: string): string[] {
   ];
 }
 
-/** How to load the output, which is the folder or the file `output`. */
-async function loadLines(model: Model, report: Report, output: string, isFolder: boolean): Promise<string[]> {
+/** How to load the output, a folder or a file. */
+async function loadLines(
+  model: Model,
+  report: Report,
+  { output, isFolder, isProjector }: { output: string; isFolder: boolean; isProjector: boolean },
+): Promise<string[]> {
   const written = {
     model,
     report,
     isFolder,
     hasModules: await hasModules(model),
+    isProjector,
     pathOf: (file?: string) => (isFolder && file !== undefined ? join(output, file) : output),
   };
   return report.shards ? [] : loadTexts(formats, written).flatMap(({ lines }) => lines);
@@ -242,7 +247,7 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   }
   if (options.report !== undefined) await writeReport(options.report, report);
   const isFolder = (await stat(output)).isDirectory();
-  const load = await loadLines(model, report, output, isFolder);
+  const load = await loadLines(model, report, { output, isFolder, isProjector: options.mmproj === true });
   return {
     document: { ...report, output },
     lines: reportLines(argument, model, report, { ...options, output }, { isFolder, load }, context),

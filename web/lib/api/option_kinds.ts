@@ -25,7 +25,7 @@ export const openOptions: Kinds<OpenOptions> = {
 export const planOptions: Kinds<PlanOptions> = {
   format: 'string',
   onnx: { qdq: 'boolean', externalData: 'boolean', constantInputs: 'boolean', accuracyLevel: [0, 1, 2, 3, 4] },
-  gguf: { imatrix: 'bytes', imatrixName: 'string', shardBytes: 'count' },
+  gguf: { imatrix: 'bytes', imatrixName: 'string', shardBytes: 'count', mmproj: 'boolean' },
   includeTowers: 'boolean',
   includeExperts: 'boolean',
   excludeExperts: 'boolean',

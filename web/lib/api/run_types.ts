@@ -42,6 +42,11 @@ export interface GgufOptions {
    * opens the first. Default: one file.
    */
   shardBytes?: number;
+  /**
+   * Writes the towers and the projector of a model that sees images in place of the language model: mmproj-NAME-F16.gguf, the
+   * file that llama.cpp's `--mmproj` takes. Default false.
+   */
+  mmproj?: boolean;
 }
 
 /** Options of `plan`. */

@@ -31,6 +31,8 @@ const siblingFiles = [
   'chat_template.jinja',
   'chat_template.json',
   'params.json',
+  'preprocessor_config.json',
+  'processor_config.json',
   'modules.json',
   '1_Pooling/config.json',
 ];

@@ -87,8 +87,9 @@ const byUse: Record<GgufUse, (written: Written, path: string) => LoadText[]> = {
 const sentence = (text: string): LoadText[] => [{ title: 'llama.cpp', lines: [text] }];
 
 /** What a file is for, or a sentence. A file made from a Hugging Face folder is of a family that llama.cpp has. */
-function useOrReason({ model: { metadata, config }, hasModules }: Written): GgufUse | string {
+function useOrReason({ model: { metadata, config }, isProjector, hasModules }: Written): GgufUse | string {
   const architecture = metadata['general.architecture'];
+  if (isProjector) return 'projector';
   if (metadata['general.type'] === 'imatrix')
     return 'This file is an importance matrix: llama-quantize reads it (--imatrix), and no program runs it.';
   if (architecture === undefined && config === null)

@@ -16,6 +16,8 @@ export interface Written {
   isFolder: boolean;
   /** Whether the source has modules.json of sentence-transformers. */
   hasModules: boolean;
+  /** Whether the tower and projector of a model that sees images were written, in place of its language model. */
+  isProjector?: boolean;
   /** The path of a written file; without a name that of the folder, or of the only file. */
   pathOf(file?: string): string;
 }
