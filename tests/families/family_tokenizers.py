@@ -12,7 +12,7 @@ MERGES = ["\u0120 t", "\u0120 a", "h e", "i n", "r e", "o n", "\u0120t he", "e r
           "i s", "a n", "o r", "e s", "\u0120 b", "e d", "\u0120 f", "in g", "\u0120 p", "o u", "\u0120a n", "a l", "a r", "\u0120t o"]
 UNIGRAM = ("t5", "mt5")
 SENTENCEPIECE = ("gemma", "mistral", "ministral", "phi3", "phimoe", "paligemma", "ernie4_5")
-WORDPIECE = ("bert", "distilbert", "electra", "mpnet")
+WORDPIECE = ("bert", "distilbert", "electra", "mpnet", "nomic_bert")
 
 
 def write_json(folder, name, content):

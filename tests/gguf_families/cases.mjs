@@ -93,6 +93,19 @@ export const families = {
   'gemma3-embedding': {},
   gemma4_text: {},
   gemma4_moe: {},
+  nomic_bert: {
+    ...{
+      n_positions: 8192,
+      activation_function: 'swiglu',
+      causal: false,
+      qkv_proj_bias: false,
+      mlp_fc1_bias: false,
+      mlp_fc2_bias: false,
+    },
+    ...{ prenorm: false, rotary_emb_fraction: 1, rotary_emb_interleaved: false, rotary_emb_scale_base: null },
+  },
+  cohere2_moe: {},
+  dbrx: {},
   qwen2_vl: {},
   qwen2_5_vl: {},
   qwen3_vl: {},
@@ -123,4 +136,4 @@ export const projectors = {
 };
 
 /** Families that llama.cpp's converter writes and we refuse by name. */
-export const refused = ['dbrx', 'rwkv', 'gemma3n_text'];
+export const refused = ['rwkv', 'gemma3n_text'];

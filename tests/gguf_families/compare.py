@@ -26,6 +26,7 @@ ALLOWED = [  # pattern of the key, "ours", "theirs" or "both": who has it, reaso
     (r"gptneox\.attention\.head_count_kv", "ours", "as many as there are heads, which llama.cpp assumes"),
     (r"phi2\.feed_forward_length", "both", "the converter writes four times the width, whatever config.json says"),
     (r"nemotron\.attention\.layer_norm_rms_epsilon", "theirs", "its norms are layer norms"),
+    (r"cohere2moe\.feed_forward_length", "ours", "of dense layers, which the model does not have"),
     (r".*\.rope\.scaling\.type", "theirs", "\"none\" is what llama.cpp assumes"),
     (r".*\.rope\.dimension_count", "ours", "the width of a head, which llama.cpp assumes"),
 ]
@@ -35,7 +36,7 @@ ALLOWED = [  # pattern of the key, "ours", "theirs" or "both": who has it, reaso
 FLOATS = ("F32", "F16", "BF16")
 NEEDED = "v.token_embd.img_break"
 TWICE = "mm.input_projection.weight"
-KEPT = ("attn_rel_b.weight", "per_layer_model_proj.weight")
+KEPT = ("attn_rel_b.weight", "per_layer_model_proj.weight", "ffn_gate_inp.weight")
 
 
 def value_of(field):

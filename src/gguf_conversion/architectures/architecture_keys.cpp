@@ -6,6 +6,7 @@
 //   z  a width for each layer, twice as wide for those that share the keys of earlier ones
 //   w  the width of LFM2's feed-forward, from that of one without a gate · i  the number of a token, whose text is in NAMES' place
 //   d  how many dimensions turn with time, height and width: four numbers · a  how many entries an array has · t  text · s  mean or cls, the number of a pooling
+//   o  a number, or how many texts "dense" a list begins with · !  no key: the value that the condition names has none in GGUF
 //   v  an array of numbers · x  which of the tower's layers are in a list · n  the text of a number, of those between commas behind '~'
 // NAMES of numbers are an expression of config_values.h.
 #include <algorithm>
@@ -57,6 +58,13 @@ std::string_view word_at(std::string_view words, int64_t place) noexcept {
   return words.substr(0, words.find(','));
 }
 
+// Of all items, or of the texts "dense" that are first.
+uint32_t length_of(const json::Array& items, bool only_dense) noexcept {
+  const auto end = std::ranges::find_if(
+      items, [only_dense](const json::Value& item) { return only_dense && item.as_string() != "dense"; });
+  return static_cast<uint32_t>(end - items.begin());
+}
+
 // The numbers, or which of `layers` are among them.
 gguf::ArrayBuilder list_of(const json::Array& numbers, uint32_t layers) {
   gguf::ArrayBuilder list(layers == 0 ? gguf::ValueType::f32 : gguf::ValueType::boolean);
@@ -95,9 +103,11 @@ class KeyWriter {
     }
     const std::string key =
         word.key.starts_with("tokenizer.") ? std::string(word.key) : text_of("{}.{}", architecture_, word.key);
-    if (const json::Value* const list = values_.find(word.names); word.type == 'a') {
-      if (list != nullptr && list->is_array()) metadata_.set_u32(key, static_cast<uint32_t>(list->items().size()));
-      return {};
+    if (word.type == '!') return refuse(word, "GGUF has no key for this value");
+    if (word.type == 'a' || word.type == 'o') {
+      const json::Value* const list = values_.find(word.names);
+      if (list != nullptr && list->is_array()) metadata_.set_u32(key, length_of(list->items(), word.type == 'o'));
+      if (word.type == 'a' || (list != nullptr && list->is_array())) return {};
     }
     if (word.type == 'd') {
       write_sections(word, key);
@@ -116,7 +126,7 @@ class KeyWriter {
     if (word.type == 'f') metadata_.set_f32(key, static_cast<float>(value));
     if (word.type == 'b') metadata_.set_bool(key, value != 0);
     if (word.type == 'r') metadata_.set_u32(key, static_cast<uint32_t>(value * parameters_.head_width));
-    if (word.type != 'u' && word.type != 'w') return {};
+    if (word.type != 'u' && word.type != 'w' && word.type != 'o') return {};
     if (value < 0 && word.is_optional) return {};
     constexpr double kLimit = 4294967296.0;
     const auto whole = value >= 0 && value < kLimit ? static_cast<uint32_t>(value) : 0;

@@ -80,6 +80,7 @@ class HyperparameterWriter {
     Hyperparameters found;
     found.layers = std::max(value_of("block_count"), value_of("decoder_block_count"));
     found.heads = value_of("attention.head_count");
+    found.experts = value_of("expert_count");
     found.key_value_heads = value_of("attention.head_count_kv");
     if (found.key_value_heads == 0) found.key_value_heads = found.heads;
     const auto scores = expert_score_of(config_.text("score_function|scoring_func|score_func|expert_selection_fn"));

@@ -12,7 +12,7 @@ namespace wasmquant::conversion {
 
 /// The values that determine the layout of tensors.
 struct Hyperparameters {
-  uint32_t layers = 0, heads = 0, key_value_heads = 0, head_width = 0;
+  uint32_t layers = 0, heads = 0, key_value_heads = 0, head_width = 0, experts = 0;
 };
 
 /// Writes the keys and returns what the rest of a conversion needs. Errors: argument-invalid naming a missing or

@@ -155,7 +155,7 @@ class Arrangement {
 
   Status add_divided() {
     TRY(divided, divide_rows(match_.groups, sizes_, source_, from_, rows_of(shape_)));
-    const bool are_matrices = match_.groups.find('\'') != match_.groups.npos;
+    const bool are_matrices = match_.groups.find_first_of("'^") != match_.groups.npos;
     for (size_t number = 0; number < targets(); ++number) {
       ConvertedTensor* const to = number < divided.size() ? target(number) : nullptr;
       if (to == nullptr) continue;

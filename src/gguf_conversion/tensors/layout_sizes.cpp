@@ -29,6 +29,7 @@ Result<uint64_t> LayoutSizes::named(char letter) const {
   const uint64_t shared = parameters_.key_value_heads == 0 ? 1 : parameters_.key_value_heads;
   if (letter == 'g') return shared;
   if (letter == 'r') return parameters_.heads / shared;
+  if (letter == 'x') return uint64_t{parameters_.experts};
   if (letter == 'd') return uint64_t{parameters_.head_width};
   if (letter == 'p') {
     const json::Value* const padding = reader.find("pad_token_id");

@@ -38,7 +38,7 @@ Result<List<GroupPart>> read_parts(std::string_view targets, const LayoutSizes& 
       GroupPart& part = parts.emplace_back();
       part.target = target;
       part.is_transposed = word.ends_with('\'');
-      if (part.is_transposed) word.remove_suffix(1);
+      if (part.is_transposed || word.ends_with('^')) word.remove_suffix(1);
       part.takes_rest = word == "*";
       if (part.takes_rest) continue;
       TRY(rows, product_of(take_until(word, '*'), sizes));

@@ -3,7 +3,7 @@
 //   left out), then GROUPS groups of rows. Each group has the same PARTS. A target has its parts one after the other, each
 //   of all groups.
 //     PARTS   of a target between commas, of targets between bars: a number of rows · "*": all rows that are left ·
-//             behind it "*NUMBER": as many parts of that size · "'": the rows of each group are a matrix to be transposed
+//             behind it "*NUMBER": as many parts of that size · "^": the rows of each group are a matrix · "'": one to be transposed
 //     Every number is a product of digits and letters, those of size_named().
 //   "/h/d,d,d": h heads with d rows each of a query, a key and a value, to all queries, all keys, all values.
 #pragma once
