@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "core/message.h"
-#include "core/order.h"
 #include "families/config_reader.h"
+#include "families/near_names.h"
 #include "families/word_list.h"
 #include "gguf_conversion/architectures/config_values.h"
 #include "gguf_conversion/architectures/family.h"
@@ -302,20 +302,8 @@ std::string family_names() {
 }
 
 std::string families_near(std::string_view model_type) {
-  constexpr size_t kShortest = 3, kMost = 3;
   const List<std::string_view> types = model_types();
-  const auto common = [&](uint32_t type) {
-    size_t length = 0;
-    while (length < std::min(types[type].size(), model_type.size()) && types[type][length] == model_type[length])
-      ++length;
-    return length;
-  };
-  const List<uint32_t> order = sorted_order(
-      types.size(), [&](uint32_t a, uint32_t b) { return common(a) != common(b) ? common(a) > common(b) : a < b; });
-  std::string near;
-  for (size_t i = 0; i < kMost && common(order[i]) >= kShortest; ++i)
-    near += text_of("{}{}", near.empty() ? ", near this name " : ", ", types[order[i]]);
-  return text_of("{} types can{} (all are in the guide to formats, under GGUF)", types.size(), near);
+  return families::names_near({types.data(), types.size()}, model_type, "the guide to formats, under GGUF");
 }
 
 std::array<std::string_view, 2> keys_of(const Family& family) noexcept {

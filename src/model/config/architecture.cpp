@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "families/near_names.h"
 #include "model/config/convolution_config.h"
 #include "model/config/family_facts.h"
 #include "model/config/mixer_config.h"
@@ -116,11 +117,15 @@ Status read_rotated(const json::Value& config, const families::forward::Row& row
 }
 
 Error unknown_family(const std::string& name) {
+  List<std::string_view> types;
+  for (const families::forward::Row& row : families::forward::kRows)
+    if (!row.has(families::forward::kEncoder)) types.push_back(row.model_type);
   return error_at(
       ErrorCode::not_implemented, "/model_type",
-      "the forward pass does not support the family {q}; it supports {}. Any model can be quantized without one: "
-      "weight-only configs need no calibration, and activations may come from the caller",
-      name, family_names(false));
+      "models of type {q} cannot be run here, which evaluate, generate, imatrix and configs that calibrate need; {}. "
+      "Every checkpoint format takes them by configs without calibration, such as int8 and int4_wo_128, or with "
+      "activations from the caller",
+      name, families::names_near({types.data(), types.size()}, name, "the guide to measuring a model"));
 }
 
 // RoBERTa's table of positions begins with those up to the padding token's, which no token has.

@@ -1,6 +1,6 @@
 // `wasmquant evaluate`: the table, the JSON document, wrong usage.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { writeFloats } from '../../interop/safetensors_file.mjs';
@@ -47,4 +47,31 @@ test('evaluate refuses what it cannot do', async (t) => {
   assert.equal((await cli(['evaluate', tinyLlama])).code, 2);
   assert.equal((await cli(['evaluate', tinyLlama, '--tokens', tokens, '--bytes-per-token', '0'])).code, 2);
   assert.equal((await cli(['evaluate', tinyLlama, '--tokens', tokens, '--activations', 'fp8'])).code, 2);
+});
+
+test('a family that cannot be run is named, with what can be done with it', async (t) => {
+  const folder = scratch(t);
+  cpSync(tinyLlama, folder, { recursive: true });
+  const path = join(folder, 'config.json');
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), model_type: 'qwen3_odd' }));
+  for (const command of ['evaluate', 'imatrix']) {
+    const more = command === 'imatrix' ? ['-o', join(folder, 'matrix.gguf')] : [];
+    const { code, stderr } = await cli([command, folder, '--tokens', tokens, ...more]);
+    assert.equal(code, 1);
+    assert.match(stderr, /models of type "qwen3_odd" cannot be/);
+    assert.match(stderr, /near this name qwen3/);
+    assert.match(stderr, /Every checkpoint format takes them/);
+  }
+  const out = join(folder, 'out');
+  const { code, stderr } = await cli([
+    'quantize',
+    folder,
+    '-o',
+    out,
+    '--preset',
+    'int8',
+    '--format',
+    'compressed-tensors',
+  ]);
+  assert.equal(code, 0, stderr);
 });
