@@ -178,6 +178,7 @@ EMSCRIPTEN_BINDINGS(passes) {
       .function("begin", bound<&BoundForwardPass::begin>)
       .function("reads", bound<&BoundForwardPass::reads>)
       .function("load", bound<&BoundForwardPass::load>)
+      .function("replace", bound<&BoundForwardPass::replace>)
       .function("run", bound<&BoundForwardPass::run>)
       .function("needs", bound<&BoundForwardPass::needs>)
       .function("keep", bound<&BoundForwardPass::keep>)

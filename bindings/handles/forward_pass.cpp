@@ -46,7 +46,12 @@ Result<List<TileRead>> BoundForwardPass::reads(uint32_t tile) {
 
 Status BoundForwardPass::load(uint32_t tile) {
   if (!has_tensor_) return no_tensor();
-  session_->load(tile);
+  return session_->load(tile);
+}
+
+Status BoundForwardPass::replace(uint32_t step, uint32_t slot, const BoundWork& work, uint32_t number) {
+  TRY(task, work.task(number));
+  session_->replace(step, slot, std::move(task));
   return {};
 }
 
@@ -124,6 +129,7 @@ Result<double> BoundSensitivityProbe::measure(uint32_t slot, const BoundWork& wo
   if (!is_finished_) TRY_VOID(sensitivity_.finish(session_->pass().stream_energy()));
   is_finished_ = true;
   TRY(task, work.task(number));
+  session_->restore_changes(slot, task);
   return sensitivity_.measure(static_cast<model::Slot>(slot), task);
 }
 

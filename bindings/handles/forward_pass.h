@@ -22,6 +22,8 @@ class BoundForwardPass : Counted {
   /// Of the tensor begun last; without one, these fail: state-invalid.
   Result<List<TileRead>> reads(uint32_t tile);
   Status load(uint32_t tile);
+  /// Errors: those of BoundWork::task.
+  Status replace(uint32_t step, uint32_t slot, const BoundWork& work, uint32_t task);
   Status run(uint32_t portion);
   Result<bool> needs(uint32_t tile) const;
   Status keep();

@@ -77,7 +77,7 @@ const kFactors: Record<string, number> = {
 };
 
 /** Bytes of `256M`, `1GiB`, `1.5G`, `500MB` or `268435456`: K, M, G and KiB, MiB, GiB are powers of 1024, kB, MB, GB of 1000. */
-function parseSize(text: string): number {
+export function parseSize(text: string): number {
   const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim()) ?? [];
   const factor = kFactors[unit.toLowerCase()];
   const bytes = number === '' || factor === undefined ? Number.NaN : Math.round(Number(number) * factor);

@@ -7,6 +7,7 @@
 #include "core/message.h"
 #include "model/block_weights.h"
 #include "pipeline/forward/forward_plan.h"
+#include "pipeline/task/store_modified_weight.h"
 
 namespace wasmquant {
 namespace {
@@ -98,7 +99,27 @@ void ForwardSession::restore_changes(uint32_t slot, TensorTask& task) const {
     task.layout.edit([&](WeightLayout& layout) { layout.whole_lines = change.interleaved_rows; });
 }
 
-void ForwardSession::load(uint64_t tile) {
+// Tiles of streamed tensors are stored by themselves: all but the last have as many rows.
+Status ForwardSession::replace_loaded(uint64_t tile) {
+  for (const Replaced& replaced : replaced_tasks_) {
+    if (replaced.step != step_ || replaced.slot != slot_ || !(is_streamed_ || is_whole_)) continue;
+    TensorTask task = replaced.task;
+    restore_changes(slot_, task);
+    if (!is_streamed_) {
+      std::vector<float>& values = *target_of(slot_);
+      TRY(stored, store_modified(task, values, nullptr, values));
+      values = std::move(stored.values);
+      rows_ = values;
+      continue;
+    }
+    const uint64_t rows = tile == 0 ? rows_.size() / pass_.architecture().hidden : first_row_ / tile;
+    TRY(stored, store_modified_rows(task, rows, first_row_, rows_));
+    replace_rows(std::move(stored.values));
+  }
+  return {};
+}
+
+Status ForwardSession::load(uint64_t tile) {
   const std::span<const float> values = decoder_->decode(tile);
   const TensorTask& task = decoder_->task();
   const TileRange range = tile_range(task, tile);
@@ -108,7 +129,7 @@ void ForwardSession::load(uint64_t tile) {
     rows_ = values;
     // A tile line may cover several rows.
     first_row_ = static_cast<uint32_t>(range.begin * columns / std::max<size_t>(pass_.architecture().hidden, 1));
-    return;
+    return replace_loaded(tile);
   }
   std::vector<float>& target = *target_of(slot_);
   if (!task.layout->column_tiles()) {
@@ -119,12 +140,14 @@ void ForwardSession::load(uint64_t tile) {
   }
   rows_ = target;
   is_whole_ = range.begin + range.count() == (task.layout->column_tiles() ? columns : rows);
+  TRY_VOID(replace_loaded(tile));
   const model::Architecture& a = pass_.architecture();
-  if (slot_ >= kExpertSlots ? a.routing.gate_limit == 0 : !a.is_transposed || slot_ >= model::kBlockMatrices) return;
+  if (slot_ >= kExpertSlots ? a.routing.gate_limit == 0 : !a.is_transposed || slot_ >= model::kBlockMatrices) return {};
   const size_t inputs = slot_ < kExpertSlots                     ? rows
                         : block_slot(slot_) == model::Slot::gate ? a.hidden
                                                                  : a.routing.width;
   if (is_whole_) transpose(target, inputs);
+  return {};
 }
 
 Status ForwardSession::run(uint32_t portion, bool keep) {

@@ -39,7 +39,12 @@ class ForwardSession {
   /// Starts the next tensor. Errors: argument-invalid for a task that does not belong there.
   Status begin(uint32_t step, uint32_t slot, TensorTask task);
   List<TileRead> reads(uint64_t tile) { return decoder_->reads(tile); }
-  void load(uint64_t tile);
+  /// Errors: those of store_modified() for a weight that is replaced.
+  Status load(uint64_t tile);
+  /// From now on the pass runs with what `task` would store of the tensor in its place.
+  void replace(uint32_t step, uint32_t slot, TensorTask task) {
+    replaced_tasks_.push_back({step, slot, std::move(task)});
+  }
   /// Gives the plan's task of a loaded tensor the changes that its file has and the pass reverted.
   void restore_changes(uint32_t slot, TensorTask& task) const;
   /// `keep` false: activations stay unchanged, for passes that only feed the sink. Errors: those of the sink,
@@ -67,6 +72,11 @@ class ForwardSession {
   uint32_t first_row() const noexcept { return first_row_; }
 
  private:
+  struct Replaced {
+    uint32_t step, slot;
+    TensorTask task;
+  };
+  Status replace_loaded(uint64_t tile);
   std::vector<float>* target_of(uint32_t slot) noexcept;
   uint64_t expected_count(uint32_t step, uint32_t slot) const noexcept;
 
@@ -80,6 +90,7 @@ class ForwardSession {
   bool is_streamed_ = false, is_as_llama_cpp_ = false, is_whole_ = false;
   std::vector<float> matrix_;  // a streamed slot stored in column tiles
   std::vector<float> replaced_;
+  List<Replaced> replaced_tasks_;
   std::span<const float> rows_;  // of the embedding or head, ready to run
   uint32_t first_row_ = 0;
 };

@@ -17,6 +17,7 @@ import {
   type InclusionFlags,
   inclusions,
   parsePattern,
+  parseSize,
   quantizerOptions,
   type ResourceOptions,
 } from '../args.js';
@@ -31,7 +32,9 @@ import { totalsText } from './plan.js';
 
 interface AutoOptions extends ResourceOptions, TokenOptions, InclusionFlags, ModelFlags {
   targetBits?: number;
+  targetBpw?: number;
   targetBytes?: number;
+  targetSize?: number;
   maxLoss?: number;
   source?: string;
   format?: OutputFormat;
@@ -56,7 +59,8 @@ function autoLines(
     options.includeExperts && ' --include-experts',
     options.excludeExperts && ' --exclude-experts',
   ];
-  const quantize = `wasmquant quantize ${printable(argument)} --config ${printable(options.output ?? 'config.json')}${flags.filter(Boolean).join('')} -o OUT`;
+  const best = found.measuredLoss === undefined ? '' : ' --best --calibration TEXT';
+  const quantize = `wasmquant quantize ${printable(argument)} --config ${printable(options.output ?? 'config.json')}${best}${flags.filter(Boolean).join('')} -o OUT`;
   return [
     `${colors.bold(printable(argument))}  ${colors.dim(text)}`,
     '',
@@ -74,6 +78,9 @@ function autoLines(
     '',
     colors.bold(totalsText(found.totals)),
     `sum of losses ${found.loss.toExponential(2)}`,
+    ...(found.measuredLoss === undefined
+      ? []
+      : [`KLD with all of them, rounded to nearest: ${found.measuredLoss.toExponential(2)}; algorithms make it less`]),
     ...(options.output === undefined ? [] : ['', colors.dim(quantize)]),
   ];
 }
@@ -94,7 +101,8 @@ async function auto(context: Context, path: string, options: AutoOptions): Promi
     '--output',
   );
   const bar = new ProgressBar(terminal);
-  const { targetBits, targetBytes, maxLoss, format, exclude, tensor } = options;
+  const { targetBpw, targetBits = targetBpw, targetSize, targetBytes = targetSize } = options;
+  const { maxLoss, format, exclude, tensor } = options;
   const given: AutoConfigOptions = {
     calibration: { tokens, ...(tensor !== undefined && { tensor }) },
     ...(targetBits !== undefined && { targetBits }),
@@ -116,9 +124,9 @@ async function auto(context: Context, path: string, options: AutoOptions): Promi
 }
 
 export function addAuto(program: Command, run: Run): void {
-  const budgets = ['targetBits', 'targetBytes', 'maxLoss'];
-  const budget = (flags: string, text: string) =>
-    new Option(flags, text).argParser(parsePositive).conflicts(budgets.filter((name) => name !== option(flags)));
+  const budgets = ['targetBits', 'targetBpw', 'targetBytes', 'targetSize', 'maxLoss'];
+  const budget = (flags: string, text: string, parse: (text: string) => number = parsePositive) =>
+    new Option(flags, text).argParser(parse).conflicts(budgets.filter((name) => name !== option(flags)));
   const option = (flags: string) => new Option(flags).attributeName();
   const command = program
     .command('auto')
@@ -127,9 +135,15 @@ export function addAuto(program: Command, run: Run): void {
     .addOption(kStripPrefix)
     .addOption(kSource)
     .addOption(budget('--target-bits <n>', 'bits per quantized weight, with scales'))
+    .addOption(budget('--target-bpw <n>', 'the same'))
     .addOption(budget('--target-bytes <n>', 'bytes of the whole output'))
-    .addOption(budget('--max-loss <n>', "sum of the layers' losses"))
-    .option('-x, --exclude <glob>', 'do not quantize these layers (repeatable; default: lm_head)', parsePattern)
+    .addOption(budget('--target-size <size>', 'the same, such as 4.2G or 900M', parseSize))
+    .addOption(budget('--max-loss <n>', "sum of the layers' losses; of GGUF the KLD that is measured, in nats"))
+    .option(
+      '-x, --exclude <glob>',
+      'do not quantize these layers (repeatable; default: lm_head, in GGUF none)',
+      parsePattern,
+    )
     .option('-o, --output <file>', 'file for the config')
     .option('--force', 'replace an existing config');
   addOutputOptions(addResourceOptions(addInclusionOptions(addFormatOption(addTokenOptions(command))))).action(

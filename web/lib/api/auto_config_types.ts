@@ -12,13 +12,13 @@ export interface AutoConfigOptions {
   targetBits?: number;
   /** Bytes of the whole output, counted as in `totals.bytesAfter` of a plan. */
   targetBytes?: number;
-  /** Upper limit for the sum of the layers' `loss`. */
+  /** Upper limit for the sum of the layers' `loss`, of a GGUF mixture for `measuredLoss`, in nats. */
   maxLoss?: number;
   /** Token ids, as for calibrated algorithms; 8 × 256 are enough. */
   calibration: TokenCalibration;
-  /** Specs to choose from. Default: those of `autoCandidates` that the format supports for every layer. */
+  /** Specs to choose from; of GGUF types, `{ dtype: 'q4_k' }`. Default: those that the format supports, of GGUF those whose codes algorithms choose. */
   candidates?: QuantizationSpec[];
-  /** Layers that keep their dtype, in addition to all outside of blocks. Default `['lm_head']`. */
+  /** Layers that keep their dtype, in addition to all outside of blocks. Default `['lm_head']`; in GGUF none, and tables of tokens get a type, too. */
   exclude?: string[];
   /** Default `compressed-tensors`. */
   format?: OutputFormat;
@@ -64,6 +64,11 @@ export interface AutoConfig {
   layers: AutoLayer[];
   /** Totals of the plan for `config`. */
   totals: Totals;
-  /** Sum over layers of the relative squared error of the residual stream, each layer measured by itself. */
+  /**
+   * Sum over layers of the relative squared error of the residual stream, each layer measured by itself; of a GGUF mixture in nats, the
+   * mean Kullback-Leibler divergence that each layer was measured to cause.
+   */
   loss: number;
+  /** Of a GGUF mixture: the mean KLD of the model with all layers rounded to nearest as chosen, on the calibration's first 512 tokens. */
+  measuredLoss?: number;
 }

@@ -11,6 +11,8 @@ export interface BoundForwardPass {
   reads(tile: number): number;
   /** Decodes the tile read last. */
   load(tile: number): boolean;
+  /** From now on runs with what a plan's task would store of a tensor in its place. */
+  replace(step: number, slot: number, work: BoundWork, task: number): boolean;
   /** Runs a portion: for streamed tensors after each load, else once the step is loaded. */
   run(portion: number): boolean;
   /** 1 if a token of the batch is in the rows of a tile, else 0; of embeddings, other tiles need not be loaded. */

@@ -1,8 +1,8 @@
-// Finds a config for a byte budget: measures every linear layer of the transformer blocks with every candidate, then
-// replaces the cheapest candidates by better ones, best gain per byte first.
+// Finds a config for a byte budget: measures every linear layer of the transformer blocks with every candidate (of GGUF files also the
+// tables of tokens), then replaces the cheapest candidates by better ones, best gain per byte first.
 
 import { check, checkedWith, jsonText, shown } from '../api/arguments.js';
-import { failure, QuantizationError } from '../api/errors.js';
+import { failure } from '../api/errors.js';
 import { autoConfigOptions, tokenCalibration } from '../api/language_model_kinds.js';
 import type { AutoConfig, AutoConfigOptions, AutoLayer, Plan, QuantizationSpec } from '../api/types.js';
 import { plainOf } from '../api/values.js';
@@ -14,33 +14,17 @@ import { withPlan } from '../plan/plan.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { type RunInputs, type RunResources, runOne } from '../pool/run_resources.js';
 import type { SensitivityWork } from '../worker/jobs.js';
+import { autoCandidates, type Candidate, configOf, fittingCandidates } from './auto_candidates.js';
 import { allocateBits } from './bit_budget.js';
-
-const groups = (dtype: 'int3' | 'int4', group_size: number): QuantizationSpec => ({
-  dtype,
-  qscheme: 'per_group',
-  group_size,
-  ch_axis: -1,
-  symmetric: true,
-  scale_sign: 'signed',
-  calibrated_refit: true,
-});
-const channels = (dtype: 'int4' | 'int8'): QuantizationSpec => ({
-  dtype,
-  qscheme: 'per_channel',
-  ch_axis: 0,
-  symmetric: true,
-  ...(dtype === 'int4' && { scale_sign: 'signed', calibrated_refit: true }),
-});
-/** By size; not every format has int3. */
-const autoCandidates: readonly QuantizationSpec[] = [
-  groups('int3', 64),
-  channels('int4'),
-  groups('int4', 128),
-  groups('int4', 64),
-  groups('int4', 32),
-  channels('int8'),
-];
+import {
+  DivergenceProbes,
+  fittedMixture,
+  type MixedLayer,
+  mixtureOf,
+  mixtureTypes,
+  scaleLosses,
+  typeEverywhere,
+} from './mixture.js';
 
 type Budget = { key: 'targetBits' | 'targetBytes' | 'maxLoss'; value: number };
 
@@ -59,13 +43,6 @@ function budgetOf(options: AutoConfigOptions): Budget {
   return { key, value };
 }
 
-interface Candidate {
-  spec: QuantizationSpec;
-  plan: Plan;
-  tasks: Map<string, number>;
-  work: Uint8Array;
-}
-
 /** Measures, then chooses. Errors: argument-invalid, those of forwardPlanOf and of plans, memory-budget. */
 export async function findConfig(
   resources: RunResources,
@@ -77,7 +54,9 @@ export async function findConfig(
   const options = checkedWith(given, autoConfigOptions, runSignal);
   check(options.calibration, tokenCalibration, 'calibration');
   const { instance, memory } = resources;
-  const { signal, exclude = ['lm_head'], format = 'compressed-tensors' } = options;
+  const { signal, format = 'compressed-tensors' } = options;
+  const isMixture = format === 'gguf';
+  const { exclude = isMixture ? [] : ['lm_head'] } = options;
   const { includeTowers = false, includeExperts = false, excludeExperts = false } = options;
   const included = { includeTowers, includeExperts, excludeExperts };
   signal?.throwIfAborted();
@@ -95,49 +74,67 @@ export async function findConfig(
   };
   const base = { exclude: [...exclude], indivisible_groups: 'fallback', default_exclusions: true };
   const candidate = (spec: QuantizationSpec): Candidate => {
-    return { spec, ...planned({ global_quant_config: { weight: spec }, ...base }) };
+    const everywhere = isMixture
+      ? typeEverywhere(spec.dtype, exclude)
+      : { global_quant_config: { weight: spec }, ...base };
+    return { spec, ...planned(everywhere) };
   };
   const candidates =
     options.candidates?.map((spec, i) => candidate(plainOf(spec, `candidates/${i}`) as QuantizationSpec)) ??
-    fittingCandidates(candidate);
+    fittingCandidates(isMixture ? mixtureTypes.map((dtype) => ({ dtype })) : autoCandidates, candidate);
   if (candidates.length === 0)
     throw failure('argument-invalid', 'candidates', 'is empty; give the specs to choose from');
 
   const steps = forward.steps.slice(0, -1);
   const layers: AutoLayer[] = [];
-  const fits = (candidate: Candidate, name: string) =>
-    candidate.plan.tensors.find((tensor) => tensor.name === name && tensor.action === 'quantize');
+  // A type that rows do not have room for becomes another one, which is a candidate, too.
+  const isOther = (spec: QuantizationSpec, [output]: Plan['tensors'][number]['outputs']) =>
+    isMixture && output?.dtype.toLowerCase() !== spec.dtype;
+  const fits = ({ spec, plan }: Candidate, name: string) =>
+    plan.tensors.find((row) => row.name === name && row.action === 'quantize' && !isOther(spec, row.outputs));
+  const mixed: MixedLayer[] = [];
+  const layerOf = (name: string, step: number, slot: number, block: number | null) => {
+    const rows = candidates.map((candidate) => fits(candidate, name) ?? null);
+    const found = rows.find((row) => row !== null);
+    if (!found) return [];
+    const layer = {
+      name,
+      elements: found.shape.reduce((product, extent) => product * extent, 1),
+      choices: rows.map((row) => row && { bytes: row.bytesAfter, loss: 0 }),
+      chosen: rows.indexOf(found),
+    };
+    layers.push(layer);
+    const tasks = candidates.map(({ tasks }, i) => {
+      const task = rows[i] ? tasks.get(name) : undefined;
+      return task === undefined ? null : { work: 1 + i, task };
+    });
+    mixed.push({ layer, places: [{ step, slot }], tasks, block });
+    return [{ slot, tasks: tasks.filter((task) => task !== null) }];
+  };
   const blocks = steps.map(({ tensors }, step) =>
-    (step === 0 ? [] : tensors).flatMap(({ slot, name }) => {
-      const rows = candidates.map((candidate) => fits(candidate, name) ?? null);
-      const found = rows.find((row) => row !== null);
-      if (!found) return [];
-      layers.push({
-        name,
-        elements: found.shape.reduce((product, extent) => product * extent, 1),
-        choices: rows.map((row) => row && { bytes: row.bytesAfter, loss: 0 }),
-        chosen: 0,
-      });
-      const tasks = candidates.flatMap(({ tasks }, i) => {
-        const task = rows[i] ? tasks.get(name) : undefined;
-        return task === undefined ? [] : [{ work: 1 + i, task }];
-      });
-      return [{ slot, tasks }];
-    }),
+    (step === 0 ? [] : tensors).flatMap(({ slot, name }) => layerOf(name, step, slot, step)),
   );
   if (layers.length === 0) {
     const detail =
       'leaves no linear layer of the transformer blocks to choose for: no candidate fits, or all layers are excluded';
     throw failure('argument-invalid', 'candidates', detail);
   }
-  // Only blocks are measured; other layers keep their dtype.
+  const inBlocks = [...layers];
+  for (const step of isMixture ? [0, forward.steps.length - 1] : [])
+    for (const { slot, name } of forward.steps[step]?.tensors ?? []) {
+      const same = mixed.find(({ layer, block }) => block === null && layer.name === name);
+      if (same) same.places = [...same.places, { step, slot }];
+      else layerOf(name, step, slot, null);
+    }
+  // Layers that are not measured keep their dtype.
   const measured = new Set(layers.map(({ name }) => name));
   const others = candidates.flatMap(({ plan }) =>
     plan.tensors.filter(({ name, action }) => action === 'quantize' && !measured.has(name)),
   );
   base.exclude.push(...new Set(others.map(({ layer }) => layer)));
   const work = [forward.work, ...candidates.map((each) => each.work)];
-  const losses = await measure(resources, { models: [model], work }, options, {
+  const runInputs = { models: [model], work };
+  const losses = await measure(resources, runInputs, options, {
     architecture: forward.architecture,
     steps: steps.map(({ name, tensors }) => ({ name, tensors })),
     reads: 0,
@@ -145,7 +142,7 @@ export async function findConfig(
     tokens: tokens.ids,
     lengths: tokens.lengths,
   });
-  const choices = layers.flatMap((layer) => layer.choices.filter((choice) => choice !== null));
+  const choices = inBlocks.flatMap((layer) => layer.choices.filter((choice) => choice !== null));
   if (losses.length !== choices.length)
     throw new RangeError(`${losses.length} losses were measured, not ${choices.length}`);
   choices.forEach((choice, i) => {
@@ -154,23 +151,27 @@ export async function findConfig(
   const lost = layers.find((layer) => layer.choices.some((choice) => choice && !Number.isFinite(choice.loss)));
   if (lost)
     throw failure('value-not-finite', lost.name, 'has a candidate whose outputs are NaN or infinite; exclude it');
-  return choose(budget, candidates, layers, base, (config) => planned(config).plan);
-}
-
-/** The autoCandidates that the format supports for every layer. Throws the last refusal if there are none. */
-function fittingCandidates(candidate: (spec: QuantizationSpec) => Candidate): Candidate[] {
-  const found: Candidate[] = [];
-  let refusal: unknown = null;
-  for (const spec of autoCandidates) {
-    try {
-      found.push(candidate(spec));
-    } catch (error) {
-      if (!(error instanceof QuantizationError)) throw error;
-      refusal = error;
-    }
-  }
-  if (found.length === 0) throw refusal;
-  return found;
+  const chosenFor = (limit: Budget) =>
+    choose(
+      limit,
+      candidates,
+      layers,
+      (config) => planned(config).plan,
+      () =>
+        isMixture
+          ? mixtureOf(
+              candidates.map(({ spec }) => spec.dtype),
+              layers,
+              base.exclude,
+            )
+          : configOf(candidates, layers, base),
+    );
+  if (!isMixture) return chosenFor(budget);
+  const probes = new DivergenceProbes(resources, runInputs, batch, options);
+  await scaleLosses(probes, mixed);
+  return fittedMixture(budget.key === 'maxLoss' ? budget.value : null, mixed, probes, (value) =>
+    chosenFor(value === null ? budget : { key: 'maxLoss', value }),
+  );
 }
 
 async function measure(
@@ -198,26 +199,12 @@ async function measure(
   return losses;
 }
 
-/** Layers by the most common candidate, exceptions by name. */
-function configOf(candidates: Candidate[], layers: AutoLayer[], base: object): Record<string, unknown> {
-  const counts = candidates.map((_, i) => layers.filter(({ chosen }) => chosen === i).length);
-  const most = counts.indexOf(Math.max(...counts));
-  const others = layers.filter(({ chosen }) => chosen !== most);
-  return {
-    global_quant_config: { weight: candidates[most]?.spec },
-    layer_quant_config: Object.fromEntries(
-      others.map(({ name, chosen }) => [name.replace(/\.weight$/, ''), { weight: candidates[chosen]?.spec }]),
-    ),
-    ...base,
-  };
-}
-
 function choose(
   budget: Budget,
   candidates: Candidate[],
   layers: AutoLayer[],
-  base: object,
   planOf: (config: object) => Plan,
+  ofChosen: () => Record<string, unknown>,
 ): AutoConfig {
   const elements = layers.reduce((sum, layer) => sum + layer.elements, 0);
   const own = (chosen: (layer: AutoLayer) => number) =>
@@ -227,7 +214,7 @@ function choose(
     layers.forEach((layer, i) => {
       layer.chosen = chosen[i] ?? 0;
     });
-    const config = configOf(candidates, layers, base);
+    const config = ofChosen();
     return { config, totals: planOf(config).totals };
   };
   // Bytes outside of these layers are constant, but for the lengths of headers.

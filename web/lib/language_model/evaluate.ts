@@ -27,7 +27,7 @@ import { divergenceOf } from './divergence.js';
 type PassMemory = Pick<ForwardPlanJson, 'tokenBytes' | 'workingBytes'> & { steps: readonly { floatBytes: number }[] };
 
 /** A reference and a model in one worker. */
-function bothOf(plans: readonly ForwardPlanJson[]): PassMemory {
+export function bothOf(plans: readonly ForwardPlanJson[]): PassMemory {
   const sum = (of: (plan: ForwardPlanJson) => number) => plans.reduce((all, plan) => all + of(plan), 0);
   const blocks = sum(({ steps }) => Math.max(...steps.map(({ floatBytes }) => floatBytes)));
   return {

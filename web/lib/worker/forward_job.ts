@@ -29,6 +29,7 @@ export function withPass<T>(
     scored = 'all',
     positions = 0,
     model = 0,
+    replaced = [],
   }: Omit<ForwardWork, 'steps' | 'activations'> & Partial<ForwardWork>,
   use: (pass: Pass) => Promise<T>,
 ): Promise<T> {
@@ -44,6 +45,8 @@ export function withPass<T>(
     (bound) => {
       const all = Array.from({ length: instance.run(() => bound.portions()) }, (_, portion) => portion);
       const portions = all.filter((portion) => runsPortion(team, portion));
+      for (const { step, slot, work, task } of replaced)
+        instance.done(() => bound.replace(step, slot, host.work(work), task));
       return use({ bound, portions, work: host.work(reads), model });
     },
   );

@@ -128,6 +128,12 @@ export interface ForwardWork {
   positions?: number;
   /** Index of the files in `ContextFiles.inputs`; default 0. */
   model?: number;
+  /** Tensors that the pass runs with as tasks of a plan would store them. */
+  replaced?: ReplacedTensor[];
+}
+export interface ReplacedTensor extends TaskNumber {
+  step: number;
+  slot: number;
 }
 /** How the states of a sequence become one embedding: their mean, or that of the first token. */
 export interface EmbeddingWork extends ForwardWork {
