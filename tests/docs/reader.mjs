@@ -23,6 +23,7 @@ const configs = {
   'awq.json': { global_quant_config: { weight: int4 }, exclude, algo_config: [{ name: 'awq' }] },
   'gptq.json': { global_quant_config: { weight: int4 }, exclude, algo_config: [{ name: 'gptq' }] },
   'w8a8.json': { global_quant_config: { weight: int8, input_tensors: inputs }, exclude },
+  'my-mixture.json': { dialect: 'gguf', recipe: 'q4_k_m', layers: { '*.down_proj': 'q6_k' } },
   'my-config.json': { global_quant_config: { weight: int4 }, exclude },
 };
 

@@ -88,6 +88,25 @@ test('a language model: the losses are those of evaluate for the files that runs
   assert.ok(estimates.every(({ scheme, points }) => scheme !== 'q2_k' && points === 3));
 });
 
+test('configs are compared with presets under the names that they get', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const mixture = { dialect: 'gguf', recipe: 'q4_k_m', layers: { '*down_proj': 'q8_0' } };
+  const options = { target: 'llama.cpp', tokens: { rows: rowsOf(2) }, windows: 2 };
+  const curve = await quantizer.curve(model, { ...options, schemes: ['q4_k_m'], configs: { mixture } });
+  checkShape(curve);
+  assert.deepEqual(
+    curve.points.map(({ scheme }) => scheme),
+    ['mixture', 'q4_k_m'],
+  );
+  assert.ok(curve.points.every(({ measured, format }) => measured && format === 'gguf'));
+  assert.equal(curve.points[0].bytes, quantizer.plan(model, mixture).totals.bytesAfter);
+  const all = await quantizer.curve(model, { ...options, configs: { mixture } });
+  assert.ok(all.points.length > 4 && all.points.some(({ scheme }) => scheme === 'mixture'));
+  const wrong = { dialect: 'gguf', recipe: 'q4_k_z' };
+  await assert.rejects(quantizer.curve(model, { ...options, configs: { wrong } }), { code: 'config-invalid' });
+});
+
 test('windows are added until the order is certain, and pairs that stay undecided are named', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);

@@ -1,4 +1,5 @@
 /** `wasmquant curve <model>`: size of the file against loss, for the schemes that a runtime reads. */
+import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
 import {
   type Curve,
@@ -20,7 +21,7 @@ import {
   type ReportOptions,
   type ResourceOptions,
 } from '../args.js';
-import { presetNamed } from '../config_source.js';
+import { presetNamed, readConfigText } from '../config_source.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import { findOnnxRuntime, onnxRuntimeInstall, runtimeFor } from '../onnx_runtime.js';
 import type { Context, Outcome, Run } from '../outcome.js';
@@ -33,6 +34,7 @@ import { openText, parseCount } from '../token_source.js';
 interface CurveCommand extends ResourceOptions, ReportOptions, ModelFlags {
   for?: RuntimeName;
   schemes?: string[];
+  configs?: string[];
   text?: string;
   tokens?: string;
   length?: number;
@@ -133,12 +135,18 @@ async function curve(context: Context, path: string, options: CurveCommand): Pro
   await using model = await openModel(quantizer, path, signal, options);
   for (const each of [options, picture]) await checkReportPath(each, await modelPaths(path, model));
   const named = schemes?.map((name) => presetNamed(quantizer, name).name);
+  const texts =
+    options.configs?.map(
+      async (file) => [basename(file), JSON.parse(await readConfigText(file, signal)) as object] as const,
+    ) ?? [];
+  const configs = Object.fromEntries(await Promise.all(texts));
   const { given, opened, hint } = await inputsOf(quantizer, model, options, signal);
   const bar = new ProgressBar(terminal, 'measuring');
   try {
     const found = await quantizer.curve(model, {
       ...given,
       ...(named && { schemes: named }),
+      ...(options.configs && { configs }),
       ...(options.for && { target: options.for }),
       ...(windows !== undefined && { windows }),
       signal,
@@ -173,6 +181,7 @@ export function addCurve(program: Command, run: Run): void {
       'presets to try, separated by commas (default: 7 or 8 that the runtime reads)',
       parseNames,
     )
+    .option('--configs <files>', 'configs to compare with them, such as those of auto, separated by commas', parseNames)
     .addOption(
       new Option('--text <file>', 'language models: UTF-8 text whose bits per byte are measured').conflicts('tokens'),
     )

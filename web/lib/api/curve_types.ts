@@ -12,6 +12,8 @@ export type { RuntimeName };
 export interface CurveOptions {
   /** Names of presets. Default: 7 or 8 that the runtime reads. Those that the model cannot have are left out. */
   schemes?: readonly string[];
+  /** Configs to compare with them, such as those of `autoConfig`, by the names that they get in the curve. */
+  configs?: Readonly<Record<string, object>>;
   /** Default: `llama.cpp` for GGUF, `onnxruntime` for ONNX, else `transformers`. */
   target?: RuntimeName;
   /** For language models and encoders: text, through `tokenizer`. With it or `tokens` the loss is that of the next token, or of embeddings. */

@@ -33,14 +33,14 @@ interface Written {
 async function written(
   { resources, host }: CurveMeans,
   model: OpenedModel,
-  { scheme, format }: Scheme,
+  { config, format }: Scheme,
   { signal }: CurveOptions,
 ): Promise<Written> {
   const scratch: Scratch = await host.scratch();
   try {
     const target = await host.openTarget(scratch.target, false, [], { resumes: false, isShared: false, adds: false });
     const options = { target: scratch.target, format, ...(signal && { signal }) };
-    const { files } = await quantizeInto(resources, model, jsonText(scheme, 'schemes'), target, options);
+    const { files } = await quantizeInto(resources, model, jsonText(config, 'schemes'), target, options);
     const output = (await abortable(
       signal,
       resources.open(scratch.source(files.map(({ name }) => name))),
@@ -66,11 +66,11 @@ export async function curveOf(
   const { resources } = means;
   const { signal, onPoint } = options;
   signal?.throwIfAborted();
-  const schemes = schemesOf(model, options, (scheme, format) =>
+  const schemes = schemesOf(model, options, (config, format) =>
     withPlan(
       resources.instance,
       model,
-      jsonText(scheme, 'schemes'),
+      jsonText(config, 'schemes'),
       { format },
       { ...resources.memory.tiles, namesOutputs: false },
       (_, plan) => plan,
@@ -100,10 +100,10 @@ export async function curveOf(
   };
   for (const point of curve.points) tell(point);
   const errors: number[] = [];
-  for (const { scheme, format, plan } of schemes) {
+  for (const { config, format, plan } of schemes) {
     const names = judge ? sampleNames(plan) : quantizedNames(plan);
     const how = { format, ...(signal && { signal }) };
-    const tried = await previewTensors(resources, model, jsonText(scheme, 'schemes'), names, how);
+    const tried = await previewTensors(resources, model, jsonText(config, 'schemes'), names, how);
     const { parameters, quantizedParameters } = plan.totals.coverage;
     const share = judge ? Math.sqrt(quantizedParameters / Math.max(1, parameters)) : 1;
     const error = share * relativeError(tried, judge ? 0 : leftElements(plan));

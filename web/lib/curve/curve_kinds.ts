@@ -6,6 +6,7 @@ import { runtimeNames } from './schemes.js';
 
 export const curveOptions: Kinds<CurveOptions> = {
   schemes: 'strings',
+  configs: 'object',
   target: runtimeNames,
   text: 'string',
   tokenizer: 'any', // tokensOfText says more

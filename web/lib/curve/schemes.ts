@@ -2,13 +2,14 @@
 
 import { failure, QuantizationError } from '../api/errors.js';
 import { formats } from '../api/formats.js';
-import type { OutputFormat, Plan, RuntimeName } from '../api/types.js';
+import type { CurveOptions, OutputFormat, Plan, RuntimeName } from '../api/types.js';
 import { curveRuntimes, webRuntimes } from '../generated/runtimes.js';
 import type { OpenedModel } from '../model/model.js';
 
-/** A preset in a format. */
+/** A preset or a config in a format. */
 export interface Scheme {
   scheme: string;
+  config: string | object;
   format: OutputFormat;
   plan: Plan;
 }
@@ -40,22 +41,24 @@ const isSame = (a: Plan, b: Plan) =>
 /** The schemes that the model can have, by size, largest first. Errors: that of the first scheme if it can have none. */
 export function schemesOf(
   model: OpenedModel,
-  { schemes, target }: { schemes?: readonly string[]; target?: RuntimeName },
-  planOf: (scheme: string, format: OutputFormat) => Plan,
+  { schemes, configs = {}, target }: Pick<CurveOptions, 'schemes' | 'configs' | 'target'>,
+  planOf: (config: string | object, format: OutputFormat) => Plan,
 ): Scheme[] {
   const choice = choiceFor(model, target);
   const found: Scheme[] = [];
   let refusal: unknown = null;
-  for (const scheme of new Set(schemes ?? choice.schemes)) {
+  const all = new Map<string, string | object>((schemes ?? choice.schemes).map((name) => [name, name]));
+  for (const [scheme, config] of [...all, ...Object.entries(configs)]) {
+    const isAsked = schemes !== undefined || scheme in configs;
     try {
-      const plan = planOf(scheme, choice.format);
+      const plan = planOf(config, choice.format);
       const wrong = plan.diagnostics.find(({ severity }) => severity === 'error');
       if (wrong) throw failure('format-unsupported', wrong.where || scheme, wrong.message);
-      const isNew = schemes || !found.some((other) => isSame(other.plan, plan));
-      if (isNew && (plan.totals.quantized > 0 || schemes)) found.push({ scheme, format: plan.format, plan });
+      const isNew = isAsked || !found.some((other) => isSame(other.plan, plan));
+      if (isNew && (plan.totals.quantized > 0 || isAsked)) found.push({ scheme, config, format: plan.format, plan });
     } catch (error) {
       if (!(error instanceof QuantizationError)) throw error;
-      if (schemes && error.code === 'config-invalid') throw error;
+      if (isAsked && error.code === 'config-invalid') throw error;
       refusal ??= error;
     }
   }
