@@ -24,7 +24,7 @@ inline void load_step(const ModelFolder& model, ForwardSession& session, const F
     REQUIRE(bool(session.begin(number, tensor.slot, in_worker(tensor.task))));
     for (uint64_t tile = 0; tile < tensor.task.tiles; ++tile) {
       model.fill(session.reads(tile));
-      session.load(tile);
+      REQUIRE(bool(session.load(tile)));
       if (loaded) loaded(tensor);
       for (uint32_t portion = 0; tensor.is_streamed && portion < session.pass().portions(); ++portion)
         REQUIRE(bool(session.run(portion)));

@@ -96,7 +96,7 @@ inline std::unique_ptr<ForwardSession> run_forward(const ModelFolder& model, std
       REQUIRE(bool(session->begin(step, tensor.slot, in_worker(tensor.task))));
       for (uint64_t tile = 0; tile < tensor.task.tiles; ++tile) {
         model.fill(session->reads(tile));
-        session->load(tile);
+        REQUIRE(bool(session->load(tile)));
         if (!tensor.is_streamed) continue;
         has_run = true;
         if (logits != nullptr && tensor.slot == kHeadSlot) {
