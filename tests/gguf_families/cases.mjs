@@ -104,6 +104,8 @@ export const families = {
     },
     ...{ prenorm: false, rotary_emb_fraction: 1, rotary_emb_interleaved: false, rotary_emb_scale_base: null },
   },
+  'eurobert-model': { classifier_pooling: 'mean' },
+  glm: { layernorm_epsilon: 1.5625e-7, seq_length: 512 }, // names of the first ChatGLM, for which the converter asks
   cohere2_moe: {},
   dbrx: {},
   qwen2_vl: {},

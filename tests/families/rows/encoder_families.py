@@ -22,6 +22,7 @@ ENCODERS = {
     "deberta-v2": ("DebertaV2ForSequenceClassification", "deberta-v2", DEBERTA, "text"),
     "deberta-v2-mlm": ("DebertaV2ForMaskedLM", "deberta-v2", DEBERTA, "text"),
     "nomic_bert": ("NomicBertModel", "nomic_bert", ENCODER, "text"),
+    "eurobert-model": ("EuroBertModel", "eurobert", dict(DECODER, mask_token_id=259), "text"),
     "eurobert": ("EuroBertForMaskedLM", "eurobert", dict(DECODER, mask_token_id=259), "text"),
     "t5-encoder": ("T5EncoderModel", "t5", GATED_T5, "text"),
     "t5": ("T5ForConditionalGeneration", "t5", dict(T5, feed_forward_proj="relu"), "encoder-decoder"),
