@@ -90,6 +90,8 @@ export const families = {
   youtu: [{}],
   exaone_moe: [{}],
   hunyuan_v1_moe: [{}],
+  mellum: [{}, { sliding_window: 20 }],
+  hy_v3: [{}, { router_scaling_factor: 1.5 }],
   qwen3_next: [{}, { norm_topk_prob: false }],
   qwen3_5: [{}],
   qwen3_5_text: [{}],
