@@ -138,4 +138,4 @@ export const projectors = {
 };
 
 /** Families that llama.cpp's converter writes and we refuse by name. */
-export const refused = ['rwkv', 'gemma3n_text'];
+export const refused = ['rwkv', 'gemma3n_text', 'falcon_h1', 'apertus'];
