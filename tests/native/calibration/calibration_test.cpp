@@ -181,6 +181,11 @@ TEST_CASE("calibration: dead channels, groups of zeros, and inputs that are too 
   }
 }
 
+template <class Choice>
+constexpr uint32_t bit(Choice choice) {
+  return 1u << static_cast<uint32_t>(choice);
+}
+
 TEST_CASE("calibration: steps of a config") {
   const ModelFolder model("files/tiny-llama");
   const auto forward = plan_forward(model.index, *json::parse(model.config, json::kPython), {1 << 20, 1 << 20});
@@ -201,11 +206,11 @@ TEST_CASE("calibration: steps of a config") {
   CHECK((*steps)[1].gptq.damp_percent == 0.1);
   CHECK((*steps)[1].gptq.block_size == 64);
   CHECK(!(*steps)[1].gptq.desc_act);
-  CHECK((*steps)[1].layers == 0b0100100);
+  CHECK((*steps)[1].layers == (bit(model::Slot::v) | bit(model::Slot::up)));
   const auto awq = steps_of(R"(, "algo_config": [{"name": "awq", "scaling_layers": [
     {"prev_op": "post_attention_layernorm", "layers": ["mlp.gate_proj", "mlp.up_proj"], "inp": "mlp.gate_proj"}]}])");
   REQUIRE(bool(awq));
-  CHECK((*awq)[0].inputs == 0b0100);
+  CHECK((*awq)[0].inputs == bit(model::LinearInput::feed_forward));
   for (const char* bad :
        {R"({"name": "gptq"}, {"name": "awq"})", R"({"name": "gptq"}, {"name": "gptq"})",
         R"({"name": "awq", "scaling_layers": [{"prev_op": "mlp.gate_proj", "layers": ["mlp.down_proj"]}]})",
