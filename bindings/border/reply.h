@@ -3,7 +3,7 @@
 #pragma once
 #include "border/marshal.h"
 #include "core/diagnostic.h"
-#include "pipeline/task/session.h"
+#include "pipeline/task/tiles.h"
 
 namespace wasmquant::bindings {
 

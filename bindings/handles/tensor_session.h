@@ -2,8 +2,8 @@
 // BoundTensorDecoder of web/lib/engine/module.ts.
 #pragma once
 #include "handles/work.h"
+#include "pipeline/session/session.h"
 #include "pipeline/task/decoder.h"
-#include "pipeline/task/session.h"
 
 namespace wasmquant::bindings {
 

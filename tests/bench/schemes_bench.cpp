@@ -10,7 +10,7 @@
 
 #include "kernels/kernels.h"
 #include "observers/statistics/contiguous.h"
-#include "pipeline/task/session.h"
+#include "pipeline/session/session.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant::bench {

@@ -25,7 +25,7 @@
 #include "model/linear_input.h"
 #include "pipeline/calibration/calibration_steps.h"
 #include "pipeline/calibration/layer_evidence.h"
-#include "pipeline/task/store_modified_weight.h"
+#include "pipeline/session/store_modified_weight.h"
 #include "pipeline/task/task.h"
 
 namespace wasmquant {

@@ -15,7 +15,7 @@
 #include "kernels/hadamard.h"
 #include "model/block_weights.h"
 #include "model/config/architecture.h"
-#include "pipeline/task/store_modified_weight.h"
+#include "pipeline/session/store_modified_weight.h"
 
 namespace wasmquant {
 

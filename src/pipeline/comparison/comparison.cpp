@@ -5,7 +5,7 @@
 
 #include "core/message.h"
 #include "pipeline/comparison/comparer.h"
-#include "pipeline/task/session.h"
+#include "pipeline/session/session.h"
 
 namespace wasmquant {
 namespace {

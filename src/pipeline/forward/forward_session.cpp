@@ -7,7 +7,7 @@
 #include "core/message.h"
 #include "model/block_weights.h"
 #include "pipeline/forward/forward_plan.h"
-#include "pipeline/task/store_modified_weight.h"
+#include "pipeline/session/store_modified_weight.h"
 
 namespace wasmquant {
 namespace {

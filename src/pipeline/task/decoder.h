@@ -9,8 +9,8 @@
 #include "core/bytes.h"
 #include "core/list.h"
 #include "core/result.h"
-#include "pipeline/task/session.h"
 #include "pipeline/task/task.h"
+#include "pipeline/task/tiles.h"
 #include "quantize/stages.h"
 
 namespace wasmquant {

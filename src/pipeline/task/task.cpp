@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "pipeline/task/session.h"
+#include "pipeline/task/tiles.h"
 
 namespace wasmquant {
 void set_tiles(TensorTask& task, const TileBytes& limits) noexcept {

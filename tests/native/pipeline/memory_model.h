@@ -15,8 +15,8 @@
 #include "pipeline/model_index/model_index.h"
 #include "pipeline/packed_task.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/session/session.h"
 #include "pipeline/task/decoder.h"
-#include "pipeline/task/session.h"
 
 namespace wasmquant::testing {
 

@@ -7,7 +7,7 @@
 
 #include "kernels/ggml/ggml_blocks.h"
 #include "pipeline/memory_model.h"
-#include "pipeline/task/store_modified_weight.h"
+#include "pipeline/session/store_modified_weight.h"
 #include "random_values.h"
 
 using namespace wasmquant;

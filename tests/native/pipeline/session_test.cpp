@@ -1,5 +1,5 @@
 // Plans run tile by tile: the bytes do not depend on tiles, and what was written decodes to what was meant.
-#include "pipeline/task/session.h"
+#include "pipeline/session/session.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,13 @@
-// Elements that are not finite, or would not be when read (checkpoint/layout/value_limit.h). Error and scales show
-// whether any exist; only then is the first one located, by lines of the layout, independently of tiles.
+// The search for the first element that is lost, and what is said of it.
+#include "pipeline/session/value_check.h"
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "core/message.h"
 #include "kernels/ggml/ggml_blocks.h"
-#include "pipeline/task/session.h"
+#include "pipeline/session/tile_source.h"
 #include "quantize/quantize.h"
 
 namespace wasmquant {
@@ -19,12 +22,11 @@ const char* wider_dtype(const WeightLayout& layout, StorageDtype dtype) {
 
 }  // namespace
 
-float TensorSession::largest_scale() const noexcept {
+float ValueCheck::largest_scale() const noexcept {
   return saturates() ? limit_.largest_scale : std::numeric_limits<float>::infinity();
 }
 
-// "at element 5 (row 0, column 5)", in the source's order.
-std::string TensorSession::place_of(uint64_t element) const {
+std::string ValueCheck::place_of(uint64_t element) const {
   uint64_t columns = task_.layout->columns;
   if (task_.layout->source_transposed) {
     element = element % columns * task_.layout->rows + element / columns;
@@ -34,7 +36,7 @@ std::string TensorSession::place_of(uint64_t element) const {
   return text_of("at element {} (row {}, column {})", element, element / columns, element % columns);
 }
 
-Error TensorSession::not_finite(uint64_t element, float x) const {
+Error ValueCheck::not_finite(uint64_t element, float x) const {
   const std::string value = std::isnan(x) ? "NaN" : x > 0 ? "+Infinity" : "-Infinity";
   return error_at(
       ErrorCode::value_not_finite, task_.name,
@@ -42,7 +44,7 @@ Error TensorSession::not_finite(uint64_t element, float x) const {
       value, place_of(element));
 }
 
-Error TensorSession::overflow(uint64_t element, float x, const std::string& what) const {
+Error ValueCheck::overflow(uint64_t element, float x, const std::string& what) const {
   const char* const wider = wider_dtype(task_.layout, limit_.dtype);
   const std::string advice =
       wider == nullptr ? std::string("Exclude the layer") : text_of("Use {}, exclude the layer", wider);
@@ -50,14 +52,14 @@ Error TensorSession::overflow(uint64_t element, float x, const std::string& what
                   place_of(element), what, advice);
 }
 
-Error TensorSession::first_not_finite(const TileRange& tile) {
+Error ValueCheck::first_not_finite(const TileRange& tile, TileSource& source) const {
   const uint64_t columns = task_.layout->columns;
   const bool is_columns = task_.layout->column_tiles();
   const uint64_t width = is_columns ? tile.count() : columns, rows = is_columns ? task_.layout->rows : tile.count();
   uint64_t row = 0, column = width;
   float found = 0;
   for (uint64_t r = 0; r < rows && (is_columns || column == width); ++r) {
-    const std::span<const float> x = widened(r * width, width);
+    const std::span<const float> x = source.values(r * width, width);
     const int64_t at = kernels::find_non_finite(x);
     if (at < 0 || static_cast<uint64_t>(at) >= column) continue;
     row = r;
@@ -67,11 +69,15 @@ Error TensorSession::first_not_finite(const TileRange& tile) {
   return not_finite(is_columns ? row * columns + tile.begin + column : (tile.begin + row) * columns + column, found);
 }
 
-bool TensorSession::may_lose(std::span<const QParams> qparams) const noexcept {
-  return scales_ ? scales_may_lose_ : limit_.depends_on_scales() && limit_.may_lose(qparams);
+void ValueCheck::know(std::span<const QParams> scales) noexcept {
+  known_to_lose_ = limit_.depends_on_scales() && limit_.may_lose(scales);
 }
 
-Error TensorSession::lost(uint64_t element, float x, float y, float scale) const {
+bool ValueCheck::may_lose(std::span<const QParams> qparams) const noexcept {
+  return known_to_lose_ ? *known_to_lose_ : limit_.depends_on_scales() && limit_.may_lose(qparams);
+}
+
+Error ValueCheck::lost(uint64_t element, float x, float y, float scale) const {
   if (!std::isfinite(x)) return not_finite(element, x);
   const std::string_view dtype = float_name_of(limit_.dtype);
   if (!limit_.is_beyond(y))
@@ -83,8 +89,8 @@ Error TensorSession::lost(uint64_t element, float x, float y, float scale) const
       text_of("would be read as a quantized value beyond {}, whose largest value is {}", dtype, limit_.largest));
 }
 
-Status TensorSession::check(const kernels::ErrorSums& sums, const Granularity& g, std::span<const QParams> qparams,
-                            std::span<const float> x, uint64_t begin, const float* y, uint64_t element) const {
+Status ValueCheck::values(const kernels::ErrorSums& sums, const Granularity& g, std::span<const QParams> qparams,
+                          std::span<const float> x, uint64_t begin, const float* y, uint64_t element) const {
   if (saturates() || (sums.all_finite() && (qparams.empty() || !may_lose(qparams)))) return {};
   size_t first = x.size();
   float scale = 0;
@@ -106,70 +112,26 @@ Status TensorSession::check(const kernels::ErrorSums& sums, const Granularity& g
   return lost(element + first, x[first], y[first], scale);
 }
 
-Status TensorSession::check_codes(const kernels::ErrorSums& sums, const Granularity& g,
-                                  std::span<const QParams> qparams, std::span<const float> x, uint64_t begin,
-                                  const uint8_t* codes, uint64_t element) {
-  if (saturates() || (sums.all_finite() && !may_lose(qparams))) return {};
-  read_back(g, qparams, codes, x.size(), begin);
-  return check(sums, g, qparams, x, begin, values_.data(), element);
-}
-
-void TensorSession::read_back(const Granularity& g, std::span<const QParams> qparams, const uint8_t* codes,
-                              uint64_t count, uint64_t begin) {
-  if (values_.size() < count) values_.resize(count);
-  if (has_biases(task_.layout)) return read_back_biased(task_.layout, qparams, codes, std::span(values_).first(count));
-  dequantize(g, task_.layout->spec, qparams, codes, count, begin, values_.data());
-  if (stages_) stages_->values_of({scales_->second_scale(), 0}, std::span(values_).first(count));
-}
-
-Status TensorSession::check_columns(const TileRange& tile) {
-  if (saturates()) return {};
-  const WeightLayout& layout = task_.layout;
-  const uint64_t width = tile.count(), length = *layout.run_in_tile(), groups = width / length;
-  const uint64_t band = unit_lines();
-  const Granularity g = one_scale_per_run(groups, length);
-  for (uint64_t begin = 0; begin < width; begin += band) {
-    if (sums_[begin / band].all_finite() && !may_lose(qparams_)) continue;
-    uint64_t row = 0, column = std::min(begin + band, width);
-    const uint64_t end = column;
-    float x_found = 0, y_found = 0, scale = 0;
-    for (uint64_t r = 0; r < layout.rows; ++r) {
-      const std::span<const float> x = widened(r * width, width);
-      const std::span<const QParams> q = std::span<const QParams>(qparams_).subspan(r * groups, groups);
-      read_back(g, q, codes_.data() + r * width, width, 0);
-      for (uint64_t c = begin; c < column; ++c) {
-        if (std::isfinite(x[c]) && !limit_.is_lost(x[c], values_[c], q[c / length].scale)) continue;
-        row = r;
-        column = c;
-        x_found = x[c];
-        y_found = values_[c];
-        scale = q[c / length].scale;
-      }
-    }
-    if (column != end) return lost(row * layout.columns + tile.begin + column, x_found, y_found, scale);
-  }
-  return {};
-}
-
-std::span<const float> TensorSession::clamped(std::span<const float> x, bool infinities) {
+std::span<const float> ValueCheck::clamped(std::span<const float> x, bool infinities,
+                                           std::vector<float>& scratch) const {
   if (!saturates() || (limit_.dtype == StorageDtype::F32 && !infinities)) return x;
   const kernels::AbsMax most = kernels::reduce_absmax(x);
   if (most.value <= limit_.largest && (most.all_finite || !infinities)) return x;
-  if (x.data() != scratch_values_.data()) scratch_values_.assign(x.begin(), x.end());
-  for (float& v : scratch_values_)
+  if (x.data() != scratch.data()) scratch.assign(x.begin(), x.end());
+  for (float& v : scratch)
     if (std::fabs(v) > limit_.largest && (infinities || std::isfinite(v))) v = std::copysign(limit_.largest, v);
-  return std::span<const float>(scratch_values_).first(x.size());
+  return std::span<const float>(scratch).first(x.size());
 }
 
-Status TensorSession::check_blocks(const kernels::ErrorSums& sums, GgmlType type, std::span<const float> x,
-                                   const uint8_t* blocks, uint64_t element) {
+Status ValueCheck::blocks(const kernels::ErrorSums& sums, GgmlType type, std::span<const float> x,
+                          const uint8_t* blocks, uint64_t element) const {
   if (saturates() || sums.all_finite()) return {};
   const GgmlTypeInfo& info = info_of(type);
-  values_.resize(info.block);
+  std::vector<float> read(info.block);
   for (size_t begin = 0; begin < x.size(); begin += info.block) {
     const std::span<const float> block = x.subspan(begin, info.block);
-    kernels::dequantize_blocks(type, blocks + info.bytes_of(begin), info.block, values_.data());
-    if (kernels::find_non_finite(block) < 0 && kernels::find_non_finite({values_.data(), info.block}) < 0) continue;
+    kernels::dequantize_blocks(type, blocks + info.bytes_of(begin), info.block, read.data());
+    if (kernels::find_non_finite(block) < 0 && kernels::find_non_finite({read.data(), info.block}) < 0) continue;
     if (const int64_t bad = kernels::find_non_finite(block); bad >= 0)
       return not_finite(element + begin + static_cast<uint64_t>(bad), block[static_cast<size_t>(bad)]);
     const auto larger = [](float a, float b) { return std::fabs(a) < std::fabs(b); };

@@ -1,5 +1,5 @@
 // Stores a weight as a copy, by rows or with grouped columns, and reads the stored bytes back.
-#include "pipeline/task/store_modified_weight.h"
+#include "pipeline/session/store_modified_weight.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 
 #include "core/message.h"
 #include "families/head_interleave.h"
+#include "pipeline/session/session.h"
 #include "pipeline/task/decoder.h"
-#include "pipeline/task/session.h"
 
 namespace wasmquant {
 namespace {
