@@ -5,6 +5,7 @@ the original, but for the rounding of the codes. Prints a line of JSON for each 
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -17,7 +18,7 @@ import make_families  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from family_inputs import inputs_of  # noqa: E402
-from family_tokenizers import write_tokenizer  # noqa: E402
+from family_tokenizers import TOKENIZER, write_tokenizer  # noqa: E402
 from hub_configs import hub_folder  # noqa: E402
 from model_outputs import outputs  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
@@ -80,11 +81,22 @@ def problem(original, out, bound):
     return ""
 
 
+def with_plain_tokenizer(folder):
+    """The folder with a tokenizer.json where it has another kind: mlx-lm loads the tokenizer, too, and here weights are judged."""
+    if not os.path.exists(f"{folder}/tokenizer.json"):
+        for name in os.listdir(folder):
+            if name.endswith(".model") or "tokenizer" in name:
+                os.remove(f"{folder}/{name}")
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            shutil.copyfile(os.path.join(TOKENIZER, name), f"{folder}/{name}")
+    return folder
+
+
 def converted(folder, bits):
     from mlx_lm import convert
 
     out = f"{folder}.mlx{bits}"
-    convert(hub_folder(folder), out, **(dict(quantize=True, q_bits=bits, q_group_size=32) if bits else {}))
+    convert(with_plain_tokenizer(hub_folder(folder)), out, **(dict(quantize=True, q_bits=bits, q_group_size=32) if bits else {}))
     return out
 
 
