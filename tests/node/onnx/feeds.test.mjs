@@ -145,7 +145,7 @@ test('feeds that do not fit are refused before anything runs, by the name of the
       { x: { dtype: 'BF16', shape: [2, 4], data: new Uint16Array(8) }, rate },
       'dtype-unsupported',
       'x',
-      /BF16, which ONNX Runtime/,
+      /BF16, which the runtime/,
     ],
     [{ x: float([3, 2, 4]), 'rate.0': rate, 'rate.1': rate }, 'shape-mismatch', 'rate', /2 samples.*another.* 3$/],
   ])
