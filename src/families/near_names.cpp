@@ -20,7 +20,7 @@ std::string names_near(std::span<const std::string_view> names, std::string_view
       names.size(), [&](uint32_t a, uint32_t b) { return common(a) != common(b) ? common(a) > common(b) : a < b; });
   std::string near;
   for (size_t i = 0; i < std::min(kMost, names.size()) && common(order[i]) >= kShortest; ++i)
-    near += text_of("{}{}", near.empty() ? ", near this name " : ", ", names[order[i]]);
+    near += text_of("{}{}", near.empty() ? ", such as " : ", ", names[order[i]]);
   return text_of("{} types can{} (all are in {})", names.size(), near, guide);
 }
 

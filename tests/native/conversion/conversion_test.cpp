@@ -238,7 +238,7 @@ TEST_CASE("conversion: Llama 3.1's rotary factors are a tensor") {
 TEST_CASE("conversion: what cannot be converted is named") {
   check_refused("{", kEmbedding, ErrorCode::json_invalid, "config.json: byte 1", "");
   check_refused(R"({"model_type": "mamba9"})", {}, ErrorCode::format_unsupported, "/model_type",
-                "near this name mamba, mamba2");
+                "such as mamba, mamba2");
   check_refused("[]", {}, ErrorCode::format_unsupported, "/model_type", "models of type");
   check_refused(R"({"model_type": "llama", "hidden_size": 16})", {}, ErrorCode::argument_invalid,
                 "/max_position_embeddings", "needs this key");
@@ -449,7 +449,7 @@ TEST_CASE("conversion: keys of single architectures") {
 TEST_CASE("conversion: a family without a row is refused by its name") {
   check_refused(llama("my_type"), kEmbedding, ErrorCode::format_unsupported, "model_type", "\"my_type\"");
   check_refused(llama("my_type"), kEmbedding, ErrorCode::format_unsupported, "model_type", "compressed-tensors");
-  check_refused(llama("qwen3_9"), kEmbedding, ErrorCode::format_unsupported, "model_type", "near this name qwen3_");
+  check_refused(llama("qwen3_9"), kEmbedding, ErrorCode::format_unsupported, "model_type", "such as qwen3_");
 }
 
 TEST_CASE("conversion: layers without rotary embeddings are those of llama.cpp, or there is a warning") {

@@ -59,7 +59,7 @@ test('a family that cannot be run is named, with what can be done with it', asyn
     const { code, stderr } = await cli([command, folder, '--tokens', tokens, ...more]);
     assert.equal(code, 1);
     assert.match(stderr, /models of type "qwen3_odd" cannot be/);
-    assert.match(stderr, /near this name qwen3/);
+    assert.match(stderr, /such as qwen3/);
     assert.match(stderr, /Every checkpoint format takes them/);
   }
   const out = join(folder, 'out');
