@@ -86,7 +86,7 @@ class Planner {
   /// Adds a matrix of a tensor [experts, rows, columns] in any storage that keeps them apart.
   Status add_one_of(ForwardStep& step, uint32_t slot, const std::string& name, const std::vector<uint64_t>& shape,
                     uint64_t expert) {
-    if (index_.find(name) == nullptr) return missing(name);
+    if (family_ != nullptr && index_.find(name) == nullptr) return missing(name);
     const std::string layer(family_ != nullptr ? without_weight(name) : name);
     TRY(all, reader_.find(index_, {layer, "Linear", shape, StorageDtype::F32, reader_.pack_method()}));
     const auto one = wasmquant::expert_of(all, expert, shape[0]);
