@@ -30,7 +30,7 @@ export const families = {
   qwen2: [{}, { use_sliding_window: true, sliding_window: 20, layer_types: ['full_attention', 'sliding_attention'] }],
   qwen3: [{}],
   gemma: [{}],
-  gemma2: [{}, { attn_logit_softcapping: 2, final_logit_softcapping: 3 }],
+  gemma2: [{}, { attn_logit_softcapping: 2, final_logit_softcapping: 12 }],
   gemma3_text: [{}],
   phi: [{}],
   phi3: [{}, { sliding_window: 20 }, { rope_parameters: longrope, original_max_position_embeddings: 80 }],

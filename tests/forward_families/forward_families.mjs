@@ -62,7 +62,7 @@ async function problemOf(quantizer, folder, expected) {
   const { tokens, stopped } = await lm.generate({ tokens: prompt, count });
   const isSame = tokens.every((token, i) => token === expected.tokens[i]);
   if (!isSame || (stopped !== 'end' && tokens.length !== count))
-    return `continues with ${tokens}, transformers with ${expected.tokens}`;
+    return `continues with ${tokens}, transformers with ${expected.tokens} (margin ${expected.margin})`;
   return { largest };
 }
 
@@ -88,7 +88,8 @@ async function checkRefused(quantizer, folder, name) {
   } catch (error) {
     said = error.message;
   }
-  const isNamed = said.includes(`does not support the family "${name}"`) && said.includes('Any model can be quantized');
+  const isNamed =
+    said.includes(`models of type "${name}" cannot be run here`) && said.includes('Every checkpoint format');
   process.stdout.write(`${name.padEnd(32)} ${isNamed ? 'refused' : `W ${said || 'is computed'}`}\n`);
   return isNamed;
 }
