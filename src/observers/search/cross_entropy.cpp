@@ -2,13 +2,27 @@
 
 #include <algorithm>
 
+#include "kernels/exponential.h"
 #include "numeric/exponential.h"
 #include "observers/statistics/pairwise_sum.h"
 
 namespace wasmquant {
 namespace {
 
-float exponential(float v) noexcept { return static_cast<float>(exp2_of(v / kLn2)); }
+// Values whose exponentials are added in float32; sums of these are added in float64.
+constexpr size_t kBlock = 256;
+
+// The sum of exp(v[i]), i = begin, begin + stride...; i < end.
+double sum_of_exponentials(const float* v, uint64_t begin, uint64_t end, uint64_t stride) noexcept {
+  double sum = 0;
+  float block[kBlock];
+  while (begin < end) {
+    size_t count = 0;
+    for (; count < kBlock && begin < end; begin += stride) block[count++] = v[begin];
+    sum += kernels::exponentials({block, count}, 0, block);
+  }
+  return sum;
+}
 
 }  // namespace
 
@@ -28,9 +42,9 @@ void log_softmax(std::span<float> v, const Classes& layout) noexcept {
     const uint64_t end = begin + layout.classes * layout.inner;
     float max = v[begin];
     for (uint64_t i = begin; i < end; i += layout.inner) max = std::max(max, v[i]);
-    double sum = 0;
-    for (uint64_t i = begin; i < end; i += layout.inner) sum += exponential(v[i] -= max);
-    const auto log = static_cast<float>(log2_of(static_cast<float>(sum)) * kLn2);
+    for (uint64_t i = begin; i < end; i += layout.inner) v[i] -= max;
+    const auto sum = static_cast<float>(sum_of_exponentials(v.data(), begin, end, layout.inner));
+    const auto log = static_cast<float>(log2_of(sum) * kLn2);
     for (uint64_t i = begin; i < end; i += layout.inner) v[i] -= log;
   }
 }
@@ -38,7 +52,7 @@ void log_softmax(std::span<float> v, const Classes& layout) noexcept {
 CrossEntropy::CrossEntropy(std::span<const float> x, const Classes& layout)
     : layout_(layout), probabilities_(x.begin(), x.end()) {
   log_softmax(probabilities_, layout);
-  for (float& p : probabilities_) p = exponential(p);
+  kernels::exponentials(probabilities_, 0, probabilities_.data());
 }
 
 float CrossEntropy::operator()(std::span<float> y) const noexcept {
