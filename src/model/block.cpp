@@ -177,21 +177,23 @@ Status BlockRunner::project(const BlockValues& weights, uint32_t layer, std::spa
 }
 
 // attended_ from normed_.
-Status BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
-                               InputSink* sink) {
+Result<bool> BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                                     InputSink* sink) {
   const Architecture& a = architecture_;
   if (const Mixer mixer = mixer_of(a, layer); mixer != Mixer::attention) {
     mixer == Mixer::convolution ? convolve(weights, layer, lengths) : run_recurrence(weights, layer, lengths);
-    return {};
+    return true;
   }
-  if (a.latent.rank > 0)
-    project_latent(weights, layer, lengths);
-  else
+  if (a.latent.rank > 0) {
+    TRY(goes_on, project_latent(weights, layer, lengths, sink));
+    if (!goes_on) return false;
+  } else {
     TRY_VOID(project(weights, layer, lengths, sink));
+  }
   attended_.resize(tokens_ * a.attended_columns());
   attend_heads(weights, layer, lengths);
   for (size_t i = 0; i < attended_.size() && a.gated_attention; ++i) attended_[i] *= sigmoid(gate_[i]);
-  return {};
+  return true;
 }
 
 // attended_ from q_, k_ and v_.
@@ -332,7 +334,10 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   if (is_from(LinearInput::attention_output)) {
     resume(attended_);
   } else if (from < LinearInput::attention_output) {
-    TRY_VOID(attend_all(weights, layer, lengths, sink));
+    TRY(is_whole, attend_all(weights, layer, lengths, sink));
+    // A run that ended inside attention resumes before it.
+    if (!is_whole && state != nullptr) *state = {LinearInput::attention, normed_, {}};
+    if (!is_whole) return {};
     TRY(goes_on, reach(LinearInput::attention_output, attended_, attended_.size() / tokens_));
     if (!goes_on) return {};
   }

@@ -55,7 +55,9 @@ class BlockRunner {
   Status run_encoder(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x);
   /// q_, k_ and v_ from normed_.
   Status project(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
-  void project_latent(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
+  /// The same; false if the sink ends the run.
+  Result<bool> project_latent(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                              InputSink* sink);
   /// attended_ from normed_, in a layer with a short convolution, or with a recurrence.
   void convolve(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
   void run_recurrence(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
@@ -67,7 +69,8 @@ class BlockRunner {
   /// Rotates heads of each token, a token's first at `x`, `stride` apart.
   void rotate(uint32_t layer, std::span<const uint32_t> lengths, size_t heads, size_t stride, float* x) const;
   void attend_heads(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
-  Status attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
+  Result<bool> attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                          InputSink* sink);
   Result<bool> show(uint32_t layer, LinearInput input, std::span<const float> values, size_t columns,
                     std::span<const float> x, InputSink* sink, BlockState* state);
   Status run_gate(const BlockValues& weights);

@@ -25,14 +25,13 @@ void name_mixer(const Architecture& a, uint32_t layer, Architecture& out) {
   const Mixer mixer = mixer_of(a, layer);
   out.mixers = {};
   out.mixers.push_back(static_cast<uint8_t>(mixer));
-  if (mixer == Mixer::attention) return;
+  if (mixer == Mixer::attention) return out.names.set(ModelPart::mixer_strength, {});
   for (const ModelPart part :
        {ModelPart::qkv, ModelPart::heads_qkv, ModelPart::q_norm, ModelPart::k_norm, ModelPart::sinks})
     out.names.set(part, {});
   out.names.copy(ModelPart::q, ModelPart::mixer_in);
-  out.names.copy(ModelPart::k, ModelPart::mixer_gate);
-  out.names.copy(ModelPart::v, ModelPart::mixer_step);
-  out.names.copy(ModelPart::q_a, ModelPart::mixer_strength);
+  out.names.copy(ModelPart::k, ModelPart::mixer_step);
+  out.names.copy(ModelPart::v, ModelPart::mixer_gate);
   out.names.copy(ModelPart::o, ModelPart::mixer_out);
 }
 
@@ -113,9 +112,9 @@ void add_mixer(const Architecture& a, const Linear& linear, List<BlockWeight>& o
     rows += values;
   }
   linear(Slot::q, ModelPart::q, rows, a.hidden);
-  linear(Slot::k, ModelPart::k, values, a.hidden);
-  linear(Slot::v, ModelPart::v, (names.has(ModelPart::mixer_strength) ? 1 : 2) * r.heads, a.hidden);
-  linear(Slot::q_a, ModelPart::q_a, r.heads, a.hidden);
+  linear(Slot::k, ModelPart::k, (names.has(ModelPart::mixer_strength) ? 1 : 2) * r.heads, a.hidden);
+  linear(Slot::v, ModelPart::v, values, a.hidden);
+  linear(Slot::strength, ModelPart::mixer_strength, r.heads, a.hidden);
   const std::string& name = names.of(ModelPart::conv);
   out.push_back({Slot::convolution, name + ".weight", convolved, a.convolution_width, true});
   if (names.has_bias(ModelPart::conv)) out.push_back({Slot::convolution_bias, name + ".bias", 0, convolved});
@@ -170,12 +169,12 @@ List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
   if (mixer_of(a, 0) != Mixer::attention) {
     add_mixer(a, linear, out);
   } else if (const Latent& latent = a.latent; latent.rank > 0) {
-    linear(Slot::q_a, ModelPart::q_a, latent.query_rank, a.hidden);
+    linear(Slot::q, ModelPart::q, latent.query_rank > 0 ? latent.query_rank : queries, a.hidden);
     norm(Slot::q_norm, ModelPart::q_norm, latent.query_rank);
-    linear(Slot::q, ModelPart::q, queries, latent.query_rank > 0 ? latent.query_rank : a.hidden);
-    linear(Slot::kv_a, ModelPart::kv_a, latent.rank + latent.rope_dim, a.hidden);
+    linear(Slot::q_b, ModelPart::q_b, queries, latent.query_rank);
+    linear(Slot::k, ModelPart::k, latent.rank + latent.rope_dim, a.hidden);
     norm(Slot::k_norm, ModelPart::k_norm, latent.rank);
-    linear(Slot::k, ModelPart::k, a.heads * (a.head_dim - latent.rope_dim + latent.value_dim), latent.rank);
+    linear(Slot::kv_b, ModelPart::kv_b, a.heads * (a.head_dim - latent.rope_dim + latent.value_dim), latent.rank);
   } else {
     add_attention(a, linear, norm);
   }

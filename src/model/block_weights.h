@@ -15,6 +15,9 @@ enum class Slot : uint8_t {
   q,
   k,
   v,
+  strength,  // of gated delta nets, in which q and o are mixer_in and mixer_out, k steps and v gates
+  q_b,       // of latent attention, in which q and k make its narrow vectors
+  kv_b,
   o,
   gate,
   up,
@@ -22,6 +25,9 @@ enum class Slot : uint8_t {
   q_bias,
   k_bias,
   v_bias,
+  strength_bias,
+  q_b_bias,
+  kv_b_bias,
   o_bias,
   gate_bias,
   up_bias,
@@ -38,11 +44,7 @@ enum class Slot : uint8_t {
   attention_post_norm_bias,
   feed_forward_norm_bias,
   feed_forward_post_norm_bias,
-  q_a,  // of latent attention; then q and k are the products of its vectors
-  q_a_bias,
-  kv_a,
-  kv_a_bias,
-  convolution,  // of a mixer that is no attention; q to v, q_a and o are then its linear layers (block_of)
+  convolution,  // of a mixer that is no attention
   convolution_bias,
   step_bias,
   decay,
@@ -56,8 +58,8 @@ enum class Slot : uint8_t {
   expert_biases_down,
   shared_scale,
 };
-inline constexpr size_t kSlots = 43;
-inline constexpr size_t kBlockMatrices = 7;  // q to down
+inline constexpr size_t kSlots = 45;
+inline constexpr size_t kBlockMatrices = 10;  // q to down
 
 /// Name and shape of one weight.
 struct BlockWeight {

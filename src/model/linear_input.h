@@ -29,8 +29,17 @@ void quantize_inputs(InputPrecision precision, std::span<float> x, size_t column
 InputPrecision llama_cpp_precision(StorageDtype weight) noexcept;
 
 /// One matrix may feed several layers: q, k and v read `attention`, gate and up read `feed_forward`.
-enum class LinearInput : uint8_t { attention, attention_output, feed_forward, feed_forward_output, head };
-inline constexpr size_t kBlockInputs = 4;  // all but `head`
+/// Those of latent attention are its narrow vectors, behind their norms.
+enum class LinearInput : uint8_t {
+  attention,
+  latent_query,
+  latent_key,
+  attention_output,
+  feed_forward,
+  feed_forward_output,
+  head
+};
+inline constexpr size_t kBlockInputs = 6;  // all but `head`
 
 /// Keys and values: the outputs of k_proj and v_proj, and the keys as attention reads them, after their norm and RoPE.
 enum class CachedValue : uint8_t { projected_key, key, value };

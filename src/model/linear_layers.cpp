@@ -7,6 +7,9 @@ constexpr LinearLayer kLayers[kLinearLayers] = {
     {Slot::q, Slot::q_bias, LinearInput::attention},
     {Slot::k, Slot::k_bias, LinearInput::attention},
     {Slot::v, Slot::v_bias, LinearInput::attention},
+    {Slot::strength, Slot::strength_bias, LinearInput::attention},
+    {Slot::q_b, Slot::q_b_bias, LinearInput::latent_query},
+    {Slot::kv_b, Slot::kv_b_bias, LinearInput::latent_key},
     {Slot::o, Slot::o_bias, LinearInput::attention_output},
     {Slot::gate, Slot::gate_bias, LinearInput::feed_forward},
     {Slot::up, Slot::up_bias, LinearInput::feed_forward},
@@ -23,6 +26,21 @@ const std::string& layer_name(const Architecture& a, Slot weight) noexcept {
   if (weight == Slot::q && names.has(ModelPart::heads_qkv)) return names.of(ModelPart::heads_qkv);
   if (weight == Slot::gate && names.has(ModelPart::gate_up)) return names.of(ModelPart::gate_up);
   return names.of(static_cast<ModelPart>(weight));
+}
+
+size_t input_columns(const Architecture& a, LinearInput input) noexcept {
+  switch (input) {
+    case LinearInput::latent_query:
+      return a.latent.query_rank;
+    case LinearInput::latent_key:
+      return a.latent.rank;
+    case LinearInput::attention_output:
+      return mixed_columns(a, 0);
+    case LinearInput::feed_forward_output:
+      return a.intermediate;
+    default:
+      return a.hidden;
+  }
 }
 
 std::span<const LinearLayer> consumers_of(const Architecture& architecture, LinearInput input) noexcept {

@@ -73,9 +73,9 @@ void BlockRunner::project_states(const BlockValues& weights, uint32_t layer) {
   };
   if (is_delta && architecture_.names.has(ModelPart::mixer_gate)) {
     project(Slot::q, Slot::q_bias, convolved, q_);
-    project(Slot::k, Slot::k_bias, values, gate_);
-    project(Slot::v, Slot::v_bias, heads, up_);
-    project(Slot::q_a, Slot::q_a_bias, heads, output_);
+    project(Slot::k, Slot::k_bias, heads, up_);
+    project(Slot::v, Slot::v_bias, values, gate_);
+    project(Slot::strength, Slot::strength_bias, heads, output_);
     return;
   }
   const size_t all = convolved + values + (is_delta ? 0 : heads);
@@ -84,7 +84,7 @@ void BlockRunner::project_states(const BlockValues& weights, uint32_t layer) {
   gate_.resize(tokens_ * values);
   up_.resize(tokens_ * heads);
   output_.resize(tokens_ * heads);
-  if (is_delta) project(Slot::v, Slot::v_bias, 2 * heads, v_);
+  if (is_delta) project(Slot::k, Slot::k_bias, 2 * heads, v_);
   const size_t groups = is_delta ? r.key_heads : 1, of_keys = keys / groups, of_values = values / groups;
   for (size_t token = 0; token < tokens_; ++token) {
     const float* from = fused_.data() + token * all;

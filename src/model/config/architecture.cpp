@@ -205,7 +205,7 @@ Status read_sizes(const json::Value& config, const families::forward::Row& row, 
   };
   for (const auto& [names, size, fallback] : sizes)
     TRY_VOID(read_size(config, key_of(config, names).c_str(), fallback(out), out.*size));
-  if (out.names.has(ModelPart::kv_a)) TRY_VOID(read_latent(config, out));
+  if (out.names.has(ModelPart::kv_b)) TRY_VOID(read_latent(config, out));
   if (const uint32_t kv_heads = kv_heads_of(config, row, out); kv_heads != 0) out.kv_heads = kv_heads;
   TRY_VOID(read_size(
       config, key_of(config, "block_ff_dim|intermediate_size|n_inner|ffn_dim|ffn_hidden_size|hidden_dim").c_str(),
@@ -274,13 +274,13 @@ bool holds_together(const Rope& rope, uint32_t head_dim) noexcept {
 }
 
 bool holds_together(const Latent& latent, const Architecture& a) noexcept {
-  if (latent.rank == 0) return !a.names.has(ModelPart::kv_a);
+  if (latent.rank == 0) return !a.names.has(ModelPart::kv_b);
   const auto is_size = [](uint32_t size) { return size >= 1 && size <= kMaxSize; };
   return is_size(latent.rank) && latent.query_rank <= kMaxSize && is_size(latent.value_dim) &&
          is_size(latent.rope_dim) && latent.rope_dim < a.head_dim && a.kv_heads == a.heads &&
-         uint64_t{a.heads} * latent.value_dim <= kMaxSize && a.names.has(ModelPart::kv_a) &&
+         uint64_t{a.heads} * latent.value_dim <= kMaxSize && a.names.has(ModelPart::kv_b) &&
          a.names.has(ModelPart::k) && a.names.has(ModelPart::q) &&
-         a.names.has(ModelPart::q_a) == (latent.query_rank > 0);
+         a.names.has(ModelPart::q_b) == (latent.query_rank > 0);
 }
 
 bool holds_together(const Routing& routing, const Architecture& a) noexcept {

@@ -17,13 +17,20 @@ enum class ModelPart : uint8_t {
   q,
   k,
   v,
+  mixer_strength,  // of gated delta nets
+  q_b,  // of latent attention: from the narrow vectors that q and k then make, keys' with the rotating part behind
+  kv_b,
   o,
   gate,
   up,
   down,
-  qkv,          // q, k and v in one matrix, one after another
-  heads_qkv,    // by key head: its queries, its key, its value
-  gate_up,      // gate, then up
+  qkv,        // q, k and v in one matrix, one after another
+  heads_qkv,  // by key head: its queries, its key, its value
+  gate_up,    // gate, then up
+  mixer_in,  // of what mixes tokens in the place of attention: of gated delta nets q, k and v; of Mamba gate and channels, too
+  mixer_out,
+  mixer_gate,   // gated delta nets: gate
+  mixer_step,   // their steps, or strengths and steps by key head; then mixer_in has gates by key head, too
   router,       // scores of experts
   expert_gate,  // of the expert in the place of '#'
   expert_up,
@@ -41,19 +48,12 @@ enum class ModelPart : uint8_t {
   attention_post_norm,
   feed_forward_norm,
   feed_forward_post_norm,
-  correction,  // of scores, for the choice of experts; the name of a tensor, as those behind kv_a
-  mixer_in,  // of what mixes tokens in the place of attention: of gated delta nets q, k and v; of Mamba gate and channels, too
-  conv,  // short convolution
-  mixer_out,
-  mixer_gate,  // gated delta nets: gate
-  mixer_step,  // their steps, or strengths and steps by key head; then mixer_in has gates by key head, too
-  mixer_strength,
+  correction,  // of scores, for the choice of experts; the name of a tensor, as those behind sinks
+  conv,        // short convolution
   step_bias,
   decay,
   skip,  // of values, to what the layer gives
   mixer_norm,
-  q_a,  // of latent attention: of the queries' vector, and of that of keys and values, with the rotating part of a key behind it
-  kv_a,
   sinks,             // scores of a key without a value, by head
   expert_biases_up,  // of all experts, [experts, gate and up]
   expert_biases_down,

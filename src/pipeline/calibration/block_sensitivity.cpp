@@ -12,7 +12,8 @@ using model::Slot;
 namespace {
 
 Error at(uint32_t block, LinearInput input, Error error) {
-  constexpr const char* kInputs[] = {"attention", "attention output", "feed-forward", "feed-forward output"};
+  constexpr const char* kInputs[] = {"attention",        "queries' vectors", "keys' vectors",
+                                     "attention output", "feed-forward",     "feed-forward output"};
   if (error.where.empty()) error.where = text_of("layers.{}.{}", block, kInputs[static_cast<size_t>(input)]);
   return error;
 }
@@ -31,7 +32,7 @@ Status BlockSensitivity::accept(uint32_t block, LinearInput input, std::span<con
 Status BlockSensitivity::finish(double stream_energy) {
   stream_energy_ = stream_energy;
   for (Seen& seen : seen_) {
-    if (!seen.statistics) return error_at(ErrorCode::state_invalid, "calibration", "no inputs were seen");
+    if (!seen.statistics) continue;  // an input that the block lacks
     const size_t columns = seen.statistics->largest().size();
     TRY(hessian, seen.statistics->finish_hessian());
     seen.statistics.reset();
@@ -41,6 +42,9 @@ Status BlockSensitivity::finish(double stream_energy) {
   }
   for (size_t i = 0; i < energies_.size(); ++i) {
     const LinearLayer& layer = model::linear_layers()[i];
+    if (block_[layer.weight].empty()) continue;
+    if (!seen_[static_cast<size_t>(layer.reads)].outputs)
+      return error_at(ErrorCode::state_invalid, "calibration", "no inputs were seen");
     energies_[i] = energy(layer.reads, block_[layer.weight]);
   }
   return {};
@@ -63,7 +67,7 @@ Result<double> BlockSensitivity::measure(Slot slot, const TensorTask& task) cons
       weight.empty())
     return error_at(ErrorCode::argument_invalid, task.name, "is not a quantized linear layer of the block");
   const LinearInput input = model::linear_layers()[number].reads;
-  const bool is_attention = input == LinearInput::attention || input == LinearInput::attention_output;
+  const bool is_attention = input <= LinearInput::attention_output;
   TRY(stored, store_modified(task, weight, nullptr, weight));
   for (size_t i = 0; i < weight.size(); ++i) stored.values[i] -= weight[i];
   const double noise = energy(input, stored.values);

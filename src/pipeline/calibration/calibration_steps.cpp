@@ -201,8 +201,12 @@ const std::string& producer_of(LinearInput input, const model::Architecture& a) 
     case LinearInput::attention:
       // A norm whose output the feed-forward reads as well cannot be scaled for one of them.
       return a.is_parallel && !names.has(ModelPart::feed_forward_norm) ? none : norm(ModelPart::input_norm);
+    case LinearInput::latent_query:
+    case LinearInput::latent_key:
+      return none;
     case LinearInput::attention_output:
-      return a.qkv_clip > 0 || names.has(ModelPart::heads_qkv)
+      return a.qkv_clip > 0 || a.latent.rank > 0 || model::mixer_of(a, 0) != model::Mixer::attention ||
+                     names.has(ModelPart::heads_qkv)
                  ? none
                  : names.of(names.has(ModelPart::v) ? ModelPart::v : ModelPart::qkv);
     case LinearInput::feed_forward:

@@ -14,6 +14,7 @@
 #include "core/result.h"
 #include "model/config/architecture.h"
 #include "model/linear_input.h"
+#include "model/linear_layers.h"
 #include "pipeline/calibration/model_rotation.h"
 
 namespace wasmquant {
@@ -38,10 +39,10 @@ struct CalibrationStep {
   ScaleLoss scale_loss = ScaleLoss::mse;       // auto_smooth_quant
   std::optional<QuantizationSpec> input_spec;  // the global config's input spec, for auto_smooth_quant
   GptqOptions gptq;                            // gptq, gptaq, qronos; gpfq: desc_act only
-  double alpha = 0;               // gptaq: share of the drift; qronos: damping relative to the largest eigenvalue
-  bool true_sequential = true;    // rounding: capture inputs again after each group of layers
-  uint32_t inputs = 0b1111;       // scaling: one bit per LinearInput
-  uint32_t layers = 0b1111111;    // rounding: one bit per linear slot
+  double alpha = 0;             // gptaq: share of the drift; qronos: damping relative to the largest eigenvalue
+  bool true_sequential = true;  // rounding: capture inputs again after each group of layers
+  uint32_t inputs = (1u << model::kBlockInputs) - 1;   // scaling: one bit per LinearInput
+  uint32_t layers = (1u << model::kLinearLayers) - 1;  // rounding: one bit per linear slot
   bool names_inputs = false;      // the config lists the inputs, also v_proj of grouped-query attention
   bool nearest_if_worse = false;  // `on_worse`: undone where rounding to nearest is expected to be better
   bool chooses_best = false;      // gptq's `choose`: the best of some variants for each layer, by ExpectedError

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "model/linear_layers.h"
+
 namespace wasmquant {
 namespace {
 
@@ -10,9 +12,7 @@ using model::LinearInput;
 }  // namespace
 
 size_t CapturedInputs::columns_of(LinearInput input) const noexcept {
-  const model::Architecture& a = calibration_.architecture();
-  if (input == LinearInput::attention_output) return a.query_columns();
-  return input == LinearInput::feed_forward_output ? a.intermediate : a.hidden;
+  return model::input_columns(calibration_.architecture(), input);
 }
 
 Status CapturedInputs::accept(uint32_t, LinearInput input, std::span<const float> x, size_t) {

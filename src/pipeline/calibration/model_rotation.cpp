@@ -30,6 +30,10 @@ Result<ModelRotation> ModelRotation::create(const model::Architecture& a, const 
   const auto seed = [&](bool random, uint64_t which) {
     return random ? std::optional(2 * options.seed + which) : std::nullopt;
   };
+  if ((options.r1 && !a.mixers.empty()) || (options.r2 && (!a.mixers.empty() || a.latent.rank > 0)))
+    return error_at(ErrorCode::not_implemented, text_of("{}/{}", where, options.r1 && !a.mixers.empty() ? "r1" : "r2"),
+                    "is not implemented for {}, in which not every layer has queries, keys and values; set it to false",
+                    a.family);
   if (options.r1) {
     const std::string at = where + "/r1";
     const model::ModelNames& names = a.names;

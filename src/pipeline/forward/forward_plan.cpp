@@ -37,6 +37,10 @@ class Planner {
       : index_(index), reader_(reader), tile_bytes_(tile_bytes), family_(family), a_(a) {}
 
   bool is_gguf() const noexcept { return family_ != nullptr; }
+  static Error is_arranged(const std::string& name) {
+    return error_at(ErrorCode::not_implemented, name,
+                    "has its values in another order in GGUF than the pass reads them: run the original model");
+  }
   bool has_layer(const std::string& layer) const noexcept {
     if (family_ != nullptr) return index_.find(stored(text_of("{}.weight", layer)).name) != nullptr;
     return index_.find(layer + ".weight") != nullptr || index_.find(layer + ".weight_packed") != nullptr;
@@ -46,9 +50,7 @@ class Planner {
   Status add_matrix(ForwardStep& step, uint32_t slot, std::string layer, const char* type, uint64_t rows,
                     uint64_t columns, bool can_stream) {
     const StoredName at = stored(text_of("{}.weight", layer));
-    if (at.is_arranged)
-      return error_at(ErrorCode::not_implemented, at.name,
-                      "has its values in another order in GGUF than the pass reads them: run the original model");
+    if (at.is_arranged) return is_arranged(at.name);
     if (at.expert >= 0) return add_one_of(step, slot, at.name, {a_.routing.experts, rows, columns}, at.expert);
     const ModelTensor* plain = index_.find(at.name);
     if (family_ != nullptr) {
@@ -209,6 +211,7 @@ json::Array ends_of(const json::Value& tokens) {
 Status add_block(Planner& planner, ForwardStep& step, const model::Architecture& a, uint32_t layer) {
   for (const model::BlockWeight& weight : model::block_weights(a, layer)) {
     const auto slot = static_cast<uint32_t>(weight.slot);
+    if (weight.is_plain && planner.is_gguf()) return Planner::is_arranged(text_of("{}.{}", step.name, weight.name));
     if (weight.is_plain) {
       std::vector<uint64_t> shape = {weight.rows, weight.columns};
       if (weight.slot == model::Slot::convolution) shape.insert(shape.begin() + 1, 1);
@@ -280,9 +283,6 @@ Status add_experts(Planner& planner, ForwardStep& step, const model::Architectur
 const char* not_calibrated(const model::Architecture& a) {
   if (a.is_transposed) return "linear layers stored as [in, out]";
   if (a.routing.gate_limit > 0) return "experts stored as [in, out], with biases and clamped gates";
-  if (a.recurrence.heads > 0) return "layers with a recurrence";
-  if (a.convolution_width > 0) return "short convolutions";
-  if (a.latent.rank > 0) return "latent attention";
   return nullptr;
 }
 

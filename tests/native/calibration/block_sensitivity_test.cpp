@@ -76,6 +76,7 @@ TEST_CASE("sensitivity: the change of each layer's output, as a share of the res
   for (const model::LinearLayer& layer : model::linear_layers()) {
     const std::string& name = model::layer_name(forward->architecture, layer.weight);
     CAPTURE(name);
+    if (name.empty()) continue;
     const TensorTask* task = nullptr;
     for (const PlannedTensor& planned : plan->tensors)
       if (planned.task.name == forward->steps[1].name + "." + name + ".weight") task = &planned.task;

@@ -221,8 +221,8 @@ TEST_CASE("a pass that only feeds a sink does not change the activations") {
   const std::vector<float> before = logits();
   CHECK(bool(pass.run_block(0, 0, &seen, false)));
   CHECK(logits() == before);
-  CHECK(seen.values[0] == tokens.size() * 8);
-  CHECK(seen.values[3] == tokens.size() * 12);
+  CHECK(seen.values[static_cast<size_t>(LinearInput::attention)] == tokens.size() * 8);
+  CHECK(seen.values[static_cast<size_t>(LinearInput::feed_forward_output)] == tokens.size() * 12);
   CHECK(bool(pass.run_block(0, 0, nullptr)));
   CHECK(logits() != before);
 }

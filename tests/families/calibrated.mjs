@@ -1,0 +1,111 @@
+// npm run test:calibrated [-- FAMILY...]: mixtures, hybrids and latent attention, calibrated. The release of transformers that
+// tests/peers/transformers pins loads the folders and predicts more like the source than with each weight rounded to the nearest, and our own
+// pass finds the same distance. A line a family; exit code 1 for any other.
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { buildAll } from '../setup/build.mjs';
+import { main } from '../setup/command.mjs';
+import { pythonOf } from './family_loader.mjs';
+
+const families = ['mixtral', 'qwen3_moe', 'qwen3_5_text', 'qwen3_next', 'granitemoehybrid', 'lfm2', 'deepseek_v3'];
+
+/** What a script prints, given a text. */
+async function printed(python, script, given, ...args) {
+  const child = python.run(script, args, ['pipe', 'pipe', 2]);
+  const closed = once(child, 'close');
+  child.stdin.end(given);
+  const out = await text(child.stdout);
+  const [status] = await closed;
+  if (status !== 0) throw new Error(`${script}: ${out.slice(-500)}`);
+  return out;
+}
+
+/** Texts of the calibration and, with other seeds, of the judgement: tokens that follow each other in some ways more often than in others. */
+function tokensOf(length, seed) {
+  const out = [];
+  let state = seed;
+  for (let i = 0; i < length; ++i) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    out.push((((state >>> 20) % 24) + 5 * (out[i - 1] ?? 0)) % 251);
+  }
+  return out;
+}
+const calibration = { tokens: { rows: Array.from({ length: 32 }, (_, i) => tokensOf(256, i + 1)) } };
+const sequences = Array.from({ length: 8 }, (_, i) => tokensOf(128, i + 101));
+
+const algorithms = (bestConfig) => ({
+  nearest: (config) => config,
+  gptq: (config) => ({ ...config, algo_config: [{ name: 'gptq' }] }),
+  awq: (config) => ({ ...config, algo_config: [{ name: 'awq' }] }),
+  best: bestConfig,
+});
+
+/** Folders of a family by algorithm, and the mean KL of each by our own pass. */
+async function calibrated({ quantizer, bestConfig }, work, family) {
+  const source = join(work, family);
+  const model = await quantizer.open(source);
+  const preset = quantizer.presetConfig('int4_wo_32');
+  const folders = {};
+  const means = {};
+  for (const [name, of] of Object.entries(algorithms(bestConfig))) {
+    folders[name] = join(work, `${family}.${name}`);
+    const options = name === 'nearest' ? {} : { calibration };
+    await quantizer.quantizeModel(model, of(preset), {
+      target: folders[name],
+      format: 'compressed-tensors',
+      ...options,
+    });
+    const lm = quantizer.languageModel(await quantizer.open(folders[name]));
+    const { divergence } = await lm.evaluate({ tokens: { rows: sequences }, against: model, scored: 'all' });
+    means[name] = divergence.meanKld;
+  }
+  return { source, folders, means };
+}
+
+// Shares of the distance of nearest. These weights have no channels that stand out, which are what awq scales.
+const most = { nearest: 1.001, gptq: 0.8, awq: 1.05, best: 0.8 };
+// Our reference has the 16 bits of llama-perplexity's files.
+const tolerance = 0.02;
+
+function problemOf(found, means) {
+  if (found.error) return found.error;
+  for (const [name, mean] of Object.entries(found)) {
+    if (!(mean < most[name] * found.nearest)) return `${name} is too far for one of ${found.nearest} by nearest`;
+    if (!(Math.abs(mean - means[name]) < tolerance * mean)) return `${name}: our own pass finds ${means[name]}`;
+  }
+  return '';
+}
+
+await main(async () => {
+  buildAll();
+  const { bestConfig, createQuantizer } = await import('../../dist/node.js');
+  const python = pythonOf('pinned');
+  const names = process.argv.length > 2 ? process.argv.slice(2) : families;
+  const quantizer = await createQuantizer({ threads: 0 });
+  const work = mkdtempSync(join(tmpdir(), 'calibrated-'));
+  let wrong = 0;
+  try {
+    await printed(python, 'make_families.py', '', work, ...names);
+    const models = [];
+    for (const name of names) models.push(await calibrated({ quantizer, bestConfig }, work, name));
+    const lines = await printed(python, 'calibrated.py', JSON.stringify({ models, sequences }));
+    const results = lines
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line));
+    for (const [i, { means }] of models.entries()) {
+      const problem = problemOf(results[i], means);
+      const figures = Object.entries(results[i]).map(([name, mean]) => `${name} ${Number(mean).toPrecision(3)}`);
+      process.stdout.write(`${names[i].padEnd(18)} ${problem ? 'W' : '='} ${figures.join('  ')}  ${problem}\n`);
+      wrong += problem ? 1 : 0;
+    }
+  } finally {
+    python.close();
+    await quantizer[Symbol.asyncDispose]();
+    rmSync(work, { recursive: true });
+  }
+  return wrong > 0 ? 1 : 0;
+});
