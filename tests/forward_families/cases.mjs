@@ -98,7 +98,7 @@ export const families = {
   qwen3_5_moe: [{}],
   qwen3_5_moe_text: [{}],
   mamba2: [{}, { use_conv_bias: false }],
-  // transformers 5.12 rotates all of a head, whatever config.json says; 5.24 does not.
+  // transformers 5.12 rotates all of a head even where config.json says less; 5.24 rotates that share.
   bamba: [{ rope_parameters: whole }, { rope_parameters: whole, time_step_limit: [0.02, 0.5] }],
   granitemoehybrid: [{}, { position_embedding_type: 'rope' }],
   'granitemoehybrid-dense': [{}],
