@@ -13,13 +13,14 @@ namespace wasmquant::conversion {
 namespace {
 
 // config.json with what a processor's file says as "processor"; its object for images counts before the file.
-void add_processor(std::string_view text, json::Value& config) {
-  const auto parsed = json::parse(text);
-  if (!parsed) return;
+Status add_processor(std::string_view text, json::Value& config) {
+  if (text.empty()) return {};  // there is no such file
+  TRY(parsed, json::parse(text));
   json::Value& processor = config.member("processor");
-  for (const json::Value* from : {&*parsed, parsed->find("image_processor")})
+  for (const json::Value* from : {&std::as_const(parsed), std::as_const(parsed).find("image_processor")})
     for (const auto& [name, value] : from == nullptr ? json::Object() : from->members())
       processor.set(name, json::Value(value));
+  return {};
 }
 
 // -1 if the tokenizer has no such token.
@@ -67,7 +68,14 @@ Result<GgufConversion> convert_projector(const ModelFiles& files, std::span<cons
         "no file for images (mmproj) can be written for models of type {q}; it can for towers and models of "
         "the types {}",
         type, projector_names());
-  for (const std::string_view text : files.processors) add_processor(text, config);
+  for (const std::string_view& text : files.processors)
+    if (Status added = add_processor(text, config); !added) {
+      Error error = added.error();
+      error.where =
+          text_of("{}: {}", &text == files.processors.begin() ? "preprocessor_config.json" : "processor_config.json",
+                  error.where);
+      return error;
+    }
   GgufConversion made;
   made.metadata.set_text("general.architecture", architecture_name(*family));
   made.metadata.set_text("general.type", "mmproj");

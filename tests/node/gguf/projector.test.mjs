@@ -97,6 +97,8 @@ test('what a tower lacks is said', async (t) => {
     quantizer.plan(await modelFor(t, quantizer, folder), 'f16', { format: 'gguf', gguf: { mmproj: true } });
   const folder = write(join(scratch, 'seer'));
   await assert.rejects(plan(folder), { code: 'argument-invalid', where: 'preprocessor_config.json: /image_mean' });
+  writeFileSync(join(folder, 'preprocessor_config.json'), '{"image_mean": [');
+  await assert.rejects(plan(folder), /preprocessor_config\.json: /);
   await assert.rejects(plan(tinyLlama), /no file for images \(mmproj\) can be written for models of type "llama"/);
   const strange = write(join(scratch, 'strange'), { 'visual.blocks.0.gate.weight': [32, 32] });
   processor(strange);
