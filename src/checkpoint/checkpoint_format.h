@@ -28,6 +28,7 @@ struct LayerPlan {
   Stages inputs;                // what the runtime quantizes the layer's inputs to, with scales computed at run time or
   Stages outputs;               // stored; its outputs, with stored scales
   std::string loader_layer{};   // transformers' name for it if different (runtimes/transformers/loader_names.h)
+  std::string stored_layer{};   // of the tensor that the file has for it and others, if it has one (OutputStack)
   bool caches_outputs = false;  // `outputs` are keys or values: runtimes quantize them as they store them
   bool is_unpacked = false;     // WeightDescription::is_unpacked
   bool is_reordered = false;    // WeightDescription::is_reordered

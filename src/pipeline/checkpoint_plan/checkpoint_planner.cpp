@@ -195,6 +195,7 @@ void CheckpointPlanner::add_outcome(PlannedTensor& planned) {
   const WeightDescription& weight = planned.weight;
   LayerPlan outcome{weight.layer, weight.layer_type, {}, {}, {}, transformers::loader_name(family_, weight.layer)};
   if (outcome.loader_layer == outcome.layer) outcome.loader_layer.clear();
+  if (const auto stack = loader().stack_of(family_, weight.layer)) outcome.stored_layer = stack->layer;
   outcome.is_unpacked = weight.is_unpacked;
   outcome.is_reordered = weight.is_reordered;
   const Rule rule = planned.reason->rule;
@@ -306,7 +307,9 @@ Status CheckpointPlanner::place_files() {
       return !inputs.empty() && inputs.front().symmetric && inputs.front().qscheme == QScheme::per_tensor;
     });
   if (cache_.shares_scales()) share_cache_scales(plan_.tensors, config_.kv_cache_group);
+  TRY_VOID(stack_outputs(plan_, family_, loader()));
   TRY_VOID(lay_out_files(plan_, model_, options_.version));
+  if (!plan_.stacks.empty()) sort_work(plan_);
   if (const DtypeInfo* const cast = config_.whole_cast(); cast != nullptr) plan_.cast_dtype = cast->name;
   bool is_any = false;
   for (const LayerPlan& layer : outcomes_) is_any |= !layer.weight->empty();

@@ -12,6 +12,7 @@
 #include "pipeline/checkpoint_plan/checkpoint_remarks.h"
 #include "pipeline/checkpoint_plan/expert_choice.h"
 #include "pipeline/checkpoint_plan/file_layout.h"
+#include "pipeline/checkpoint_plan/output_stacks.h"
 #include "pipeline/checkpoint_plan/static_activation_plan.h"
 #include "pipeline/model_index/expert_tensors.h"
 #include "pipeline/model_index/storage_facts.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <tuple>
 
 #include "core/list.h"
 #include "formats/safetensors/safetensors.h"
@@ -18,15 +17,25 @@ size_t alignment_class(uint64_t bytes) { return bytes == 0 ? 3 : std::min(std::c
 
 /// A stored tensor of a plan.
 struct StoredComponent {
+  const Plan& plan;
   const PlannedTensor& tensor;
   const ConstantTensor* known;  // literal bytes instead of a component
-  const Component& described;
+  const Component& described;   // of each tensor, if the stored one is a stack
 
-  StoredComponent(const List<PlannedTensor>& tensors, const PlannedHeader::StoredTensor& entry)
-      : tensor(tensors[entry.tensor]),
+  StoredComponent(const Plan& whole, const PlannedHeader::StoredTensor& entry)
+      : plan(whole),
+        tensor(plan.tensors[entry.tensor]),
         known(entry.is_activation ? &tensor.activations[entry.number] : nullptr),
         described(known ? known->component : tensor.outputs()[entry.number]) {}
-  std::string name() const { return known ? described.name_part : described.name_in(tensor.weight.layer); }
+
+  std::string name() const { return known ? described.name_part : described.name_in(plan.stored_layer(tensor)); }
+  uint64_t count() const noexcept { return tensor.stack == 0 ? 1 : plan.stacks[tensor.stack - 1].tensors.size(); }
+  uint64_t bytes() const noexcept { return described.bytes * count(); }
+  std::vector<uint64_t> shape() const {
+    std::vector<uint64_t> all = described.shape;
+    if (tensor.stack != 0) all.insert(all.begin(), count());
+    return all;
+  }
 };
 
 void append_little_endian(uint64_t value, int bytes, std::string& out) {
@@ -47,10 +56,11 @@ using Metadata = List<std::pair<std::string, std::string>>;
 
 // The tensors of a file in the order of their data; larger alignments first, so that no padding is needed. Appends the
 // bytes that follow from shapes to `known`.
-List<PlannedHeader::StoredTensor> entries_of(const List<PlannedTensor>& all, const List<uint32_t>& tensors,
-                                             std::string& known) {
+List<PlannedHeader::StoredTensor> entries_of(const Plan& plan, const List<uint32_t>& tensors, std::string& known) {
+  const List<PlannedTensor>& all = plan.tensors;
   std::array<List<uint32_t>, kAlignments> aligned;
   for (const uint32_t tensor : tensors) {
+    if (plan.first_of_stack(tensor) != tensor) continue;
     uint64_t bytes = 0;
     for (const Component& component : all[tensor].outputs()) bytes += is_known(component.role) ? 0 : component.bytes;
     aligned[alignment_class(bytes)].push_back(tensor);
@@ -74,29 +84,33 @@ List<PlannedHeader::StoredTensor> entries_of(const List<PlannedTensor>& all, con
         if (!is_known(outputs[c].role)) entries.push_back({tensor, c});
     }
     for (const PlannedHeader::StoredTensor& each : constants)
-      if (alignment_class(StoredComponent(all, each).described.bytes) == alignment) entries.push_back(each);
+      if (alignment_class(StoredComponent(plan, each).described.bytes) == alignment) entries.push_back(each);
   }
   return entries;
 }
 
 // Fills `file` and the component locations of its tensors, which are in source order.
-Status lay_out_file(PlannedFile& file, uint32_t file_index, List<PlannedTensor>& all, const List<uint32_t>& tensors,
+Status lay_out_file(PlannedFile& file, uint32_t file_index, Plan& plan, const List<uint32_t>& tensors,
                     const Metadata& metadata) {
+  List<PlannedTensor>& all = plan.tensors;
   PlannedHeader& header = file.header;
-  header.entries = entries_of(all, tensors, file.prefix);
+  header.entries = entries_of(plan, tensors, file.prefix);
   for (const uint32_t tensor : tensors) all[tensor].task.components = List<Location>(all[tensor].outputs().size());
   TRY(layout, safetensors::HeaderLayout::begin(metadata));
-  const auto name_of = [&](uint32_t i) { return StoredComponent(all, header.entries[i]).name(); };
+  const auto name_of = [&](uint32_t i) { return StoredComponent(plan, header.entries[i]).name(); };
   bool has_constants = false;
   for (uint32_t i = 0; i < header.entries.size(); ++i) {
     const PlannedHeader::StoredTensor& entry = header.entries[i];
     if (i % PlannedHeader::kEntries == 0) header.marks.push_back({layout.header_bytes(), layout.data_bytes()});
-    const Component& component = StoredComponent(all, entry).described;
-    if (entry.is_activation)
-      has_constants = true;
-    else
-      all[entry.tensor].task.components[entry.number] = {file_index, layout.data_bytes()};
-    TRY_VOID(layout.add(name_of(i), component.dtype, component.shape));
+    const StoredComponent stored(plan, entry);
+    uint64_t offset = layout.data_bytes();
+    if (entry.is_activation) has_constants = true;
+    for (uint64_t part = 0; part < stored.count() && !entry.is_activation; ++part, offset += stored.described.bytes) {
+      const uint32_t tensor =
+          stored.tensor.stack == 0 ? entry.tensor : plan.stacks[stored.tensor.stack - 1].tensors[part];
+      all[tensor].task.components[entry.number] = {file_index, offset};
+    }
+    TRY_VOID(layout.add(stored.name(), stored.described.dtype, stored.shape()));
   }
   TRY_VOID(layout.finish(name_of));
   if (header.marks.empty()) header.marks.push_back({});
@@ -111,9 +125,9 @@ Status lay_out_file(PlannedFile& file, uint32_t file_index, List<PlannedTensor>&
   if (!has_constants) return {};
   uint64_t offset = header.bytes;
   for (const PlannedHeader::StoredTensor& entry : header.entries) {
-    const StoredComponent stored(all, entry);
+    const StoredComponent stored(plan, entry);
     if (stored.known) file.add_literal(offset, stored.known->bytes);
-    offset += stored.described.bytes;
+    offset += stored.bytes();
   }
   return {};
 }
@@ -128,28 +142,38 @@ Metadata metadata_of(const ModelIndex& model, uint32_t file, std::string_view ve
 
 using ShardMap = List<std::pair<std::string, std::string>>;
 
-void add_to_map(ShardMap& map, const List<PlannedTensor>& all, const List<uint32_t>& tensors, const std::string& file) {
+void add_to_map(ShardMap& map, const Plan& plan, const PlannedFile& file, const List<uint32_t>& tensors) {
   for (const uint32_t tensor : tensors)
-    for (const Component& component : all[tensor].outputs())
-      map.emplace_back(component.name_in(all[tensor].weight.layer), file);
+    for (const Component& component : plan.tensors[tensor].outputs())
+      if (plan.first_of_stack(tensor) == tensor)
+        map.emplace_back(component.name_in(plan.stored_layer(plan.tensors[tensor])), file.name);
   for (const uint32_t tensor : tensors)
-    for (const ConstantTensor& known : all[tensor].activations) map.emplace_back(known.component.name_part, file);
+    for (const ConstantTensor& known : plan.tensors[tensor].activations)
+      map.emplace_back(known.component.name_part, file.name);
+}
+
+// The source file of each tensor; that of the first of a stack.
+List<List<uint32_t>> tensors_by_file(const Plan& plan, const ModelIndex& model, bool one_file) {
+  List<List<uint32_t>> by_file(one_file ? 1 : model.files().size());
+  for (uint32_t tensor = 0; tensor < plan.tensors.size(); ++tensor) {
+    const PlannedTensor& first = plan.tensors[plan.first_of_stack(tensor)];
+    by_file[one_file ? 0 : model.tensors()[first.tensor].file].push_back(tensor);
+  }
+  return by_file;
 }
 
 }  // namespace
 
 Status lay_out_files(Plan& plan, const ModelIndex& model, std::string_view version) {
   const bool one_file = &model.format() != &safetensors_format();  // other formats are written to one file
-  List<List<uint32_t>> by_file(one_file ? 1 : model.files().size());
-  for (uint32_t tensor = 0; tensor < plan.tensors.size(); ++tensor)
-    by_file[one_file ? 0 : model.tensors()[plan.tensors[tensor].tensor].file].push_back(tensor);
+  const List<List<uint32_t>> by_file = tensors_by_file(plan, model, one_file);
   const bool is_sharded = model.is_sharded() || by_file.size() > 1;
   ShardMap map;
   for (uint32_t f = 0; f < by_file.size(); ++f) {
     PlannedFile file;
     file.name = one_file ? "model.safetensors" : model.files()[f].name;
-    TRY_VOID(lay_out_file(file, f, plan.tensors, by_file[f], metadata_of(model, f, version)));
-    if (is_sharded) add_to_map(map, plan.tensors, by_file[f], file.name);
+    TRY_VOID(lay_out_file(file, f, plan, by_file[f], metadata_of(model, f, version)));
+    if (is_sharded) add_to_map(map, plan, file, by_file[f]);
     plan.files.push_back(std::move(file));
   }
   if (is_sharded) plan.shard_map = safetensors::write_shard_map(map, plan.tensor_bytes, model.shard_map_text());
@@ -166,11 +190,9 @@ std::string header_text(const Plan& plan, const PlannedHeader& header, size_t pi
   if (piece == 0) out += header.head;
   uint64_t data = header.marks[piece].data;
   for (size_t i = first; i < last; ++i) {
-    const StoredComponent stored(plan.tensors, header.entries[i]);
-    const auto& [dtype, shape, bytes] =
-        std::tie(stored.described.dtype, stored.described.shape, stored.described.bytes);
-    safetensors::HeaderLayout::append(out, stored.name(), dtype, shape, data, bytes);
-    data += bytes;
+    const StoredComponent stored(plan, header.entries[i]);
+    safetensors::HeaderLayout::append(out, stored.name(), stored.described.dtype, stored.shape(), data, stored.bytes());
+    data += stored.bytes();
   }
   if (is_last) out += header.tail;
   return out;

@@ -1,7 +1,9 @@
+// Tiles in which two models have the same elements, though each stores them in its own way.
 #include "pipeline/comparison/comparison.h"
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "core/message.h"
 #include "pipeline/comparison/comparer.h"
@@ -26,6 +28,13 @@ bool is_plain(const TensorTask& task) {
   return layout.codes == CodeStorage::source_values && !stored.is_ggml() && stored.bits >= 8 && !task.assembly->any();
 }
 
+// The axes after leading ones, which the matrix of one expert has from its stack.
+std::span<const uint64_t> matrix_shape(const std::vector<uint64_t>& shape) {
+  std::span<const uint64_t> axes(shape);
+  while (!axes.empty() && axes.front() == 1) axes = axes.subspan(1);
+  return axes;
+}
+
 // Gives both sides tiles of the same elements.
 Status set_common_tiles(ComparedPair& pair, const TileBytes& tile_bytes) {
   TensorTask &left = pair.left, &right = pair.right;
@@ -33,7 +42,8 @@ Status set_common_tiles(ComparedPair& pair, const TileBytes& tile_bytes) {
   // If one side is the transpose, the plain one is read by columns.
   const bool by_left = left.change.is_transposed || r.source_transposed;
   const bool is_transposed = by_left || right.change.is_transposed;
-  const bool is_same = (l.rows == r.rows && l.columns == r.columns) || l.shape == r.shape;
+  const bool is_same =
+      (l.rows == r.rows && l.columns == r.columns) || std::ranges::equal(matrix_shape(l.shape), matrix_shape(r.shape));
   if (is_transposed ? l.rows != r.columns || l.columns != r.rows : !is_same)
     return error_at(ErrorCode::shape_mismatch, "", "is [{}, {}] in one model and [{}, {}] in the other", l.rows,
                     l.columns, r.rows, r.columns);

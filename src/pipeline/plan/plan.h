@@ -80,6 +80,7 @@ struct PlannedTensor {
   TensorTask task;
   std::optional<OnnxForm> onnx_form;  // for weights that ONNX stores as codes
   bool is_left = false;               // values are kept, decoded or rearranged
+  uint32_t stack = 0;                 // 1 + index into Plan::stacks; 0: a tensor of its own
   uint64_t bytes_after = 0;
   List<ConstantTensor> activations;  // static scales of the layer's inputs and outputs
 
@@ -90,6 +91,12 @@ struct PlannedTensor {
   }
 };
 
+/// Tensors of a plan that their file holds as one, along a first axis; their components follow each other.
+struct OutputStack {
+  std::string layer;       // of the one tensor
+  List<uint32_t> tensors;  // of Plan::tensors, in the order of the axis; their components are equal
+};
+
 /// Known bytes at `offset` of the file and `begin` of PlannedFile::prefix.
 struct Literal {
   uint64_t offset = 0, begin = 0, bytes = 0;
@@ -97,7 +104,7 @@ struct Literal {
 
 /// The header of a safetensors file. Its text, as long as all names, is written when it is asked for (header_text).
 struct PlannedHeader {
-  /// A stored tensor: a component of one of Plan::tensors, or one of its activations.
+  /// A stored tensor: a component of one of Plan::tensors, the first of its stack, or one of its activations.
   struct StoredTensor {
     uint32_t tensor = 0, number = 0;
     bool is_activation = false;
@@ -138,6 +145,7 @@ struct Plan {
   std::string format;
   std::shared_ptr<const ModelIndex> model;  // the model of `tensors`, if not the given one
   List<PlannedTensor> tensors;              // in the model's order
+  List<OutputStack> stacks;
   List<PlannedFile> files;
   List<ActivationRequest> requests;  // what calibration must find
   List<SourceRange> constants;       // to be read and supplied before the plan can run
@@ -157,6 +165,15 @@ struct Plan {
     uint64_t bytes = 0;
     for (const PlannedFile& file : files) bytes += file.bytes;
     return bytes;
+  }
+  /// The layer under whose name the file has the tensor.
+  const std::string& stored_layer(const PlannedTensor& planned) const noexcept {
+    return planned.stack == 0 ? planned.weight.layer : stacks[planned.stack - 1].layer;
+  }
+  /// The first tensor of its stack; itself without one.
+  uint32_t first_of_stack(uint32_t tensor) const noexcept {
+    const uint32_t stack = tensors[tensor].stack;
+    return stack == 0 ? tensor : stacks[stack - 1].tensors.front();
   }
   size_t task_count() const noexcept { return work.size(); }
   size_t work_of(size_t i) const noexcept { return work[i]; }

@@ -131,7 +131,8 @@ void PlanRows::add_row(json::TextWriter& out, const PlannedTensor& planned) {
   out.key("outputs");
   out.begin('[');
   const uint32_t file = planned.task.components.front().file;
-  for (const Component& component : planned.outputs()) add_output(out, layer, component, planned.weight.layer, file);
+  for (const Component& component : planned.outputs())
+    add_output(out, layer, component, plan_.stored_layer(planned), file);
   for (const ConstantTensor& known : planned.activations)
     add_output(out, layer, known.component, planned.weight.layer, file);
   out.end(']');

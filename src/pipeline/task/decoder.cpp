@@ -7,6 +7,7 @@
 #include "core/list.h"
 #include "families/head_interleave.h"
 #include "numeric/exponential.h"
+#include "pipeline/task/tensor_scales.h"
 
 namespace wasmquant {
 

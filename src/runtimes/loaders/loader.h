@@ -22,6 +22,12 @@ struct LoaderLimit {
   bool stops_presets = true;  // else they warn, because another runtime of the format loads the file
 };
 
+/// The place of a layer in a tensor that a loader has for several of them.
+struct StackPlace {
+  std::string layer;   // of the tensor
+  uint64_t index = 0;  // along its first axis
+};
+
 /// The loader of one format. A format that is not listed in loaders.cpp loads like plain weights: these are the defaults.
 struct Loader {
   std::string_view format;
@@ -34,6 +40,9 @@ struct Loader {
   std::string (*stacked_experts_limit)(const ModelFamily&) = [](const ModelFamily&) { return std::string(); };
   /// Whether it has a class of single experts for a family that stores all in one tensor, also where none is quantized.
   bool (*needs_single_experts)(const ModelFamily&) = [](const ModelFamily&) { return false; };
+  /// Where it has the weight of a layer, if it reads those of several layers as one tensor.
+  std::optional<StackPlace> (*stack_of)(const ModelFamily&, std::string_view layer) =
+      [](const ModelFamily&, std::string_view) { return std::optional<StackPlace>(); };
   /// Why it cannot load these layers together. Nullopt if it can, or if that is not known.
   std::optional<LoaderLimit> (*limit)(const List<LayerPlan>&, const ModelFamily&) =
       [](const List<LayerPlan>&, const ModelFamily&) { return std::optional<LoaderLimit>(); };

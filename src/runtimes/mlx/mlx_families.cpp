@@ -68,7 +68,7 @@ std::string write_limit(const families::ModelFamily& family) {
   if (!row) return text_of("this family ({}) is not known to be one of mlx-lm's", family.model_type);
   if (const Words* const other = row_named(kNotWritten, family.model_type))
     return text_of("mlx-lm's class of this family ({}) {}", family.model_type, other->text);
-  if (row->traits != 0 || !row->experts.empty() || !row->names.empty())
+  if (row->traits != 0 || !row->fused.empty() || !row->names.empty())
     return text_of("mlx-lm renames or rearranges the tensors of this family ({}), which is undone here, and not done",
                    family.model_type);
   return {};

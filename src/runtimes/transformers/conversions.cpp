@@ -63,6 +63,16 @@ std::string single_experts_limit(const ModelFamily& family) {
   return is_listed ? stacked_experts_limit(family) : std::string();
 }
 
+std::string_view Conversions::expert_matrix(std::string_view part) const noexcept {
+  const bool is_gate = part == "gate_proj", is_down = part == "down_proj" || part == "fc2";
+  const Conversion* row = merged_experts(is_down ? "down_proj" : "gate_up_proj");
+  if (row == nullptr) row = merged_experts("up_proj");
+  if (row == nullptr) return part;
+  std::string_view names = row->sources;
+  const std::string_view first = families::next_word(names);
+  return is_gate || is_down || names.empty() ? first : names;
+}
+
 std::string stacked_experts_limit(const ModelFamily& family) {
   if (family.model_type.empty() || Conversions(family).has(Conversion::Kind::experts)) return {};
   return text_of("transformers builds the experts of this family ({}) as one parameter and reads no single ones",

@@ -42,6 +42,9 @@ class Conversions {
   /// The row for the parameter of experts called `fused` ("gate_up_proj"): its sources are the names of an expert's
   /// matrices. Null if the loader cannot read this family's experts one by one.
   const Conversion* merged_experts(std::string_view fused) const noexcept;
+  /// The name of a matrix of single experts that a module of stacked ones calls `part`: gate_proj, up_proj and down_proj, or
+  /// fc1 and fc2.
+  std::string_view expert_matrix(std::string_view part) const noexcept;
 
  private:
   const ModelFamily& family_;

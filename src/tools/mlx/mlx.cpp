@@ -46,7 +46,7 @@ json::Value parameters_of(const QuantizationSpec& spec) {
 class Mlx final : public CheckpointFormat {
  public:
   std::string_view name() const noexcept override { return "mlx"; }
-  FormatTraits traits() const noexcept override { return {.holds_end_codes = true, .experts = ExpertStorage::left}; }
+  FormatTraits traits() const noexcept override { return {.holds_end_codes = true}; }
   Result<WeightLayout> layout(const WeightDescription& weight, const Stages& stages) const override;
   bool stores_input_scales(const Stages&) const override { return false; }
   json::Value quantization_config(const Config&, const List<LayerPlan>& layers,
@@ -92,7 +92,7 @@ json::Value Mlx::quantization_config(const Config&, const List<LayerPlan>& layer
   for (const LayerPlan& layer : layers) {
     if (keeps_weight(layer)) continue;
     json::Value own = parameters_of(layer.weight->front());
-    if (own != standard) out.set(layer.layer, std::move(own));
+    if (own != standard) out.set(layer.stored_layer.empty() ? layer.layer : layer.stored_layer, std::move(own));
   }
   return out;
 }

@@ -118,9 +118,51 @@ test('keys of rotary embeddings that transformers 5 nests are written at the top
   );
 });
 
+// qwen3_moe with four experts in two layers; `left`: an expert that keeps its values.
+const mixture = { ...llama, model_type: 'qwen3_moe', architectures: ['Qwen3MoeForCausalLM'], num_local_experts: 4 };
+const expertWeights = (count) => {
+  const tensors = {};
+  for (const block of [0, 1])
+    for (let expert = 0; expert < count; expert++)
+      for (const [part, shape] of Object.entries({ up_proj: [32, 128], gate_proj: [32, 128], down_proj: [128, 64] }))
+        tensors[`model.layers.${block}.mlp.experts.${expert}.${part}.weight`] = {
+          dtype: 'F32',
+          shape,
+          data: noise(shape[0] * shape[1], 7 * block + expert + shape[0]),
+        };
+  return safetensors(tensors);
+};
+
+test('experts of a layer become one tensor of the bytes that each would have, and are read again one by one', async (t) => {
+  const { header, data, config, target, quantizer, model } = await written(t, expertWeights(4), 'mlx_4bit', mixture);
+  assert.equal(config.num_experts, 4);
+  assert.equal(Object.keys(header).filter((name) => name.startsWith('model.')).length, 2 * 3 * 3);
+  const single = await written(t, expertWeights(1), 'mlx_4bit', { ...mixture, model_type: 'llama' });
+  for (const part of ['weight', 'scales', 'biases']) {
+    const name = `model.layers.1.mlp.switch_mlp.down_proj.${part}`;
+    const own = `model.layers.1.mlp.experts.0.down_proj.${part}`;
+    assert.deepEqual(header[name].shape, [4, ...single.header[own].shape]);
+    assert.deepEqual(data(name).subarray(0, single.data(own).length), single.data(own));
+  }
+  const compared = await quantizer.compare(model, await modelFor(t, quantizer, target));
+  const rows = compared.tensors.filter(({ error }) => error);
+  assert.equal(rows.length, 24);
+  for (const { error } of rows) assert.ok(error.sqnrDb > 18, `${error.sqnrDb} dB`);
+});
+
+test('experts of one layer with several configs are refused', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const { config } = quantizer.presets().find(({ name }) => name === 'mlx_4bit');
+  const apart = { ...config, exclude: ['*.experts.2.up_proj'] };
+  await assert.rejects(written(t, expertWeights(4), apart, mixture), {
+    code: 'format-unsupported',
+    where: 'model.layers.0.mlp.experts.2.up_proj.weight',
+  });
+});
+
 test('families that mlx-lm has under other names, computes otherwise or has not are refused', async (t) => {
   for (const [model_type, reason] of [
-    ['qwen3_moe', /renames or rearranges/],
+    ['qwen3_next', /renames or rearranges/],
     ['glm', /rotates whole heads/],
     ['nobodys', /not known to be one of mlx-lm's/],
   ])

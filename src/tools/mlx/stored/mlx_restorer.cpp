@@ -88,16 +88,6 @@ std::optional<StackName> Restorer::stack_name(std::string_view name, size_t axes
                    name.substr(split.layer.size() + 1)};
 }
 
-std::string_view Restorer::single_name(std::string_view part) const {
-  const bool is_gate = part == "gate_proj", is_down = part == "down_proj" || part == "fc2";
-  const transformers::Conversion* row = conversions_.merged_experts(is_down ? "down_proj" : "gate_up_proj");
-  if (row == nullptr) row = conversions_.merged_experts("up_proj");
-  if (row == nullptr) return part;
-  std::string_view names = row->sources;
-  const std::string_view first = families::next_word(names);
-  return is_gate || is_down || names.empty() ? first : names;
-}
-
 Status Restorer::add_experts(const ModelTensor& tensor, const StackName& stack) {
   const std::vector<uint64_t>& shape = tensor.stored.shape;
   if (row_.fused.empty()) {
@@ -106,7 +96,7 @@ Status Restorer::add_experts(const ModelTensor& tensor, const StackName& stack) 
     experts.rows = shape[1];
     experts.columns = shape.size() == 3 ? shape[2] : 1;
     experts.parent = stack.parent.substr(0, stack.parent.size() - 1);
-    experts.gate = single_name(stack.part);
+    experts.gate = conversions_.expert_matrix(stack.part);
     if (shape[0] > families::kMaxExperts || !add_expert_matrices(experts, tensor, stack.role, out_))
       return cannot_undo(tensor, family_, "experts");
     return {};

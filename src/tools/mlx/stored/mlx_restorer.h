@@ -38,8 +38,6 @@ class Restorer {
   bool has(uint16_t trait) const noexcept { return (row_.traits & trait) != 0; }
 
   std::optional<StackName> stack_name(std::string_view name, size_t axes) const;
-  // The name of a matrix of single experts: that of the family's conversion to one parameter.
-  std::string_view single_name(std::string_view part) const;
   Status add_experts(const ModelTensor& tensor, const StackName& stack);
   Status add_gate_up(const std::string& name, const ModelTensor& gate, const ModelTensor& up);
   // DBRX: `experts.E.w1.weight` are rows of `experts.mlp.w1`; w2 transposed.
