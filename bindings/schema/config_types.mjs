@@ -114,11 +114,21 @@ ${interfaces.join('\n')}`;
 }
 
 /** Text of web/lib/generated/dialects.ts: names of the config dialects that can be written, as values and as a type. */
-export const dialectTypes = (dialects) => `// Made by the build of src/tools/tools.def.
+
+export const dialectTypes = (
+  dialects,
+  presets,
+) => `// Made by the build of src/tools/tools.def, src/config/presets.cpp and src/tables/recipes.def.
+import type { AihwkitConfig, BrevitasConfig, GgufConfig, QuarkConfig } from './config_types.js';
+
 export const dialects = ['${dialects.join("', '")}'] as const;
 /**
  * Config dialects, all readable and writable: AMD Quark's own, its Brevitas extension, IBM aihwkit, and the
  * \`quantization_config\` blocks of compressed-tensors, GPTQ and AWQ models. Blocks of fp8 models are read-only.
  */
-export type Dialect = '${dialects.join("' | '")}';
+export type Dialect = ${union(dialects)};
+/** The name of a ready-made config: \`quantizer.presets()\` has their texts. */
+export type PresetName = ${union(presets)};
+/** A preset's name, the JSON text of a config, or the config; of other tools, too (\`Dialect\`). */
+export type Config = PresetName | QuarkConfig | BrevitasConfig | AihwkitConfig | GgufConfig | (string & {}) | object;
 `;

@@ -1,4 +1,4 @@
-// Prints build inputs: {"schemas": {"quark": schema, ...}, "dialects": those that are written, "formats": {"inputs", "outputs"}, "families": {"forward",
+// Prints build inputs: {"schemas": {"quark": schema, ...}, "dialects": those that are written, "presets": names, "formats": {"inputs", "outputs"}, "families": {"forward",
 // "gguf"}, "codes": {"errors", "diagnostics"}, "keys": by class, "runtimes": {"runtimes", "places"}}. Schemas of the config dialects go into the package, and
 // into web/lib's types with what is said of their keys (config_types.mjs); formats are the table
 // of web/lib/api/formats.ts; codes are those of web/lib/api, of `wasmquant explain` and of a guide; guides list the
@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "config/dialects/dialects.h"
+#include "config/presets.h"
 #include "config/schema.h"
 #include "config/spec/vocabulary.h"
 #include "families/word_list.h"
@@ -31,6 +32,12 @@ json::Value schemas() {
   json::Value out;
   for (size_t i = 0; i < std::size(config::kDialectNames); ++i)
     out.set(std::string(config::kDialectNames[i]), config::schema(static_cast<Dialect>(i)));
+  return out;
+}
+
+json::Value preset_names() {
+  json::Array out;
+  for (const config::Preset& preset : config::presets()) out.emplace_back(preset.name);
   return out;
 }
 
@@ -173,6 +180,7 @@ int main() {
   all.set("schemas", wasmquant::schemas());
   all.set("formats", std::move(formats));
   all.set("dialects", wasmquant::texts(wasmquant::config::written_dialects()));
+  all.set("presets", wasmquant::preset_names());
   families.set("forward", wasmquant::model::family_names(false));
   families.set("encoders", wasmquant::model::family_names(true));
   families.set("gguf", wasmquant::conversion::family_names());

@@ -1,9 +1,12 @@
 // Compiled against the packed package by several versions of TypeScript, strictly and with declarations checked: what a user
 // writes must fit, and what is wrong must not. Never run.
 import {
+  type Config,
   createQuantizer,
   type Diagnostic,
+  isQuantizationError,
   type Plan,
+  type PresetName,
   perGroup,
   QuantizationError,
   type QuantizationSpec,
@@ -47,9 +50,21 @@ export async function config(): Promise<Diagnostic[]> {
   try {
     quantizer.parseConfig(quarkConfig(perGroup('int4', 128), { exclude: ['lm_head'] }));
   } catch (error) {
-    if (error instanceof QuantizationError && error.code === 'config-invalid') return error.diagnostics ?? [];
+    if (isQuantizationError(error, 'config-invalid')) {
+      const code: 'config-invalid' = error.code;
+      notAny(code);
+      return error.diagnostics ?? [];
+    }
+    if (error instanceof QuantizationError) return error.diagnostics ?? [];
     throw error;
   }
+  // @ts-expect-error: no such code
+  isQuantizationError(null, 'config-wrong');
+  const given: Config[] = ['int4_wo_128', '{"dtype":"int8"}', { global_quant_config: { weight: { dtype: 'int8' } } }];
+  const preset: PresetName = 'q4_k_m';
+  // @ts-expect-error: no such preset
+  const none: PresetName = 'q4_k_z';
+  notAny([given, preset, none]);
   // @ts-expect-error: no such dialect
   quantizer.convertConfig({}, 'quarks');
   // @ts-expect-error: no such scheme

@@ -112,7 +112,7 @@ export const table = ${JSON.stringify(formats, null, 2)} as const;
  */
 function buildModule() {
   const folder = buildNative('wasm', 'wasmquant', 'wasmquant_schema');
-  const { schemas, dialects, formats, codes, keys, runtimes } = JSON.parse(
+  const { schemas, dialects, presets, formats, codes, keys, runtimes } = JSON.parse(
     execFileSync(process.execPath, [join(folder, 'wasmquant_schema.cjs')], { encoding: 'utf8' }),
   );
   mkdirSync(join(root, 'dist/schema'), { recursive: true });
@@ -121,7 +121,7 @@ function buildModule() {
   }
   writeGenerated('web/lib/generated/formats.ts', formatTypes(formats));
   writeGenerated('web/lib/generated/config_types.ts', configTypes(schemas, keys));
-  writeGenerated('web/lib/generated/dialects.ts', dialectTypes(dialects));
+  writeGenerated('web/lib/generated/dialects.ts', dialectTypes(dialects, presets));
   writeGenerated('web/lib/generated/codes.ts', codeTypes(codes));
   writeGenerated('web/present/generated/code_texts.ts', codeTexts(codes));
   writeGenerated('web/lib/generated/runtimes.ts', runtimeTypes(runtimes).library);

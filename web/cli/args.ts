@@ -222,12 +222,9 @@ export function addInclusionOptions(command: Command): Command {
 }
 
 /** The same in the library's terms. */
-export function inclusions({ includeTowers, includeExperts, excludeExperts }: InclusionFlags): InclusionFlags {
-  return {
-    ...(includeTowers && { includeTowers }),
-    ...(includeExperts && { includeExperts }),
-    ...(excludeExperts && { excludeExperts }),
-  };
+export function inclusions({ includeTowers, includeExperts, excludeExperts }: InclusionFlags) {
+  const experts = includeExperts ? ('include' as const) : excludeExperts ? ('exclude' as const) : undefined;
+  return { ...(includeTowers && { includeTowers }), ...(experts && { experts }) };
 }
 
 /** The other arguments of `plan` and `quantizeModel`. Errors: source-invalid. */

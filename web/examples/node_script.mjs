@@ -1,6 +1,6 @@
 // node node_script.mjs MODEL OUTPUT [PRESET]
 import process from 'node:process';
-import { createQuantizer, QuantizationError } from 'wasmquant';
+import { createQuantizer, isQuantizationError } from 'wasmquant';
 
 const [input, target, preset = 'int4_wo_128'] = process.argv.slice(2);
 const quantizer = await createQuantizer();
@@ -18,7 +18,7 @@ try {
   for (const { name, error } of worst.slice(0, 5)) console.log(`${error.sqnrDb.toFixed(1)} dB  ${name}`);
   await model.close();
 } catch (error) {
-  if (!(error instanceof QuantizationError)) throw error;
+  if (!isQuantizationError(error)) throw error;
   console.error(`${error.code}: ${error.message}`);
   process.exitCode = 1;
 } finally {

@@ -14,6 +14,7 @@ import {
 } from './api/option_kinds.js';
 import type {
   CompareOptions,
+  Config,
   Curve,
   CurveOptions,
   Diagnostic,
@@ -112,7 +113,7 @@ export class EngineQuantizer implements Quantizer {
     return editedPreset(this.presets(), name, edits);
   }
 
-  checkConfig(config: string | object, options: { dialect?: Dialect | 'auto' } = {}): Diagnostic[] {
+  checkConfig(config: Config, options: { dialect?: Dialect | 'auto' } = {}): Diagnostic[] {
     try {
       const [text, dialect] = [textOfConfig(config), dialectOf(options)];
       return this.#open().call((module) => module.checkConfig(text, dialect));
@@ -126,12 +127,12 @@ export class EngineQuantizer implements Quantizer {
     }
   }
 
-  parseConfig(config: string | object, options: { dialect?: Dialect | 'auto' } = {}): QuantConfig {
+  parseConfig(config: Config, options: { dialect?: Dialect | 'auto' } = {}): QuantConfig {
     const [text, dialect] = [textOfConfig(config), dialectOf(options)];
     return this.#open().call((module) => module.parseConfig(text, dialect));
   }
 
-  convertConfig(config: string | object, to: Dialect): { config: object; losses: Diagnostic[] } {
+  convertConfig(config: Config, to: Dialect): { config: object; losses: Diagnostic[] } {
     const text = textOfConfig(config);
     check(to, dialectNames, 'to');
     return this.#open().call((module) => module.convertConfig(text, to));
@@ -164,7 +165,7 @@ export class EngineQuantizer implements Quantizer {
     throw this.#closed ? disposed() : failure('format-unknown', files.where, `is ${model.format}, not ${given.format}`);
   }
 
-  plan(model: Model, config: string | object, options: PlanOptions = {}): Plan {
+  plan(model: Model, config: Config, options: PlanOptions = {}): Plan {
     const instance = this.#open();
     const given = check(options, planOptions, 'options');
     const settings = { ...this.#memory.tiles, calibrates: given.calibrated === true };
@@ -173,7 +174,7 @@ export class EngineQuantizer implements Quantizer {
     return withPlan(instance, source, textOfConfig(config), choices, settings, (_, plan) => plan);
   }
 
-  async quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report> {
+  async quantizeModel(model: Model, config: Config, options: QuantizeModelOptions): Promise<Report> {
     this.#open();
     const own = check(options, runOptions, 'options');
     const { reuse, shards, resume } = own;
@@ -229,7 +230,7 @@ export class EngineQuantizer implements Quantizer {
 
   async preview(
     model: Model,
-    config: string | object,
+    config: Config,
     tensors: readonly string[],
     options: PlanOptions & { signal?: AbortSignal } = {},
   ): Promise<TensorReport[]> {
@@ -288,7 +289,7 @@ export class EngineQuantizer implements Quantizer {
 }
 
 /** A config for the core: objects as JSON; JSON text and preset names unchanged. Errors: argument-invalid. */
-function textOfConfig(config: string | object): string {
+function textOfConfig(config: Config): string {
   if (typeof config === 'string') return config;
   if (typeof config === 'object' && config !== null) return jsonText(config, 'config', '');
   throw failure(

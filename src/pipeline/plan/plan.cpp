@@ -82,7 +82,7 @@ Result<Plan> plan_as_asked(const ModelIndex& model, config::GivenConfig& given, 
     return error_at(ErrorCode::format_unsupported, "shardBytes",
                     "only gguf can be split by size; {} keeps the source's files", format.name);
   if (options.experts == ExpertChoice::exclude && format.checkpoint == nullptr)
-    return error_at(ErrorCode::format_unsupported, "excludeExperts",
+    return error_at(ErrorCode::format_unsupported, "experts",
                     "this option does not apply to {} files: exclude the layers of their experts by name", format.name);
   if (!source.has_graph) TRY_VOID(refuse_norms(config));
   if (format.takes_recipes && !is_recipe)

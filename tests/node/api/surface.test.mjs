@@ -21,6 +21,7 @@ test('both entries export the same names', () => {
     'formats',
     'inputFormatOf',
     'inputFormats',
+    'isQuantizationError',
     'libraryErrorCodes',
     'microscaling',
     'nvfp4',
@@ -113,6 +114,22 @@ test('parseConfig throws config-invalid with diagnostics', async (t) => {
     (error) =>
       error instanceof nodeEntry.QuantizationError && error.code === 'config-invalid' && error.diagnostics.length > 0,
   );
+});
+
+test('errors are told from others by name and code, also those of another copy of the library', async () => {
+  const { isQuantizationError, QuantizationError } = nodeEntry;
+  const error = new QuantizationError({ code: 'target-exists', detail: 'is there' });
+  class Other extends Error {
+    name = 'QuantizationError';
+    code = 'target-exists';
+  }
+  for (const one of [error, new Other()])
+    assert.deepEqual(
+      [isQuantizationError(one), isQuantizationError(one, 'target-exists'), isQuantizationError(one, 'read-failed')],
+      [true, true, false],
+    );
+  for (const other of [null, undefined, 'target-exists', new TypeError('x'), { ...error }])
+    assert.equal(isQuantizationError(other), false);
 });
 
 test('options are checked', async () => {

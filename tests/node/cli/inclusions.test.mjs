@@ -20,7 +20,7 @@ test('a model without towers and experts gets the same plan with and without the
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const plan = quantizer.plan(model, 'int8');
-  assert.deepEqual(quantizer.plan(model, 'int8', { includeTowers: true, includeExperts: true }), plan);
+  assert.deepEqual(quantizer.plan(model, 'int8', { includeTowers: true, experts: 'include' }), plan);
   const { document, stderr } = await cliJson(['plan', tinyLlama, '--preset', 'int8', ...flags]);
   assert.equal(stderr, '');
   assert.deepEqual(planOf(document), plan);
@@ -32,11 +32,11 @@ test('experts are included or excluded, not both', async (t) => {
   assert.match(stderr, /--include-experts/);
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
-  assert.throws(() => quantizer.plan(model, 'int8', { includeExperts: true, excludeExperts: true }), {
+  assert.throws(() => quantizer.plan(model, 'int8', { experts: 'both' }), {
     code: 'argument-invalid',
-    where: 'excludeExperts',
+    where: 'experts',
   });
-  assert.throws(() => quantizer.plan(model, 'q4_k_m', { format: 'gguf', excludeExperts: true }), {
+  assert.throws(() => quantizer.plan(model, 'q4_k_m', { format: 'gguf', experts: 'exclude' }), {
     code: 'format-unsupported',
   });
 });

@@ -54,7 +54,7 @@ for (const [model_type, { architecture, module, shapes }] of Object.entries(fami
       const written = await quantizer.quantizeModel(model, preset, {
         target,
         format,
-        includeExperts: format !== 'compressed-tensors',
+        ...(format !== 'compressed-tensors' && { experts: 'include' }),
       });
       const quantized = await modelFor(t, quantizer, target);
       const there = await quantizer.compare(model, quantized);

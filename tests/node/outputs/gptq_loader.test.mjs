@@ -96,7 +96,7 @@ test('experts that transformers joins while it loads stay float unless requested
     const byDefault = await quantized(t, preset, {}, family);
     assert.deepEqual(byDefault.left.sort(), [...leftOut].sort());
     assert.deepEqual(byDefault.limits, []);
-    const asked = await quantized(t, preset, {}, { ...family, includeExperts: true });
+    const asked = await quantized(t, preset, {}, { ...family, experts: 'include' });
     assert.deepEqual(asked.left, []);
     assert.match(asked.limits[0].message, /random weights/);
   }

@@ -131,7 +131,7 @@ test("experts of gpt-oss: one matrix each in quark, transformers' arrangement if
   const folder = scratchFolder(t);
   const written = async (format) => {
     const target = join(folder, format);
-    await quantizer.quantizeModel(model, 'int8', { target, format, includeExperts: format === 'quark' });
+    await quantizer.quantizeModel(model, 'int8', { target, format, ...(format === 'quark' && { experts: 'include' }) });
     return contentOf(join(target, 'model.safetensors'));
   };
   const values = contentOf(join(folderOf('gpt_oss'), 'values.safetensors'));

@@ -20,12 +20,8 @@ export function casesOf({ presets, refusals = {}, ...rest }) {
   return presets.map((preset) => ({ ...rest, preset, refusal: refusals[preset] }));
 }
 
-const expertText = { includeExperts: ' with experts', excludeExperts: ' without experts' };
-const modelOf = ({ model, options = {} }) =>
-  model +
-  Object.keys(options)
-    .map((option) => expertText[option])
-    .join('');
+const expertText = { include: ' with experts', exclude: ' without experts' };
+const modelOf = ({ model, options = {} }) => model + (expertText[options.experts] ?? '');
 const presetOf = ({ preset, weight }) => (weight ? `${preset} as ${Object.values(weight).join(' ')}` : preset);
 const nameOf = ({ format, dtype, how, algorithm, isWrong, ...entry }) =>
   [format, presetOf(entry), modelOf(entry), dtype, algorithm?.title, how, isWrong && 'one wrong scale']

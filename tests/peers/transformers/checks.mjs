@@ -24,8 +24,8 @@ const expertRefusals = {
   ),
   nvfp4: 'logits differ',
 };
-const included = { options: { includeExperts: true }, refusals: expertRefusals };
-const excluded = { options: { excludeExperts: true } };
+const included = { options: { experts: 'include' }, refusals: expertRefusals };
+const excluded = { options: { experts: 'exclude' } };
 
 /** The loader decompresses to the weights that the reference has, and rounds inputs as its hooks do. */
 const isExact = true;

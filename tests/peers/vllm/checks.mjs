@@ -30,14 +30,14 @@ const actOrder = { title: 'act-order', config: { name: 'gptq', static_groups: fa
 const noExperts = 'No WNA16 MoE backend supports the deployment configuration';
 const expertPresets = ['int4_wo_64', 'int8', 'mxfp4', 'fp8_per_channel'];
 const expertRefusals = { ...compressedRefusals, int4_wo_64: noExperts };
-const included = { options: { includeExperts: true } };
+const included = { options: { experts: 'include' } };
 const includedPresets = ['int8_dynamic', 'nvfp4', 'fp8_per_block'];
 const includedRefusals = {
   int8_dynamic: 'No Int8 MoE backend supports the deployment configuration',
   nvfp4: 'No NvFp4 MoE backend supports the deployment configuration',
   fp8_per_block: noKernel,
 };
-const excluded = { options: { excludeExperts: true } };
+const excluded = { options: { experts: 'exclude' } };
 const quarkExpertRefusals = { ptpc_fp8: 'Unsupported FP8 MoE backend: NONE', mxfp4: noKernel };
 
 const cases = [

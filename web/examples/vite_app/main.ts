@@ -1,6 +1,6 @@
 // Vite finds the worker and the module by itself; nothing is configured. The target here only counts: give a
 // FileSystemFileHandle of showSaveFilePicker, or a folder of browser storage, to keep the file.
-import { createQuantizer, QuantizationError } from 'wasmquant';
+import { createQuantizer, isQuantizationError } from 'wasmquant';
 
 const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 const input = element<HTMLInputElement>('file');
@@ -39,7 +39,7 @@ input.addEventListener('change', () => {
   run(file, controller.signal)
     .catch((error: unknown) => {
       if (controller.signal.aborted) status.textContent = 'cancelled';
-      else if (error instanceof QuantizationError) status.textContent = error.message;
+      else if (isQuantizationError(error)) status.textContent = error.message;
       else throw error;
     })
     .finally(() => {

@@ -25,9 +25,7 @@ export interface AutoConfigOptions {
   /** As for `plan`; the later run needs the same value. */
   includeTowers?: boolean;
   /** As for `plan`; the later run needs the same value. */
-  includeExperts?: boolean;
-  /** As for `plan`; the later run needs the same value. */
-  excludeExperts?: boolean;
+  experts?: 'include' | 'exclude';
   /** Cancels. */
   signal?: AbortSignal;
   /** Called while layers are measured. */

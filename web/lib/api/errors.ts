@@ -54,6 +54,18 @@ export class QuantizationError extends Error {
   }
 }
 
+/**
+ * Whether something thrown is a {@link QuantizationError}, and of this code if one is given; also of another copy of the library,
+ * whose class is another one.
+ */
+export function isQuantizationError<Code extends PlainError['code'] = PlainError['code']>(
+  thrown: unknown,
+  code?: Code,
+): thrown is QuantizationError & { readonly code: Code } {
+  if (!(thrown instanceof Error) || thrown.name !== 'QuantizationError') return false;
+  return code === undefined || (thrown as QuantizationError).code === code;
+}
+
 export function failure(code: PlainError['code'], where: string, detail: string, cause?: unknown): QuantizationError {
   return new QuantizationError({ code, where, detail, cause });
 }

@@ -16,7 +16,7 @@ export {
   quarkConfig,
 } from './config_builders.js';
 export type { CoreErrorCode, LibraryErrorCode, PlainError } from './errors.js';
-export { coreErrorCodes, libraryErrorCodes, QuantizationError } from './errors.js';
+export { coreErrorCodes, isQuantizationError, libraryErrorCodes, QuantizationError } from './errors.js';
 export { formats, inputFormatOf, inputFormats, outputFormats, outputFormatsOf, weightFilePattern } from './formats.js';
 export { planJson, planOf } from './plan_json.js';
 export type * from './types.js';

@@ -51,8 +51,7 @@ export const autoConfigOptions: Kinds<AutoConfigOptions> = {
   exclude: 'strings',
   format: 'string',
   includeTowers: 'boolean',
-  includeExperts: 'boolean',
-  excludeExperts: 'boolean',
+  experts: ['include', 'exclude'],
 };
 
 export const importanceOptions: Kinds<ImportanceOptions> = {

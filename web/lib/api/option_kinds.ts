@@ -27,8 +27,7 @@ export const planOptions: Kinds<PlanOptions> = {
   onnx: { qdq: 'boolean', externalData: 'boolean', constantInputs: 'boolean', accuracyLevel: [0, 1, 2, 3, 4] },
   gguf: { imatrix: 'bytes', imatrixName: 'string', shardBytes: 'count', mmproj: 'boolean' },
   includeTowers: 'boolean',
-  includeExperts: 'boolean',
-  excludeExperts: 'boolean',
+  experts: ['include', 'exclude'],
   calibrated: 'boolean',
 };
 

@@ -4,7 +4,7 @@ import type { Dialect } from '../generated/dialects.js';
 import type { Diagnostic } from './diagnostic_types.js';
 import type { QuantizationSpec } from './tensor_types.js';
 
-export type { Dialect } from '../generated/dialects.js';
+export type { Config, Dialect, PresetName } from '../generated/dialects.js';
 
 /** A checked config. */
 export interface QuantConfig {

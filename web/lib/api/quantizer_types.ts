@@ -6,7 +6,7 @@ import type { Curve, CurveOptions } from './curve_types.js';
 import type { Diagnostic } from './diagnostic_types.js';
 import type { LanguageModel } from './language_model_types.js';
 import type { Model } from './model_types.js';
-import type { Dialect, Preset, PresetEdits, QuantConfig } from './parsed_config_types.js';
+import type { Config, Dialect, Preset, PresetEdits, PresetName, QuantConfig } from './parsed_config_types.js';
 import type { Plan, Report, TensorReport } from './plan_types.js';
 import type { PlanOptions, QuantizeModelOptions } from './run_types.js';
 import type { OpenOptions, Source } from './source_types.js';
@@ -52,13 +52,13 @@ export interface Quantizer extends AsyncDisposable {
    * A preset with changes, for `plan` and `quantizeModel`: what `--exclude`, `--layer` and `--layer-type` of the command line do.
    * @throws QuantizationError `argument-invalid` for names of no preset
    */
-  presetConfig(name: string, edits?: PresetEdits): Record<string, unknown>;
+  presetConfig(name: PresetName | (string & {}), edits?: PresetEdits): Record<string, unknown>;
   /** All problems in a config; never throws. */
-  checkConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): Diagnostic[];
+  checkConfig(config: Config, options?: { dialect?: Dialect | 'auto' }): Diagnostic[];
   /** @throws QuantizationError `config-invalid` with `diagnostics`. */
-  parseConfig(config: string | object, options?: { dialect?: Dialect | 'auto' }): QuantConfig;
+  parseConfig(config: Config, options?: { dialect?: Dialect | 'auto' }): QuantConfig;
   /** A config in another dialect. @throws QuantizationError `config-invalid` if it cannot express any of it */
-  convertConfig(config: string | object, to: Dialect): ConvertedConfig;
+  convertConfig(config: Config, to: Dialect): ConvertedConfig;
   /**
    * Quantizes one tensor in this thread to the codes a file would contain (zero point added before rounding). Two specs
    * are two stages: the second quantizes the output of the first, or with `is_scale_quant` its scales.
@@ -73,12 +73,12 @@ export interface Quantizer extends AsyncDisposable {
   /** Reads headers, no weights. @throws QuantizationError `source-invalid`, `format-unknown`, `file-invalid`, ... */
   open(source: Source | Source[], options?: OpenOptions): Promise<Model>;
   /** `config` is a config, its JSON text, or a preset name. */
-  plan(model: Model, config: string | object, options?: PlanOptions): Plan;
+  plan(model: Model, config: Config, options?: PlanOptions): Plan;
   /**
    * Quantizes a model into `target`. @throws QuantizationError those of `plan`, `target-exists`, `target-invalid`,
    * `write-failed`, `value-not-finite`, `value-overflow`
    */
-  quantizeModel(model: Model, config: string | object, options: QuantizeModelOptions): Promise<Report>;
+  quantizeModel(model: Model, config: Config, options: QuantizeModelOptions): Promise<Report>;
   /**
    * Joins the parts of a run (`quantizeModel` with `shards`) in a folder (a path, in Node) to a model with the bytes of
    * a whole run; needs neither the original model nor the config. `overwrite`: replaces existing small files such as
@@ -111,7 +111,7 @@ export interface Quantizer extends AsyncDisposable {
    */
   preview(
     model: Model,
-    config: string | object,
+    config: Config,
     tensors: readonly string[],
     options?: PlanOptions & { signal?: AbortSignal },
   ): Promise<TensorReport[]>;

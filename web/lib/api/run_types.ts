@@ -3,6 +3,7 @@
 import type { Calibration } from './calibration_types.js';
 import type { OutputFormat } from './formats.js';
 import type { Model } from './model_types.js';
+import type { Config } from './parsed_config_types.js';
 import type { Report, ShardPart } from './plan_types.js';
 import type { Progress } from './progress_types.js';
 import type { Target } from './source_types.js';
@@ -60,12 +61,10 @@ export interface PlanOptions {
   /** Also quantizes vision and audio towers and projectors, which presets exclude. Default false. */
   includeTowers?: boolean;
   /**
-   * Experts of checkpoints are quantized by default where transformers reads them; true: also where only vLLM does, with
-   * a warning. Where neither does, planning fails. Default false.
+   * Experts of checkpoints are quantized by default where transformers reads them. `include`: also where only vLLM does,
+   * with a warning; where neither does, planning fails. `exclude`: they keep their dtype, regardless of the config.
    */
-  includeExperts?: boolean;
-  /** Experts keep their dtype, regardless of the config. Not together with `includeExperts`. Default false. */
-  excludeExperts?: boolean;
+  experts?: 'include' | 'exclude';
   /** Plans as with calibration; otherwise static inputs and outputs are left out. Runs set it themselves. */
   calibrated?: boolean;
 }
@@ -73,7 +72,7 @@ export interface PlanOptions {
 /** A finished run of the same model into the same format. */
 export interface FormerRun {
   /** The run's config. */
-  config: string | object;
+  config: Config;
   /** The run's output, opened. */
   output: Model;
   /** The run's report. */

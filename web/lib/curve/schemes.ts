@@ -2,14 +2,14 @@
 
 import { failure, QuantizationError } from '../api/errors.js';
 import { formats } from '../api/formats.js';
-import type { CurveOptions, OutputFormat, Plan, RuntimeName } from '../api/types.js';
+import type { Config, CurveOptions, OutputFormat, Plan, RuntimeName } from '../api/types.js';
 import { curveRuntimes, webRuntimes } from '../generated/runtimes.js';
 import type { OpenedModel } from '../model/model.js';
 
 /** A preset or a config in a format. */
 export interface Scheme {
   scheme: string;
-  config: string | object;
+  config: Config;
   format: OutputFormat;
   plan: Plan;
 }
@@ -42,12 +42,12 @@ const isSame = (a: Plan, b: Plan) =>
 export function schemesOf(
   model: OpenedModel,
   { schemes, configs = {}, target }: Pick<CurveOptions, 'schemes' | 'configs' | 'target'>,
-  planOf: (config: string | object, format: OutputFormat) => Plan,
+  planOf: (config: Config, format: OutputFormat) => Plan,
 ): Scheme[] {
   const choice = choiceFor(model, target);
   const found: Scheme[] = [];
   let refusal: unknown = null;
-  const all = new Map<string, string | object>((schemes ?? choice.schemes).map((name) => [name, name]));
+  const all = new Map<string, Config>((schemes ?? choice.schemes).map((name) => [name, name]));
   for (const [scheme, config] of [...all, ...Object.entries(configs)]) {
     const isAsked = schemes !== undefined || scheme in configs;
     try {

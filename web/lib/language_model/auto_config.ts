@@ -57,8 +57,8 @@ export async function findConfig(
   const { signal, format = 'compressed-tensors' } = options;
   const isMixture = format === 'gguf';
   const { exclude = isMixture ? [] : ['lm_head'] } = options;
-  const { includeTowers = false, includeExperts = false, excludeExperts = false } = options;
-  const included = { includeTowers, includeExperts, excludeExperts };
+  const { includeTowers = false, experts } = options;
+  const included = { includeTowers, ...(experts && { experts }) };
   signal?.throwIfAborted();
   const budget = budgetOf(options);
   const batch = await forwardBatchOf(instance, model, options.calibration, { use: 'measure', source });

@@ -1,6 +1,5 @@
 // The core's plan of a run. Bound objects are freed before the first `await`; what a run needs is copied.
 
-import { failure } from '../api/errors.js';
 import { PlanReader, type PlanRows } from '../api/plan_json.js';
 import type { Plan, PlannedTensor, PlanOptions } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
@@ -40,12 +39,6 @@ export type PlanConfig = string | BoundConfig;
 
 export const rowsAtOnce = 1024;
 
-function expertChoice(include?: boolean, exclude?: boolean): 'include' | 'exclude' | undefined {
-  if (include && exclude)
-    throw failure('argument-invalid', 'excludeExperts', 'contradicts includeExperts; set only one of them');
-  return include ? 'include' : exclude ? 'exclude' : undefined;
-}
-
 /** Plans a run and lends the bound plan to `use`. Errors: config-invalid, format-unsupported, not-implemented... */
 export function withPlan<T>(
   instance: Instance,
@@ -69,7 +62,7 @@ function planned<T>(
   instance: Instance,
   model: OpenedModel,
   config: BoundConfig,
-  { format, onnx, gguf, includeTowers, includeExperts, excludeExperts, file, folder, present }: RunPlanOptions,
+  { format, onnx, gguf, includeTowers, experts, file, folder, present }: RunPlanOptions,
   { namesOutputs = true, packsWhole: _, ...settings }: CorePlanOptions,
   use: (bound: BoundPlan, plan: Plan) => T,
   constants: Uint8Array,
@@ -79,10 +72,7 @@ function planned<T>(
   const bound = instance.withBytes(imatrix, (pointer) =>
     instance.withBytes(constants, (at) => {
       const { imatrix: _, ...given } = gguf ?? {};
-      const included = {
-        include_towers: includeTowers === true,
-        experts: expertChoice(includeExperts, excludeExperts),
-      };
+      const included = { include_towers: includeTowers === true, experts };
       const options = { format, onnx, gguf: given, ...included, file, folder, present, name: model.name, ...settings };
       const text = JSON.stringify(options);
       return instance.make((module) =>
