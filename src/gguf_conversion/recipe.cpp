@@ -62,6 +62,7 @@ class Chooser {
       case GgmlType::q3_k:
       case GgmlType::tq1_0:
       case GgmlType::tq2_0:
+      case GgmlType::q2_0:
         return GgmlType::q4_0;
       case GgmlType::q4_k:
         return GgmlType::q5_0;

@@ -72,7 +72,7 @@ GgmlType Mixture::head(const RecipeTensor& tensor, GgmlType type) const {
 GgmlType Mixture::embedding(GgmlType type) const {
   if (is_iq2_smaller()) return GgmlType::q2_k;
   if (is_iq2_larger() || is(Recipe::iq3_xxs)) return GgmlType::iq3_s;
-  return is(Recipe::tq1_0, Recipe::tq2_0) ? GgmlType::q4_k : type;
+  return is(Recipe::tq1_0, Recipe::tq2_0, Recipe::q2_0) ? GgmlType::q4_k : type;
 }
 
 GgmlType Mixture::of_two_bits(TensorCategory category, GgmlType type) {

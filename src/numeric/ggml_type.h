@@ -15,7 +15,7 @@ enum class GgmlType : uint8_t {
 };
 
 /// What is supported (ggml_types.def).
-enum class GgmlAbility : uint8_t { opaque, reads, both };
+enum class GgmlAbility : uint8_t { opaque, both };
 
 /// The facts of one type.
 struct GgmlTypeInfo {

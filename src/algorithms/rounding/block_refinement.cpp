@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "algorithms/rounding/refinement.h"
+#include "kernels/ggml/ggml_codebook.h"
 #include "kernels/ggml/ggml_grid.h"
 
 namespace wasmquant {
@@ -95,7 +96,7 @@ struct BlockDescent {
   void improve(Descent& at) {
     if (at.begin == 0) load(at.first, at.count);
     for (size_t first = at.begin; first < at.end; first += std::min(run, at.end - at.begin)) {
-      if (kernels::has_free_scales(info.type)) {
+      if (kernels::has_free_scales(info.type) && run <= Descent::kColumns) {
         move_scales(at, first, false);
         if (kernels::has_minima(info.type)) move_scales(at, first, true);
       }
@@ -135,6 +136,7 @@ struct BlockDescent {
 
 void refine_blocks(std::span<const float> hessian, GgmlType type, std::span<const float> weight,
                    std::span<float> values, std::span<uint8_t> blocks) {
+  if (kernels::has_codebook(type)) return;
   const auto columns = static_cast<size_t>(std::sqrt(static_cast<double>(hessian.size())) + 0.5);
   BlockDescent work{info_of(type), columns, kernels::run_of(type), values, blocks, {}, {}, {}, {}};
   descend(hessian, weight, values, [&](Descent& at) { work.improve(at); });

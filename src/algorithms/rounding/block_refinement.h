@@ -10,7 +10,8 @@
 namespace wasmquant {
 
 /// One pass. hessian [n, n], damped; weight [rows, n]; values [rows, n] are those of `blocks` before and after. Rows are
-/// independent, and no row's error grows, but for rounding. Units of 256 elements stay. Requires what gptq_blocks does.
+/// independent, and no row's error grows, but for rounding. Units of 256 elements stay, and scales of more than
+/// Descent::kColumns. Blocks with a codebook stay, too: an entry is not one column's. Requires what gptq_blocks does.
 void refine_blocks(std::span<const float> hessian, GgmlType type, std::span<const float> weight,
                    std::span<float> values, std::span<uint8_t> blocks);
 

@@ -32,7 +32,9 @@ void quantize_piece(const Stages& stages, GgmlType type, const float* x, size_t 
   const GgmlTypeInfo& info = info_of(type);
   const size_t blocks = count / info.block;
   if (type == GgmlType::mxfp4) return store_mxfp4(stages, x, blocks, out);
-  if (info.block == 32 && is_simple(type) && !importance) {
+  if (is_direct(type)) {
+    for (size_t i = 0; i < blocks; ++i) store_direct_block(type, x + i * info.block, out + i * info.block_bytes);
+  } else if (info.block == 32 && is_simple(type) && !importance) {
     store_simple_blocks(stages, type, x, blocks, out);
   } else if (info.block == 32) {
     store_searched_blocks(stages, type, x, blocks, importance, energy, out);
@@ -103,7 +105,7 @@ void quantize_by(const Stages& stages, GgmlType type, const float* x, uint64_t r
 
 bool uses_importance(GgmlType type) noexcept {
   return info_of(type).block > 1 && type != GgmlType::q8_0 && type != GgmlType::mxfp4 && type != GgmlType::tq1_0 &&
-         type != GgmlType::tq2_0;
+         type != GgmlType::tq2_0 && !is_direct(type);
 }
 
 void quantize_blocks(GgmlType type, const float* x, uint64_t rows, uint64_t columns, const float* importance,

@@ -141,11 +141,12 @@ void unpack_few_levels(GgmlType type, const uint8_t* in, Unpacked& u) {
     unpack_planes<kCrumbs>(in, u.codes);
     u.scale[0] = load_half(in + 64);
   } else {
-    const uint32_t bits = type == GgmlType::q1_0 ? 1 : 2, per_byte = 8 / bits, mask = (1u << bits) - 1;
     u.scale[0] = load_half(in);
-    for (uint32_t i = 0; i < elements; ++i) {
-      const uint32_t field = in[2 + i / per_byte] >> (i % per_byte * bits) & mask;
-      u.codes[i] = static_cast<uint8_t>(bits == 1 ? 2 * field : field);
+    if (type == GgmlType::q2_0) {
+      unpack_planes<kPairs>(in + 2, u.codes);
+    } else {
+      unpack_planes<kSigns>(in + 2, u.codes);
+      for (size_t i = 0; i < elements; ++i) u.codes[i] *= 2;
     }
   }
   u.move_codes(elements, -1);

@@ -39,13 +39,15 @@ WholeLevels levels_of(GgmlType type) {
     case GgmlType::tq1_0:
     case GgmlType::tq2_0:
       return {-1, 1, 1};
+    case GgmlType::q2_0:
+      return {-1, 2, 1};
     default:  // q4_1, q4_k
       return {0, 15, 0};
   }
 }
 
 const int8_t* table_of(GgmlType type) {
-  if (type == GgmlType::mxfp4) return kFp4Doubled;
+  if (type == GgmlType::mxfp4 || type == GgmlType::nvfp4) return kFp4Doubled;
   return type == GgmlType::iq4_nl || type == GgmlType::iq4_xs ? kIq4Values : nullptr;
 }
 
@@ -88,6 +90,13 @@ void nearest_codes(GgmlType type, const float* scale, const float* minimum, size
       nearest_of_table(table, scale + at, std::min(kBatch, count - at), x + at, codes + at);
     return;
   }
+  if (type == GgmlType::q1_0) {
+    for (size_t i = 0; i < count; ++i) {
+      codes[i] = (x[i] < 0) == (scale[i] < 0);
+      x[i] = codes[i] ? scale[i] : -scale[i];
+    }
+    return;
+  }
   const WholeLevels levels = levels_of(type);
   for (size_t i = 0; i < count; ++i) {
     float position = scale[i] != 0 ? (x[i] + minimum[i]) / scale[i] : 0.0f;
@@ -99,7 +108,7 @@ void nearest_codes(GgmlType type, const float* scale, const float* minimum, size
 }
 
 bool has_free_scales(GgmlType type) noexcept {
-  return type != GgmlType::mxfp4 && type != GgmlType::tq1_0 && type != GgmlType::tq2_0;
+  return type != GgmlType::mxfp4 && type != GgmlType::nvfp4 && type != GgmlType::tq1_0 && type != GgmlType::tq2_0;
 }
 
 bool has_minima(GgmlType type) noexcept {
@@ -178,6 +187,12 @@ void put_codes(GgmlType type, const uint8_t* codes, uint8_t* block) noexcept {
       return pack_planes<kCrumbs>(codes, block);
     case GgmlType::mxfp4:
       return pack_planes<kHalves>(codes, block + 1);
+    case GgmlType::nvfp4:
+      return pack_planes<kNvfp4>(codes, block + 4);
+    case GgmlType::q1_0:
+      return pack_planes<kSigns>(codes, block + 2);
+    case GgmlType::q2_0:
+      return pack_planes<kPairs>(codes, block + 2);
     default:  // q4_0, q4_1, iq4_nl
       return pack_planes<kHalves>(codes, block + (has_minimum ? 4 : 2));
   }

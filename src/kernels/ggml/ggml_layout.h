@@ -29,6 +29,8 @@ inline constexpr Planes kThirdBits = {32, 8, 1, 2, 1};       // q3_k
 inline constexpr Planes kSixthBits = {32, 4, 2, 4, 2};       // q6_k, upper two bits
 inline constexpr Planes kQuarterNibbles = {64, 2, 4, 0, 2};  // q6_k, low nibbles
 inline constexpr Planes kNvfp4 = {8, 2, 4, 0, 4};            // nvfp4: halves of 16
+inline constexpr Planes kSigns = {1, 8, 1, 0, 16};           // q1_0
+inline constexpr Planes kPairs = {1, 4, 2, 0, 16};           // q2_0
 
 /// Writes stride * groups bytes.
 template <Planes p>

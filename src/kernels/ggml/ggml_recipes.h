@@ -20,6 +20,10 @@ void store_mxfp4(const Stages& stages, const float* x, size_t blocks, uint8_t* o
 void store_searched_blocks(const Stages& stages, GgmlType type, const float* x, size_t blocks, const float* importance,
                            float energy, uint8_t* out) noexcept;
 
+/// Whether the type is one of q1_0, q2_0 and nvfp4; one block of them.
+bool is_direct(GgmlType type) noexcept;
+void store_direct_block(GgmlType type, const float* x, uint8_t* out) noexcept;
+
 /// One block of 256. importance: of its elements, or null.
 void store_super_block(const Stages& stages, GgmlType type, const float* x, const float* importance,
                        uint8_t* out) noexcept;

@@ -38,6 +38,8 @@ const recipes = [
     ...'iq3_m iq3_s iq3_xs iq3_xxs iq2_m iq2_s iq2_xs iq2_xxs iq1_s iq1_m'.split(' '),
     'tq1_0',
     'tq2_0',
+    'q1_0',
+    'q2_0',
     'mxfp4_moe',
     'f16',
     'bf16',

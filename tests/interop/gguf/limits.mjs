@@ -11,11 +11,14 @@ import { llama } from '../peers.mjs';
 const tensor = 'blk.1.ffn_up.weight';
 const element = 1000;
 const recipes =
-  'f16 bf16 q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k_m q4_k_m q5_k_m q6_k iq4_nl iq4_xs tq1_0 tq2_0 mxfp4'.split(' ');
+  'f16 bf16 q4_0 q4_1 q5_0 q5_1 q8_0 q2_k q3_k_m q4_k_m q5_k_m q6_k iq4_nl iq4_xs tq1_0 tq2_0 q1_0 q2_0 mxfp4'.split(
+    ' ',
+  );
 /** From what float16 holds to the largest float; all of the tensor times 1e-37, in the last. */
 const values = [65504, 7e4, 1e6, 1e12, 3.4e38, null];
 /** Elements of a block, by what a weight of that recipe is stored in. */
-const blockOf = (recipe) => (/16$/.test(recipe) ? 1 : /_k|_xs|^tq/.test(recipe) ? 256 : 32);
+const blockOf = (recipe) =>
+  /16$/.test(recipe) ? 1 : /_k|_xs|^tq/.test(recipe) ? 256 : ({ q1_0: 128, q2_0: 64 }[recipe] ?? 32);
 
 /** The tensor's bytes in the file. */
 async function bytesOf(quantizer, path) {

@@ -200,11 +200,24 @@ await main(async () => {
           report(`${name}, from GGUF`, difference(await contents(quantizer, ours), expected));
           report(`${name}, from safetensors`, difference(await contents(quantizer, converted), expected));
         } catch (error) {
-          report(name, error.message);
+          // Of rows that q1_0's blocks of 128 do not fill, which are F16 here.
+          if (!/no tensor type fallback is defined for type q1_0/.test(error.message)) report(name, error.message);
         }
       }
     }
-    for (const recipe of ['q8_0', 'q4_0', 'q4_k_m', 'q6_k', 'iq4_nl', 'mxfp4', 'tq2_0', 'bf16']) {
+    for (const recipe of [
+      'q8_0',
+      'q4_0',
+      'q4_k_m',
+      'q6_k',
+      'iq4_nl',
+      'mxfp4',
+      'tq2_0',
+      'q1_0',
+      'q2_0',
+      'nvfp4',
+      'bf16',
+    ]) {
       const file = join(work, `${recipe}.gguf`);
       await quantizer.quantizeModel(source, { dialect: 'gguf', recipe }, { target: file });
       report(`${recipe} runs`, completes(file));

@@ -198,6 +198,9 @@ constexpr Pinned kPinned[] = {
     {GgmlType::tq1_0, 0xB1746D65, 0xB1746D65},
     {GgmlType::tq2_0, 0xB142EE1E, 0xB142EE1E},
     {GgmlType::mxfp4, 0x602DD5DC, 0x602DD5DC},
+    {GgmlType::nvfp4, 0x79BB2BC5, 0x79BB2BC5},
+    {GgmlType::q1_0, 0x2D78005D, 0x2D78005D},
+    {GgmlType::q2_0, 0xA2F50351, 0xA2F50351},
     {GgmlType::iq3_xxs, 0x3CA16616, 0xA7271960},
     {GgmlType::iq2_s, 0xA93A0787, 0xE4E0DE8F},
     {GgmlType::iq1_m, 0xB9E8C6E9, 0x0E99807B},
@@ -254,7 +257,8 @@ TEST_CASE("the error stays below the type's ceiling") {
       {GgmlType::iq4_nl, 0.08},  {GgmlType::iq4_xs, 0.08}, {GgmlType::mxfp4, 0.14}, {GgmlType::q3_k, 0.18},
       {GgmlType::q2_k, 0.33},    {GgmlType::tq1_0, 0.9},   {GgmlType::tq2_0, 0.9},  {GgmlType::iq3_s, 0.2},
       {GgmlType::iq3_xxs, 0.25}, {GgmlType::iq2_s, 0.35},  {GgmlType::iq2_xs, 0.4}, {GgmlType::iq2_xxs, 0.45},
-      {GgmlType::iq1_m, 0.6},    {GgmlType::iq1_s, 0.65}};
+      {GgmlType::iq1_m, 0.6},    {GgmlType::iq1_s, 0.65},  {GgmlType::nvfp4, 0.12}, {GgmlType::q1_0, 0.65},
+      {GgmlType::q2_0, 0.8}};
   CHECK(std::size(kCeilings) == block_types().size());
   const std::vector<float> x = rows_of(Rows::bell, 16 * kBlockColumns);
   for (const std::pair<GgmlType, double>& limit : kCeilings) {
@@ -383,7 +387,25 @@ TEST_CASE("any bytes dequantize, and nothing but the output is written") {
   }
 }
 
-TEST_CASE("types that are only read, worked by hand") {
+TEST_CASE("nvfp4's scales are halved upwards, subnormal below 2^-6, and 448 from 256") {
+  const auto scale_of = [](float v) {
+    std::vector<float> x(64);
+    x[21] = -6 * v;
+    return quantized(GgmlType::nvfp4, x, 1, nullptr)[1];
+  };
+  CHECK(scale_of(0) == 0);
+  CHECK(scale_of(1) == 0x38);
+  CHECK(scale_of(1.0625f) == 0x39);
+  CHECK(scale_of(1.96875f) == 0x40);
+  CHECK(scale_of(0x1p-6f) == 8);
+  CHECK(scale_of(0x1.8p-9f) == 2);
+  CHECK(scale_of(0x1p-11f) == 0);
+  CHECK(scale_of(240) == 0x77);
+  CHECK(scale_of(248) == 0x7E);
+  CHECK(scale_of(1e30f) == 0x7E);
+}
+
+TEST_CASE("few levels and nvfp4, worked by hand") {
   std::vector<uint8_t> q1(18), q2(18), nv(36);
   q1[1] = q2[1] = 0x40;  // 2.0
   q1[2] = 0b101;
