@@ -37,6 +37,7 @@ PlanOptions options_of(const json::Value& given, PlanBytes bytes) {
   options.onnx.folder = given["folder"].as_bool();
   options.gguf.imatrix_name = gguf["imatrixName"].as_string();
   options.gguf.shard_bytes = static_cast<uint64_t>(gguf["shardBytes"].as_integer());
+  options.gguf.parts = static_cast<uint32_t>(given["parts"].as_integer());
   options.gguf.mmproj = gguf["mmproj"].as_bool();
   options.constants = bytes.constants;
   options.gguf.imatrix = bytes.imatrix;

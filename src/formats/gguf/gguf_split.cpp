@@ -1,5 +1,7 @@
 #include "formats/gguf/gguf_split.h"
 
+#include <algorithm>
+
 #include "core/message.h"
 #include "core/order.h"
 
@@ -53,6 +55,25 @@ Result<List<uint32_t>> split_by_size(std::span<const NewTensor> tensors, uint32_
     return error_at(ErrorCode::file_too_large, "", "{} parts; the limit is {}: choose a larger part size",
                     uint64_t{first.size()}, kMaxParts);
   return first;
+}
+
+Result<List<uint32_t>> split_in_parts(std::span<const NewTensor> tensors, uint32_t alignment, uint32_t count) {
+  uint64_t low = 0, high = 0;
+  for (const NewTensor& tensor : tensors) {
+    TRY(bytes, tensor_bytes(tensor.type, tensor.shape, tensor.name));
+    const uint64_t needed = padded(bytes, alignment);
+    low = std::max(low, needed);
+    high += needed;
+  }
+  while (low < high) {
+    const uint64_t size = low + (high - low) / 2;
+    TRY(parts, split_by_size(tensors, alignment, size));
+    if (parts.size() <= count)
+      high = size;
+    else
+      low = size + 1;
+  }
+  return split_by_size(tensors, alignment, high);
 }
 
 void erase_split_keys(Metadata& metadata) {

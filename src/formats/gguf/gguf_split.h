@@ -26,6 +26,9 @@ Status check_parts(std::span<const FileIndex> parts);
 /// Tensors stay in order. Errors: those of tensor_bytes, file-too-large (too many parts).
 Result<List<uint32_t>> split_by_size(std::span<const NewTensor> tensors, uint32_t alignment, uint64_t max_bytes);
 
+/// split_by_size at the smallest size of at most `count` parts. Requires count >= 1. Errors: those of split_by_size.
+Result<List<uint32_t>> split_in_parts(std::span<const NewTensor> tensors, uint32_t alignment, uint32_t count);
+
 /// Metadata of part `number` (from 0) of `count`: the split keys, and in the first part everything else.
 Metadata part_metadata(const Metadata& model, uint32_t number, uint32_t count, uint32_t tensor_count);
 

@@ -45,8 +45,10 @@ Status place_gguf_files(const conversion::GgufConversion& converted, std::string
   TRY(alignment, gguf::alignment_of(converted.metadata));
   const std::span<const gguf::NewTensor> all(entries.data(), entries.size());
   List<uint32_t> first = {0};
-  if (options.gguf.shard_bytes != 0 && !entries.empty()) {
-    TRY(parts, gguf::split_by_size(all, alignment, options.gguf.shard_bytes));
+  const auto [shard_bytes, asked_parts] = std::pair(options.gguf.shard_bytes, options.gguf.parts);
+  if ((shard_bytes != 0 || asked_parts > 1) && !entries.empty()) {
+    TRY(parts, shard_bytes != 0 ? gguf::split_by_size(all, alignment, shard_bytes)
+                                : gguf::split_in_parts(all, alignment, asked_parts));
     first = std::move(parts);
   }
   const auto count = static_cast<uint32_t>(first.size()), total = static_cast<uint32_t>(entries.size());

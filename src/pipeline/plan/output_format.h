@@ -17,9 +17,9 @@ struct OutputFormat {
   const CheckpointFormat* checkpoint = nullptr;
   /// Configs are llama.cpp recipes; other formats never take them.
   bool takes_recipes = false;
-  /// Files are cut at GgufPlanOptions::shard_bytes.
+  /// Files are cut as GgufPlanOptions says, so that several machines can share a run.
   bool splits_by_size = false;
-  /// Each file is a complete model, made in one run; else files are shards that follow from their sources.
+  /// Each file is a complete model, unless it is cut; else files are shards that follow from their sources.
   bool is_whole_file = false;
   /// config.json, tokenizer and the like are written next to the weights.
   bool has_sibling_files = true;

@@ -46,7 +46,8 @@ struct OnnxOutput {
 struct GgufPlanOptions {
   std::span<const uint8_t> imatrix;  // a whole file (formats/gguf/imatrix.h), borrowed during planning; empty: none
   std::string imatrix_name;          // its name, for the metadata; may be empty
-  uint64_t shard_bytes = 0;          // approximate tensor data per file; 0: one file
+  uint64_t shard_bytes = 0;          // approximate tensor data per file; 0: one file, or `parts`
+  uint32_t parts = 0;                // files of about one size, at most; 0: as shard_bytes says
   bool mmproj = false;               // the file for images, in place of the language model's
 };
 

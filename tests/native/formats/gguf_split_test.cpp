@@ -69,6 +69,16 @@ TEST_CASE("gguf parts: tensors are split by size") {
   CHECK(gguf::split_by_size({}, 32, 64)->empty());
 }
 
+TEST_CASE("gguf parts: the largest of a number of parts is as small as it can be") {
+  std::vector<gguf::NewTensor> tensors;
+  for (const uint64_t elements : {8, 8, 100, 8, 8, 8}) tensors.push_back({"t", GgmlType::f32, {elements}});
+  CHECK(*gguf::split_in_parts(tensors, 32, 1) == List<uint32_t>{0});
+  CHECK(*gguf::split_in_parts(tensors, 32, 2) == List<uint32_t>{0, 3});
+  CHECK(*gguf::split_in_parts(tensors, 32, 3) == List<uint32_t>{0, 2, 3});
+  CHECK(*gguf::split_in_parts(tensors, 32, 9) == List<uint32_t>{0, 2, 3});
+  CHECK(gguf::split_in_parts({}, 32, 3)->empty());
+}
+
 TEST_CASE("gguf parts: the first carries the metadata") {
   gguf::Metadata model;
   model.set_text("general.architecture", "llama");

@@ -12,7 +12,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { dealOut } from '../../../dist/run/shard_range.js';
 import { cli, cliJson, scratch, tinyLlama, tinyLlamaFile } from '../cli/process.mjs';
@@ -99,6 +99,48 @@ for (const [format, ...config] of [
     assert.deepEqual(contents(out), contents(whole));
   });
 }
+
+/** Bytes of each tensor of a model, by name. */
+async function tensorsOf(t, quantizer, path) {
+  const model = await modelFor(t, quantizer, path);
+  const folder = path.endsWith('.gguf') ? dirname(path) : path;
+  const read = ({ file, begin, end }) => readFileSync(join(folder, file)).subarray(begin, end).toString('base64');
+  return Object.fromEntries(
+    model.tensors.map((tensor) => [tensor.name, read(tensor)]).sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+}
+
+test('GGUF in parts: a file for each, or files of a size, with the tensors of one run', async (t) => {
+  const folder = scratch(t);
+  const whole = join(folder, 'whole.gguf');
+  const wholeReport = join(folder, 'whole.json');
+  assert.equal((await quantize(whole, '-p', 'q4_k_m', '--report', wholeReport)).code, 0);
+  const quantizer = await quantizerFor(t);
+  const expected = await tensorsOf(t, quantizer, whole);
+  for (const [of, flags, files] of [
+    [3, [], 3],
+    [2, ['--shard-size', '400KB'], 5],
+  ]) {
+    const out = join(folder, `in-${of}`);
+    const runs = await Promise.all(
+      Array.from({ length: of }, (_, at) =>
+        quantize(out, '-p', 'q4_k_m', '--shards', `${at + 1}/${of}`, '-f', 'gguf', ...flags),
+      ),
+    );
+    for (const { code, stderr } of runs) assert.equal(code, 0, stderr);
+    const report = join(folder, `${of}.json`);
+    const merged = await cli(['merge-index', out, '--report', report]);
+    assert.equal(merged.code, 0, merged.stderr);
+    assert.deepEqual(
+      readdirSync(out).sort(),
+      Array.from({ length: files }, (_, at) => `bf16-Q4_K_M-0000${at + 1}-of-0000${files}.gguf`),
+    );
+    assert.deepEqual(await tensorsOf(t, quantizer, out), expected);
+    const [left, right] = [report, wholeReport].map((path) => JSON.parse(readFileSync(path, 'utf8')));
+    for (const key of ['format', 'tensors', 'diagnostics']) assert.deepEqual(left[key], right[key], key);
+    assert.equal(left.totals.bytesBefore, right.totals.bytesBefore);
+  }
+});
 
 test('through the library: reports of parts, workers and memory that differ', async (t) => {
   const folder = scratchFolder(t);
@@ -261,7 +303,10 @@ test('calls that cannot be done in parts are refused', async (t) => {
     assert.ok(!existsSync(join(folder, 'out')) || readdirSync(join(folder, 'out')).length === 0);
   };
   const out = join(folder, 'out');
-  await fails([tinyLlama, '-o', out, '-p', 'q8_0'], 'format-unsupported', /gguf output is one file/);
+  const onnx = join(import.meta.dirname, '../../files/onnx_quantized/n_bits_2_symmetric.onnx');
+  await fails([onnx, '-o', out, '-p', 'int8'], 'format-unsupported', /onnx output is one file/);
+  const best = ['-p', 'q4_0', '--best', '--calibration-text', join(tinyLlama, '../README.md')];
+  await fails([join(tinyLlama, '..'), '-o', out, ...best], 'argument-invalid', /whole model, block by block/);
   const config = join(folder, 'cle.json');
   const weight = { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0, symmetric: true };
   writeFileSync(config, JSON.stringify({ global_quant_config: { weight }, pre_quant_opt_config: [{ name: 'cle' }] }));

@@ -43,8 +43,7 @@ export interface OutputFormatInfo {
   takesRecipes: boolean;
   /** Files can be split at a requested size. */
   splitsBySize: boolean;
-  /** Each file is a complete model, made in one run; else outputs match the model's files and machines can share them.
-   */
+  /** Each file is a complete model, unless it is split; else outputs match the model's files. */
   isWholeFile: boolean;
   /** config.json, tokenizer and the like are written next to the weights. */
   hasSiblingFiles: boolean;

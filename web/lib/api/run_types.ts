@@ -99,8 +99,8 @@ export interface QuantizeModelOptions extends PlanOptions {
   reuse?: FormerRun;
   /**
    * Writes one part of the output shards, under their final names, into a folder (a path) that other machines may share
-   * without coordination. `mergeShards` then makes the model, with the bytes of a whole run. Safetensors formats only,
-   * and no algorithms that process the whole model. @throws QuantizationError `argument-invalid`, `format-unsupported`
+   * without coordination. `mergeShards` then makes the model, with the bytes of a whole run. Safetensors formats, and
+   * GGUF, which is split into a file for each part, or by `shardBytes`; no algorithms that process the whole model. @throws QuantizationError `argument-invalid`, `format-unsupported`
    */
   shards?: ShardPart;
   /** Cancels; leaves nothing behind. */

@@ -22,6 +22,8 @@ export interface RunPlanOptions extends PlanOptions {
   folder?: boolean | undefined;
   /** ONNX files that are in the folder already. */
   present?: PresentFiles | null;
+  /** Machines that share the run: a file that can be split is split for them, unless a size is asked for. */
+  parts?: number | undefined;
 }
 
 export interface CorePlanOptions extends TileSizes {
@@ -62,7 +64,7 @@ function planned<T>(
   instance: Instance,
   model: OpenedModel,
   config: BoundConfig,
-  { format, onnx, gguf, includeTowers, experts, file, folder, present }: RunPlanOptions,
+  { format, onnx, gguf, includeTowers, experts, file, folder, present, parts }: RunPlanOptions,
   { namesOutputs = true, packsWhole: _, ...settings }: CorePlanOptions,
   use: (bound: BoundPlan, plan: Plan) => T,
   constants: Uint8Array,
@@ -73,7 +75,8 @@ function planned<T>(
     instance.withBytes(constants, (at) => {
       const { imatrix: _, ...given } = gguf ?? {};
       const included = { include_towers: includeTowers === true, experts };
-      const options = { format, onnx, gguf: given, ...included, file, folder, present, name: model.name, ...settings };
+      const names = { file, folder, present, parts, name: model.name };
+      const options = { format, onnx, gguf: given, ...included, ...names, ...settings };
       const text = JSON.stringify(options);
       return instance.make((module) =>
         module.Plan.make(index, config, text, at, constants.length, pointer, imatrix.length),

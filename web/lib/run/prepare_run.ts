@@ -128,7 +128,7 @@ export async function prepare(request: QuantizeRequest): Promise<PreparedRun> {
   // Loaded with the first run, not with the page.
   const { planRun } = await loaded(import('../calibration/calibrate.js'));
   const present = request.graph?.present ?? null;
-  const choices = { ...options, ...(await namesOf(model, target)), present };
+  const choices = { ...options, ...(await namesOf(model, target)), present, parts: options.shards?.of };
   const planned = await abortable(options.signal, planRun(resources, model, config, choices, sizes.tiles));
   const { plan } = planned.run;
   const idle = idleError(plan);

@@ -4,7 +4,7 @@
 
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
-import type { Diagnostic, FileSize, Report, RunIdentity, ShardPart, TensorError } from '../api/types.js';
+import type { Diagnostic, FileSize, Report, RunIdentity, ShardPart, TensorError, TensorReport } from '../api/types.js';
 import type { PlannedRun } from '../calibration/calibrate.js';
 import type { OpenedModel } from '../model/model.js';
 import type { PlannedFile } from '../plan/output_files.js';
@@ -88,8 +88,9 @@ async function writtenShard({ name, bytes, literals }: PlannedFile): Promise<Wri
 
 /** Errors: argument-invalid, format-unsupported. */
 function checkShardable({ run: { plan }, calibration }: PlannedRun): void {
-  if (formats.outputs[plan.format].isWholeFile) {
-    const detail = `${plan.format} output is one file whose header lists every tensor; quantize it in one run, or write a format of safetensors shards`;
+  const { isWholeFile, splitsBySize } = formats.outputs[plan.format];
+  if (isWholeFile && !splitsBySize) {
+    const detail = `${plan.format} output is one file whose header lists every tensor; quantize it in one run, or write safetensors shards or GGUF`;
     throw failure('format-unsupported', 'shards', detail);
   }
   if (calibration) {
@@ -121,9 +122,13 @@ export function partOf(
   const dealt = dealOut(work, which.of);
   const isOwn = (file: number) => dealt[file] === which.part - 1;
   const own = (files: PlannedFile[]) => files.map((file, number) => (isOwn(number) ? file : null));
-  // A shard of the output is made of the shard of the model with the same number.
   const ownBytes = (files: FileSize[]) =>
     files.reduce((sum, { bytes }, number) => sum + (isOwn(number) ? bytes : 0), 0);
+  // A shard of a checkpoint is made of the shard of the model with the same number; files that are cut anew have no such source.
+  const bytesBefore = (tensors: TensorReport[]) =>
+    formats.outputs[plan.format].splitsBySize
+      ? tensors.reduce((sum, tensor) => sum + tensor.bytesBefore, 0)
+      : ownBytes(model.files);
   const shards = own(run.files).filter((file) => file !== null);
   const order = [...plan.tensors.keys()].filter((tensor) => isOwn(fileOf(tensor)));
   return {
@@ -133,7 +138,7 @@ export function partOf(
     report(whole) {
       const tensors = order.flatMap((tensor) => whole.tensors[tensor] ?? []);
       const files = whole.files.filter(({ name }) => shards.some((shard) => shard.name === name));
-      const sizes = { bytesBefore: ownBytes(model.files), bytesAfter: ownBytes(plan.files) };
+      const sizes = { bytesBefore: bytesBefore(tensors), bytesAfter: ownBytes(plan.files) };
       const totals = { ...totalsOf(tensors, sizes), coverage: whole.totals.coverage };
       return { ...whole, tensors, files, totals, shards: which };
     },
