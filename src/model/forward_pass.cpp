@@ -156,7 +156,7 @@ void ForwardPass::run_embedding(size_t portion, std::span<const float> rows, uin
   const size_t hidden = architecture_.hidden;
   Portion& range = portions_[portion];
   range.x.resize(range.tokens() * hidden);
-  range.is_embedded = false;
+  range.is_embedded = range.is_normed = false;
   for (size_t i = range.begin; i < range.end; ++i) {
     const int64_t row = int64_t{tokens_[i]} - first;
     if (row < 0 || static_cast<size_t>(row) * hidden >= rows.size()) continue;
@@ -262,12 +262,13 @@ std::pair<size_t, size_t> ForwardPass::scored(size_t sequence) const noexcept {
 
 Status ForwardPass::begin_head(InputSink* sink) {
   for (Portion& portion : portions_) {
-    if (portion.x.empty()) continue;
+    if (portion.x.empty() || portion.is_normed) continue;
     normalize({architecture_.norm_epsilon, architecture_.norm_plus_one, architecture_.layer_norms}, final_norm_,
               tables_.final_norm_bias, portion.x.data(), portion.tokens(), architecture_.hidden, portion.x.data());
     if (sink != nullptr)
       TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, portion.x, architecture_.hidden));
     quantize_inputs(head_inputs_, portion.x, architecture_.hidden);
+    portion.is_normed = true;
   }
   loss_ = continues() ? nullptr : std::make_unique<TokenLoss>(targets());
   next_.assign(sequences(), {});

@@ -129,7 +129,7 @@ class ForwardPass {
   /// Mean over tokens of the squared norm of the current activations.
   double stream_energy() const noexcept;
 
-  /// Applies the final norm; `sink` gets the head's input before it is rounded to its precision.
+  /// Applies the final norm, once: the head can begin again. `sink` gets the head's input before it is rounded to its precision.
   Status begin_head(InputSink* sink);
   /// Logits of tokens [first, first + rows.size() / hidden) at the portion's positions, [tokens, rows].
   std::span<float> logits(size_t portion, std::span<const float> rows, uint32_t first);
@@ -160,6 +160,7 @@ class ForwardPass {
     std::vector<float> x = {}, reference_x = {};  // [tokens, hidden], once the portion has run
     Routed routed = {};                           // of the layer with experts that ran last
     bool is_embedded = false;                     // x has what tables() add
+    bool is_normed = false;                       // x is the head's input
     size_t tokens() const noexcept { return end - begin; }
   };
   /// Of the batch's last token.

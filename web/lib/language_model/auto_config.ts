@@ -16,15 +16,8 @@ import { type RunInputs, type RunResources, runOne } from '../pool/run_resources
 import type { SensitivityWork } from '../worker/jobs.js';
 import { autoCandidates, type Candidate, configOf, fittingCandidates } from './auto_candidates.js';
 import { allocateBits } from './bit_budget.js';
-import {
-  DivergenceProbes,
-  fittedMixture,
-  type MixedLayer,
-  mixtureOf,
-  mixtureTypes,
-  scaleLosses,
-  typeEverywhere,
-} from './mixture.js';
+import { DivergenceProbes } from './divergence_probes.js';
+import { fittedMixture, type MixedLayer, mixtureOf, mixtureTypes, scaleLosses, typeEverywhere } from './mixture.js';
 
 type Budget = { key: 'targetBits' | 'targetBytes' | 'maxLoss'; value: number };
 

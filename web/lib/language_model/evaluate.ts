@@ -147,7 +147,7 @@ function partOfBatch(plans: readonly ForwardPlanJson[], settings: BatchSettings,
       lengths,
     };
   }) as [ForwardWork, ForwardWork | undefined];
-  return reference ? { kind: 'divergence', reference, model } : { kind: 'forward', ...model };
+  return reference ? { kind: 'divergence', reference, models: [model] } : { kind: 'forward', ...model };
 }
 type BatchSettings = Required<Pick<ForwardWork, 'activations' | 'scored'>> & { referenceActivations: Activations };
 

@@ -4,14 +4,9 @@
 //   loss = stream error * (KLD / stream error of its kind) * (KLD / stream error of these blocks) / (KLD / stream error of all kinds)
 
 import { failure } from '../api/errors.js';
-import type { AutoConfig, AutoConfigOptions, AutoLayer } from '../api/types.js';
-import { linkedController } from '../io/abort.js';
-import { partOf, type TokenBatch } from '../model/tokens.js';
-import type { ForwardBatch } from '../plan/forward_plan.js';
-import { ProgressMeter } from '../pool/progress.js';
-import { type RunInputs, type RunResources, withRunInputs } from '../pool/run_resources.js';
-import { type ForwardWork, type ReplacedTensor, valuesPerPosition } from '../worker/jobs.js';
-import { batchesOf, bothOf } from './evaluate.js';
+import type { AutoConfig, AutoLayer } from '../api/types.js';
+import type { ReplacedTensor } from '../worker/jobs.js';
+import type { DivergenceProbes } from './divergence_probes.js';
 
 /** Types whose codes algorithms can choose: of blocks of 256, and of 32 for rows of other lengths. */
 export const mixtureTypes = [
@@ -44,86 +39,15 @@ export interface MixedLayer {
   block: number | null;
 }
 
-/** Tokens of a probe; those of one sequence if it has more. */
-const probedTokens = 512;
 /** Of consecutive blocks that are measured together. */
 const bands = 8;
-
-function shortened(tokens: TokenBatch): TokenBatch {
-  let last = 1;
-  for (let count = tokens.lengths[0] ?? 0; last < tokens.lengths.length; ++last) {
-    count += tokens.lengths[last] ?? 0;
-    if (count > probedTokens) break;
-  }
-  return partOf(tokens, 0, last);
-}
 
 const replaced = ({ places, tasks }: MixedLayer, choice: number): ReplacedTensor[] => {
   const task = tasks[choice];
   return task ? places.map((place) => ({ ...place, ...task })) : [];
 };
 
-/** Compares a model with itself with tensors replaced. */
-export class DivergenceProbes {
-  constructor(
-    readonly resources: RunResources,
-    readonly runInputs: RunInputs,
-    readonly batch: ForwardBatch,
-    readonly options: Pick<AutoConfigOptions, 'signal' | 'onProgress'>,
-  ) {}
-
-  /** The mean KLD of each probe over all positions; as many probes at a time as there are workers. */
-  async measure(probes: readonly { name: string; tensors: ReplacedTensor[] }[]): Promise<number[]> {
-    const { architecture, steps: all } = this.batch.plan;
-    const { pool, memory } = this.resources;
-    const tokens = shortened(this.batch.tokens);
-    const batches = batchesOf(memory, bothOf([this.batch.plan, this.batch.plan]), tokens.lengths);
-    const steps = all.map(({ name, tensors }) => ({ name, tensors }));
-    const tensors = all.flatMap((step) => step.tensors);
-    const bytes = 2 * tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
-    const jobs = probes.length * batches.length;
-    const progress = new ProgressMeter(this.options.onProgress, 2 * tensors.length * jobs, bytes * jobs);
-    const { controller: stop, unlink } = linkedController(this.options.signal);
-    const found = probes.map(() => 0);
-    await withRunInputs(pool, this.runInputs, async (context) => {
-      const waiting = probes.entries();
-      const lane = async () => {
-        for (const [number, probe] of waiting) {
-          const klds: number[] = [];
-          for (const { first, last } of batches) {
-            const { ids, lengths } = partOf(tokens, first, last);
-            const pass: ForwardWork = { architecture, activations: 'float32', steps, reads: 0, tokens: ids, lengths };
-            const part = { kind: 'divergence' as const, reference: pass, model: { ...pass, replaced: probe.tensors } };
-            const job = { label: `effect of ${probe.name}`, bytes, parts: [part] };
-            const { parts } = await pool.run(context, job, stop.signal, (done) =>
-              progress.advance({ ...done, phase: 'evaluate' }),
-            );
-            klds.push(...[...(parts[0] as Float64Array)].filter((_, i) => i % valuesPerPosition === 0));
-          }
-          found[number] = klds.reduce((sum, kld) => sum + kld, 0) / klds.length;
-        }
-      };
-      const lanes = Array.from({ length: Math.max(1, memory.threads) }, lane);
-      try {
-        await Promise.all(lanes);
-      } catch (error) {
-        stop.abort(error);
-        await Promise.allSettled(lanes);
-        throw error;
-      } finally {
-        unlink();
-      }
-    });
-    progress.finish('evaluate');
-    return found;
-  }
-
-  /** The KLD of a mixture. */
-  async measureMixture(layers: readonly MixedLayer[]): Promise<number> {
-    const tensors = layers.flatMap((mixed) => replaced(mixed, mixed.layer.chosen));
-    return (await this.measure([{ name: 'the mixture', tensors }]))[0] as number;
-  }
-}
+const chosen = (mixed: MixedLayer) => replaced(mixed, mixed.layer.chosen);
 
 /** A choice about a third of the way from the smallest: its effect is neither lost in rounding nor out of proportion. */
 function probeOf({ layer }: MixedLayer): number {
@@ -188,7 +112,7 @@ export async function fittedMixture(
   );
   for (let limit = maxLoss; ; ) {
     const found = chosenFor(limit);
-    const measuredLoss = await probes.measureMixture(layers);
+    const [measuredLoss = 0] = await probes.measure([{ name: 'the mixture', tensors: layers.flatMap(chosen) }]);
     if (maxLoss === null || limit === null || measuredLoss <= maxLoss) return { ...found, measuredLoss };
     const reachable = least * (1 + 1e-9); // sums are rounded
     if (limit <= reachable)

@@ -24,7 +24,7 @@ export interface JobKinds {
   forward: { work: ForwardWork; result: Float64Array };
   /** Sequences through an encoder: the embedding of each, one after another. */
   embed: { work: EmbeddingWork; result: Float32Array };
-  /** Sequences through a reference and a model: `valuesPerPosition` values of every scored position. */
+  /** Sequences through a reference, once, and models: `valuesPerPosition` values of every scored position, model by model. */
   divergence: { work: DivergenceWork; result: Float64Array };
   /** Continues a sequence: the added tokens. */
   continue: { work: ContinuationWork; result: number[] };
@@ -139,10 +139,10 @@ export interface ReplacedTensor extends TaskNumber {
 export interface EmbeddingWork extends ForwardWork {
   pooling: NonNullable<EmbeddingOptions['pooling']>;
 }
-/** The same tokens for both. */
+/** The same tokens for all. */
 export interface DivergenceWork {
   reference: ForwardWork;
-  model: ForwardWork;
+  models: ForwardWork[];
 }
 export interface ForwardStep {
   name: string;
