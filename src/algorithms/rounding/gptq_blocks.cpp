@@ -7,6 +7,7 @@
 #include "core/message.h"
 #include "kernels/ggml/ggml_blocks.h"
 #include "kernels/ggml/ggml_codebook.h"
+#include "kernels/ggml/ggml_eights.h"
 #include "kernels/ggml/ggml_grid.h"
 
 namespace wasmquant {
@@ -14,7 +15,7 @@ namespace {
 
 // Columns whose errors reach the columns behind in one product.
 constexpr size_t kBlockColumns = 128;
-constexpr size_t kMaxBlock = 256, kMaxRuns = 16;
+constexpr size_t kMaxBlock = 256, kMaxRuns = 16, kEight = 8;
 
 struct BlockRounding {
   const ErrorFeedback& feedback;
@@ -25,6 +26,9 @@ struct BlockRounding {
   // Of the strip's rows in the current block.
   float scale[kMaxRuns][ColumnStrip::kRows] = {}, minimum[kMaxRuns][ColumnStrip::kRows] = {};
   uint8_t codes[ColumnStrip::kRows][kMaxBlock] = {};
+  // Of types with a codebook: what is stored, and the values of the eight columns that are rounded together.
+  kernels::Eight eights[ColumnStrip::kRows][kernels::kEights] = {};
+  float eight[kEight][ColumnStrip::kRows] = {};
 
   uint8_t* block_at(size_t row, size_t position) const noexcept {
     return blocks + row * row_bytes + info.bytes_of(feedback.order[position] / info.block * info.block);
@@ -46,11 +50,35 @@ struct BlockRounding {
         scale[part][r] = grid.scale[part];
         minimum[part][r] = grid.minimum[part];
       }
+      for (uint32_t i = 0; kernels::has_codebook(info.type) && i < kernels::kEights; ++i)
+        eights[r][i] = kernels::load_eight(info.type, block, i);
+    }
+  }
+
+  // The eight columns from a position on, from their values as they are before the first of them is rounded.
+  void round_eight(size_t begin, const ColumnStrip& strip) {
+    float weight[kEight], x[kEight];
+    const size_t first = feedback.order[begin] % info.block / kEight;
+    for (size_t i = begin; i < begin + kEight; ++i) {
+      const float diagonal = feedback.factor[i * strip.columns + i];
+      weight[feedback.order[i] % kEight] = 1 / (diagonal * diagonal);
+    }
+    for (size_t r = 0; r < strip.count; ++r) {
+      for (size_t i = begin; i < begin + kEight; ++i) x[feedback.order[i] % kEight] = strip.at(i)[r];
+      kernels::nearest_eight(info.type, scale[first * kEight / run][r], weight, x, eights[r][first]);
+      for (size_t i = begin; i < begin + kEight; ++i) eight[i - begin][r] = x[feedback.order[i] % kEight];
     }
   }
 
   void round_column(size_t i, const ColumnStrip& strip) {
     if (i % info.block == 0) choose_scales(i, strip);
+    if (kernels::has_codebook(info.type)) {
+      if (i % kEight == 0) round_eight(i, strip);
+      std::copy_n(eight[i % kEight], strip.count, strip.at(i));
+      if ((i + 1) % info.block == 0)
+        for (size_t r = 0; r < strip.count; ++r) kernels::put_eights(info.type, eights[r], block_at(strip.row + r, i));
+      return;
+    }
     const size_t element = feedback.order[i] % info.block;
     uint8_t column[ColumnStrip::kRows];
     kernels::nearest_codes(info.type, scale[element / run], minimum[element / run], strip.count, strip.at(i), column);
@@ -63,18 +91,12 @@ struct BlockRounding {
 }  // namespace
 
 ColumnOrder block_order(GgmlType type, bool desc_act) noexcept {
-  return {desc_act, info_of(type).block, kernels::run_of(type)};
+  return {desc_act, info_of(type).block, kernels::has_codebook(type) ? kEight : kernels::run_of(type)};
 }
 
 Status gptq_blocks(const ErrorFeedback& feedback, GgmlType type, std::span<float> weight, std::span<uint8_t> blocks) {
   const GgmlTypeInfo& info = info_of(type);
   const size_t columns = feedback.columns();
-  if (kernels::has_codebook(type))
-    return error_at(
-        ErrorCode::format_unsupported, "",
-        "{} stores its elements by fours or eights, which no algorithm that rounds columns chooses; leave it "
-        "out and give an importance matrix, or use a recipe without this type",
-        info.name);
   if (columns % info.block != 0)
     return error_at(ErrorCode::group_size_invalid, "", "{} columns are not whole blocks of {} of {}", columns,
                     info.block + 0, info.name);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <memory>
 
+#include "kernels/ggml/ggml_eights.h"
 #include "kernels/ggml/ggml_layout.h"
 #include "numeric/half.h"
 
@@ -47,28 +48,23 @@ struct AllDigits {
 constexpr int8_t kTwoBits[] = {8, 25, 43}, kThreeBits[] = {4, 12, 20, 28, 36, 44, 52, 62},
                  kOdd[] = {1, 3, 5, 7, 9, 11, 13, 15}, kEighths[] = {-8, 0, 8};
 
-const int8_t* values_of(GgmlType type) {
+uint32_t load_u32(const uint8_t* in) { return load_u16(in) | static_cast<uint32_t>(load_u16(in + 2)) << 16; }
+
+/// Seven signs and the one that makes their number even.
+uint32_t even_signs(uint32_t seven) {
+  seven &= 127;
+  return seven | (static_cast<uint32_t>(std::popcount(seven)) & 1) << 7;
+}
+
+}  // namespace
+
+const int8_t* codebook_values(GgmlType type) noexcept {
   if (type == GgmlType::iq3_xxs) return kThreeBits;
   if (type == GgmlType::iq3_s) return kOdd;
   return type == GgmlType::iq1_s || type == GgmlType::iq1_m ? kEighths : kTwoBits;
 }
 
-uint32_t load_u32(const uint8_t* in) { return load_u16(in) | static_cast<uint32_t>(load_u16(in + 2)) << 16; }
-
-/// Eight elements as stored.
-struct Eight {
-  uint32_t first, second = 0;  // indices; the second of two entries of four
-  uint32_t signs = 0;          // bit i: element i is negative
-  uint32_t scale = 0;
-  bool is_minus = false;  // the offset of iq1
-
-  void take_signs(uint32_t seven) {
-    seven &= 127;
-    signs = seven | (static_cast<uint32_t>(std::popcount(seven)) & 1) << 7;
-  }
-};
-
-Eight load_eight(GgmlType type, const uint8_t* in, uint32_t i) {
+Eight load_eight(GgmlType type, const uint8_t* in, uint32_t i) noexcept {
   const uint32_t run = i / 4, at = i % 4;  // of 32 elements
   Eight e;
   switch (type) {
@@ -78,14 +74,14 @@ Eight load_eight(GgmlType type, const uint8_t* in, uint32_t i) {
       const uint32_t word = load_u32(in + (is_two ? 6 + 8 * run : 66 + 4 * run));
       e.first = in[is_two ? 2 + 8 * run + at : 2 + 2 * i];
       e.second = in[3 + 2 * i];
-      e.take_signs(word >> (7 * at));
+      e.signs = even_signs(word >> (7 * at));
       e.scale = word >> 28;
       return e;
     }
     case GgmlType::iq2_xs: {
       const uint32_t word = load_u16(in + 2 + 2 * i);
       e.first = word & 511;
-      e.take_signs(word >> 9);
+      e.signs = even_signs(word >> 9);
       e.scale = in[66 + run] >> (at / 2 * 4) & 15;
       return e;
     }
@@ -119,6 +115,8 @@ Eight load_eight(GgmlType type, const uint8_t* in, uint32_t i) {
   }
 }
 
+namespace {
+
 float unit_of(GgmlType type, const uint8_t* in) {
   uint32_t d = load_u16(in);
   if (type == GgmlType::iq1_m) {
@@ -142,8 +140,8 @@ Codebook codebook_of(GgmlType type) noexcept {
 
 size_t unpack_codebook(GgmlType type, const uint8_t* in, uint8_t* codes, float* scale) noexcept {
   const Codebook book = codebook_of(type);
-  const int8_t* const values = values_of(type);
-  const bool is_one = values == kEighths;
+  const int8_t* const values = codebook_values(type);
+  const bool is_one = has_offsets(type);
   const size_t run = type == GgmlType::iq2_xs || type == GgmlType::iq2_s || type == GgmlType::iq1_m ? 16 : 32;
   const float unit = unit_of(type, in);
   for (uint32_t i = 0; i < kSuperBlock / 8; ++i, codes += 8) {

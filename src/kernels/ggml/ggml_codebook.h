@@ -28,6 +28,15 @@ constexpr bool has_codebook(GgmlType type) noexcept {
          type == GgmlType::iq3_xxs || type == GgmlType::iq3_s || type == GgmlType::iq1_s || type == GgmlType::iq1_m;
 }
 
+/// iq1: values of codes are eighths, to which an offset of one is added.
+constexpr bool has_offsets(GgmlType type) noexcept { return type == GgmlType::iq1_s || type == GgmlType::iq1_m; }
+/// Whether the signs of eight elements are an even number of negative ones.
+constexpr bool has_even_signs(GgmlType type) noexcept {
+  return type == GgmlType::iq2_xxs || type == GgmlType::iq2_xs || type == GgmlType::iq3_xxs;
+}
+/// Values of the digits of an entry, ascending.
+const int8_t* codebook_values(GgmlType type) noexcept;
+
 /// codes: 256 signed bytes; run i has scale[i]: x = scale * code, one float32 operation. Returns the elements of a run.
 size_t unpack_codebook(GgmlType type, const uint8_t* in, uint8_t* codes, float* scale) noexcept;
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/ggml/ggml_codebook_search.h"
+#include "kernels/ggml/ggml_eights.h"
 #include "kernels/ggml/ggml_layout.h"
 #include "kernels/ggml/ggml_recipes.h"
 #include "kernels/ggml/ggml_scales.h"
@@ -148,48 +149,6 @@ void fit_run(GgmlType type, const SignedType& row, const CodebookSearch& search,
   for (uint8_t& signs : run.signs) signs = static_cast<uint8_t>(scale < 0 ? ~signs : signs);
 }
 
-/// Group g of eight elements: entries, signs.
-void store_eight(GgmlType type, uint32_t g, const uint32_t* entry, uint32_t signs, uint8_t* out) {
-  const uint32_t run = g / 4, at = g % 4;
-  const auto byte = [&](uint32_t offset, uint32_t value) { out[offset] = static_cast<uint8_t>(value); };
-  const auto add = [&](uint32_t offset, uint32_t bits) { out[offset] = static_cast<uint8_t>(out[offset] | bits); };
-  const auto add_signs = [&](uint32_t offset) {
-    const uint32_t bits = (signs & 127) << (7 * at);
-    for (uint32_t i = 0; i < 4; ++i) add(offset + i, bits >> (8 * i) & 255);
-  };
-  switch (type) {
-    case GgmlType::iq2_xxs:
-      byte(2 + 8 * run + at, entry[0]);
-      return add_signs(6 + 8 * run);
-    case GgmlType::iq2_xs:
-      return store_u16(static_cast<uint16_t>(entry[0] | (signs & 127) << 9), out + 2 + 2 * g);
-    case GgmlType::iq2_s:
-      byte(2 + g, entry[0]);
-      byte(34 + g, signs);
-      return add(66 + run, entry[0] >> 8 << (2 * at));
-    case GgmlType::iq3_xxs:
-      byte(2 + 2 * g, entry[0]);
-      byte(3 + 2 * g, entry[1]);
-      return add_signs(66 + 4 * run);
-    default:  // iq3_s
-      byte(2 + 2 * g, entry[0]);
-      byte(3 + 2 * g, entry[1]);
-      byte(74 + g, signs);
-      return add(66 + run, (entry[0] >> 8 | entry[1] >> 8 << 1) << (2 * at));
-  }
-}
-
-void store_level(GgmlType type, uint32_t run, uint32_t level, uint8_t* out) {
-  const uint32_t nibble = level << (run % 2 * 4);
-  uint8_t* const byte = type == GgmlType::iq2_xxs   ? out + 9 + 8 * run
-                        : type == GgmlType::iq3_xxs ? out + 69 + 4 * run
-                        : type == GgmlType::iq2_xs  ? out + 66 + run / 2
-                        : type == GgmlType::iq2_s   ? out + 74 + run / 2
-                                                    : out + 106 + run / 2;
-  const bool is_top = type == GgmlType::iq2_xxs || type == GgmlType::iq3_xxs;
-  *byte = static_cast<uint8_t>(*byte | (is_top ? level << 4 : nibble));
-}
-
 }  // namespace
 
 void store_signed_block(GgmlType type, const float* x, const float* importance, uint8_t* out) noexcept {
@@ -221,7 +180,7 @@ void store_signed_block(GgmlType type, const float* x, const float* importance, 
       uint32_t entry[2] = {};
       for (uint32_t i = 0; i < 8; i += length)
         entry[i / length] = static_cast<uint32_t>(search.entry_of(run.codes + k + i));
-      store_eight(type, (at + k) / 8, entry, run.signs[k / 8], out);
+      put_signed_eight(type, (at + k) / 8, {entry[0], entry[1], run.signs[k / 8]}, out);
     }
   }
   if (largest == 0) {
@@ -232,7 +191,7 @@ void store_signed_block(GgmlType type, const float* x, const float* importance, 
   store_u16(half_of(d * row.refit), out);
   for (uint32_t run = 0; run < kSuperBlock / row.run; ++run) {
     const int32_t level = nearest_int(0.5f * (inverse * scales[run] - 1));
-    store_level(type, run, static_cast<uint32_t>(level < 0 ? 0 : level < 15 ? level : 15), out);
+    put_level(type, run, static_cast<uint32_t>(level < 0 ? 0 : level < 15 ? level : 15), out);
   }
 }
 

@@ -1,5 +1,7 @@
-// GGUF's 1- to 3-bit types from end to end: written, read again as the source of other formats, refused by algorithms.
+// GGUF's 1- to 3-bit types from end to end: written, read again as the source of other formats, with entries that algorithms choose.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { bestConfig } from '../../../dist/node.js';
 import { memoryStream, modelFor, quantizerFor, tinyLlama } from '../scratch.mjs';
@@ -49,7 +51,7 @@ test('each type holds the weights, and a file of it becomes F32 again', async (t
   }
 });
 
-test('recipes that need an importance matrix say so; algorithms that round columns refuse codebooks', async (t) => {
+test('recipes that need an importance matrix say so', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 0 });
   const source = await modelFor(t, quantizer, tinyLlama);
   const codes = ({ diagnostics }) => diagnostics.map(({ code }) => code);
@@ -57,10 +59,31 @@ test('recipes that need an importance matrix say so; algorithms that round colum
   assert.ok(codes(report).includes('needs-importance'), codes(report).join());
   const model = await modelFor(t, quantizer, bytes);
   assert.equal(model.metadata['general.file_type'], '19');
-  const tokens = { data: new Int32Array(512).map((_, i) => 97 + (i % 20)), shape: [2, 256] };
-  const best = bestConfig({ dialect: 'gguf', recipe: 'iq3_s' });
-  await assert.rejects(written(quantizer, source, best, { calibration: { tokens } }), {
-    code: 'format-unsupported',
-    message: /iq3_s stores its elements by fours or eights/,
+});
+
+test('entries that GPTQ chooses lose less, in a file of the same types', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const source = await modelFor(t, quantizer, tinyLlama);
+  const text = readFileSync(join(tinyLlama, 'README.md'));
+  const tokensFrom = (begin, count) => ({
+    data: Int32Array.from(text.subarray(begin, begin + 256 * count)),
+    shape: [count, 256],
   });
+  const [calibration, report] = [{ tokens: tokensFrom(0, 8) }, tokensFrom(256 * 8, 4)];
+  for (const recipe of ['iq3_s', 'iq2_xs', 'iq1_m']) {
+    const plain = { dialect: 'gguf', recipe, layers: { '*ffn*': recipe, '*attn*': recipe } };
+    const losses = [];
+    const types = [];
+    for (const [config, options] of [
+      [plain, {}],
+      [bestConfig(plain), { calibration }],
+    ]) {
+      const model = await modelFor(t, quantizer, (await written(quantizer, source, config, options)).bytes);
+      types.push(model.tensors.map(({ name: tensor, dtype }) => `${tensor} ${dtype}`).sort());
+      const given = { tokens: report, against: source, activations: 'float32' };
+      losses.push((await quantizer.languageModel(model, { source }).evaluate(given)).divergence.meanKld);
+    }
+    assert.deepEqual(types[1], types[0]);
+    assert.ok(losses[1] < 0.7 * losses[0], `${recipe}: ${losses}`);
+  }
 });
