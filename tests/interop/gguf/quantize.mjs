@@ -142,6 +142,28 @@ async function split(quantizer, source, work, report) {
   }
 }
 
+/** A mixture by measured loss: the bytes of llama-quantize given the type of each tensor. */
+async function mixture(quantizer, plain, base, work, report) {
+  const ids = Int32Array.from(readFileSync(join(tinyLlama, 'README.md')).subarray(0, 512));
+  const calibration = { tokens: { data: ids, shape: [2, 256] } };
+  const auto = { format: 'gguf', targetBits: 4.5, calibration };
+  const { config } = await quantizer.languageModel(plain).autoConfig(auto);
+  const [theirs, ours] = ['their-mixture', 'our-mixture'].map((name) => join(work, `${name}.gguf`));
+  const types = Object.entries(config.layers).flatMap(([name, type]) => {
+    const flag = { token_embd: '--token-embedding-type', output: '--output-tensor-type' }[name];
+    return flag ? [flag, type] : ['--tensor-type', `^${name}.weight=${type}`];
+  });
+  try {
+    said('llama-quantize', ...types, base, theirs, config.recipe.toUpperCase(), '1');
+    await quantizer.quantizeModel(plain, config, { target: ours, overwrite: true, format: 'gguf' });
+    const counted = new Set(Object.values(config.layers)).size;
+    const problem = difference(await contents(quantizer, ours), await contents(quantizer, theirs));
+    report(`a mixture of ${counted} types by --tensor-type`, counted > 2 ? problem : 'has too few types');
+  } catch (error) {
+    report('a mixture by --tensor-type', error.message);
+  }
+}
+
 /** Experts that are stacked, one of which saw nothing, with a matrix of their own for each. */
 async function expertsOf(quantizer, work, report) {
   const [path, matrix, theirs, ours] = ['experts', 'expert-matrix', 'their-experts', 'our-experts'].map((name) =>
@@ -224,6 +246,7 @@ await main(async () => {
     }
     await calibrated(quantizer, source, matrices[0], work, report);
     await split(quantizer, source, work, report);
+    await mixture(quantizer, plain, base, work, report);
     await expertsOf(quantizer, work, report);
   } finally {
     await quantizer[Symbol.asyncDispose]();

@@ -81,14 +81,18 @@ export async function checkDivergence(environment, quantizer, folder, only) {
   const row = new CaseRow(
     'evaluate: KLD, same top token and ln(PPL ratio) of a GGUF file are those of llama-perplexity',
   );
-  const recipes = ['q8_0', 'q4_0', 'q4_k_m', 'q2_k-best'].filter((name) => name.includes(only ?? ''));
+  const recipes = ['q8_0', 'q4_0', 'q4_k_m', 'q2_k-best', 'iq3_s-best', 'mixture-best'].filter((name) =>
+    name.includes(only ?? ''),
+  );
   if (recipes.length === 0) return row;
   const path = (name) => join(folder, `divergence-${name}`);
   const { bestConfig } = await import(join(root, 'dist/node.js')); // built by then
   const model = await quantizer.open(source);
   const write = async (name, calibration) => {
     const [recipe, best] = name.split('-');
-    const config = { dialect: 'gguf', recipe };
+    const auto = { format: 'gguf', targetBits: 3.5, calibration };
+    const mixed = recipe === 'mixture' && (await quantizer.languageModel(model).autoConfig(auto));
+    const config = mixed ? mixed.config : { dialect: 'gguf', recipe };
     const target = path(`${name}.gguf`);
     await quantizer.quantizeModel(model, best ? bestConfig(config) : config, { target, ...(best && { calibration }) });
     return target;
