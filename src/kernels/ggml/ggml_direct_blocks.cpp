@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMaxBlock = 128, kScaled = 16;
 
-/// An unsigned e4m3 scale of a finite v >= 0. What reaches 256 becomes 448.
+/// An unsigned e4m3 scale of a finite v >= 0; 448 from 256 on.
 uint8_t ue4m3_of(float v) {
   constexpr uint32_t kLargest = 0x7E, kBias = 120u << 3;  // of float32 less that of e4m3, in eighths
   const uint32_t bits = std::bit_cast<uint32_t>(v);
