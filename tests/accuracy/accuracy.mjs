@@ -11,6 +11,7 @@ import { PeerEnvironment } from '../peers/environments.mjs';
 import { LlamaCpp } from '../peers/llamacpp/server.mjs';
 import { buildAll } from '../setup/build.mjs';
 import { main, needs, root, say } from '../setup/command.mjs';
+import { own } from './own_texts.mjs';
 import { keep, recorded } from './record.mjs';
 import { rows } from './rows.mjs';
 import { texts } from './text.mjs';
@@ -32,7 +33,7 @@ const tools = {
   AutoRound: ['autoround', 'autoround_row.py', ['auto-round', 'transformers']],
 };
 
-const folderOf = (model) => join(root, '.peers-python/models', model);
+const folderOf = (model) => join(root, own[model]?.folder ?? join('.peers-python/models', model));
 
 function sizeOf(path) {
   if (!statSync(path).isDirectory()) return statSync(path).size;
@@ -44,6 +45,8 @@ function tokenizerOf(model) {
   const json = (name) => JSON.parse(readFileSync(join(folderOf(model), name), 'utf8'));
   return new Tokenizer(json('tokenizer.json'), json('tokenizer_config.json'));
 }
+
+const tokensFrom = (model, text, sequences) => ({ text, tokenizer: tokenizerOf(model), length, sequences });
 
 const rounded = (numbers) =>
   Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, Number(value.toPrecision(digits))]));
@@ -89,7 +92,7 @@ class Bench {
   }
 
   #calibration(model) {
-    return { text: this.text.calibration, tokenizer: tokenizerOf(model), length, sequences: calibrated };
+    return own[model]?.calibration() ?? tokensFrom(model, this.text.calibration, calibrated);
   }
 
   /** The importance matrix of a row that has one: its path. */
@@ -145,7 +148,7 @@ class Bench {
   async divergence(source, target, model) {
     const quantized = await this.quantizer.open(target);
     try {
-      const tokens = { text: this.text.report, tokenizer: tokenizerOf(model), length, sequences: reported };
+      const tokens = own[model]?.report() ?? tokensFrom(model, this.text.report, reported);
       const given = { tokens, against: source, activations: 'float32' };
       const { divergence } = await this.quantizer.languageModel(quantized, { source }).evaluate(given);
       return rounded(divergence);
@@ -173,7 +176,8 @@ class Bench {
       return tool in tools ? packages(tools[tool][0], tools[tool][2]) : [];
     };
     const measured = model === 'minilm' ? packages('transformers', ['transformers', 'compressed-tensors']) : [];
-    return [...made(), `wasmquant ${version}`, ...measured, `text of Python ${this.text.version}`].join(', ');
+    const text = own[model] ? [] : [`text of Python ${this.text.version}`];
+    return [...made(), `wasmquant ${version}`, ...measured, ...text].join(', ');
   }
 
   async run(row) {

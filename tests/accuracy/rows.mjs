@@ -48,6 +48,8 @@ const others = {
 
 /** Without data; by the importance of columns, the same matrix for both tools; and `best`. */
 const recipes = ['q8_0', 'q6_k', 'q5_k_m', 'q4_k_m', 'q4_0', 'iq4_xs', 'q3_k_m', 'q2_k'];
+/** Of the model that was never rounded: by importance in llama.cpp, and `best`. */
+const finerRecipes = [...recipes.slice(2), 'iq3_s', 'iq3_xxs', 'iq2_xs'];
 const encoderPresets = ['int8', 'fp8_per_channel', 'int4_wo_32', 'int4_wo_64', 'int4_wo_128', 'uint4_wo_64'];
 
 const row = (model, tool, preset, algorithms, format) => ({
@@ -72,6 +74,10 @@ export const rows = [
       ['wasmquant', 'llama.cpp'].map((tool) => row('smollm2', tool, recipe, list, 'gguf')),
     ),
     row('smollm2', 'wasmquant', recipe, ['best'], 'gguf'),
+  ]),
+  ...finerRecipes.flatMap((recipe) => [
+    row('tiny-llama', 'llama.cpp', recipe, ['imatrix'], 'gguf'),
+    row('tiny-llama', 'wasmquant', recipe, ['best'], 'gguf'),
   ]),
   ...encoderPresets.map((preset) => row('minilm', 'wasmquant', preset, [], 'compressed-tensors')),
 ];
