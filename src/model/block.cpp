@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "kernels/matmul.h"
 #include "model/experts/clamped_gate.h"
@@ -386,10 +387,9 @@ Status BlockRunner::send_to_experts(const BlockValues& weights, uint32_t layer, 
   return {};
 }
 
-Status BlockRunner::run_expert(const BlockValues& block, const BlockValues& weights, uint32_t layer, uint32_t expert,
-                               const Routed& routed, std::span<float> x, InputSink* sink) {
-  const Architecture& a = architecture_;
-  const size_t hidden = a.hidden, wide = a.routing.width, chosen = a.routing.chosen;
+// normed_: what the tokens bring that are sent to the expert.
+void BlockRunner::gather(const Routed& routed, uint32_t expert) {
+  const size_t hidden = architecture_.hidden, chosen = architecture_.routing.chosen;
   normed_.clear();
   for (size_t i = 0; i < routed.experts.size(); ++i) {
     if (routed.experts[i] != expert) continue;
@@ -397,9 +397,15 @@ Status BlockRunner::run_expert(const BlockValues& block, const BlockValues& weig
     normed_.insert(normed_.end(), row, row + static_cast<ptrdiff_t>(hidden));
   }
   tokens_ = normed_.size() / hidden;
-  if (tokens_ == 0) return {};
+}
+
+// gate_ from normed_; false if the sink ends the run.
+Result<bool> BlockRunner::run_expert_gate(const BlockValues& block, const BlockValues& weights, uint32_t layer,
+                                          uint32_t expert, InputSink* sink, BlockState* state) {
+  const Architecture& a = architecture_;
+  const size_t hidden = a.hidden, wide = a.routing.width;
   if (sink != nullptr) TRY_VOID(sink->accept_expert(layer, expert, LinearInput::feed_forward, normed_, hidden));
-  if (sink != nullptr && sink->ends_at(LinearInput::feed_forward)) return {};
+  if (sink != nullptr && sink->ends_at(LinearInput::feed_forward)) return false;
   if (a.routing.gate_limit > 0) {
     linear(normed_, weights, Slot::gate, hidden, 2 * wide, fused_);
     clamped_gate(a.routing, block[Slot::expert_biases_up], expert, fused_, gate_);
@@ -407,9 +413,25 @@ Status BlockRunner::run_expert(const BlockValues& block, const BlockValues& weig
     run_gated(weights, false, wide);
     kernels::activate_gate(a.activation, gate_, up_.data());
   }
-  if (sink != nullptr)
-    TRY_VOID(
-        sink->accept_expert(layer, expert, LinearInput::feed_forward_output, {gate_.data(), tokens_ * wide}, wide));
+  if (sink == nullptr) return true;
+  TRY_VOID(sink->accept_expert(layer, expert, LinearInput::feed_forward_output, {gate_.data(), tokens_ * wide}, wide));
+  if (!sink->ends_at(LinearInput::feed_forward_output)) return true;
+  if (state != nullptr) *state = {LinearInput::feed_forward_output, gate_, {}};
+  return false;
+}
+
+Status BlockRunner::run_expert(const BlockValues& block, const BlockValues& weights, uint32_t layer, uint32_t expert,
+                               const Routed& routed, std::span<float> x, InputSink* sink, BlockState* state) {
+  const Architecture& a = architecture_;
+  const size_t hidden = a.hidden, wide = a.routing.width, chosen = a.routing.chosen;
+  gather(routed, expert);
+  if (tokens_ == 0) return {};
+  if (state != nullptr && !state->input.empty()) {
+    gate_ = std::exchange(state->input, {});
+  } else {
+    TRY(goes_on, run_expert_gate(block, weights, layer, expert, sink, state));
+    if (!goes_on) return {};
+  }
   if (x.empty()) return {};
   linear(gate_, weights, Slot::down, wide, hidden, output_);
   if (const std::vector<float>& biases = block[Slot::expert_biases_down]; !biases.empty())

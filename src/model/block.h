@@ -42,9 +42,10 @@ class BlockRunner {
   Status run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x,
              InputSink* sink, BlockState* state = nullptr);
   /// Of layers with experts, run() ends where the tokens are sent to them, with what they bring in `routed`; this adds to x what one
-  /// expert, whose weights are loaded, gives, or if x is empty only shows `sink` its inputs. `block`: for what has all experts.
+  /// expert, whose weights are loaded, gives, or if x is empty only shows `sink` its inputs. `block`: for what has all experts. `state`: as of
+  /// run().
   Status run_expert(const BlockValues& block, const BlockValues& weights, uint32_t layer, uint32_t expert,
-                    const Routed& routed, std::span<float> x, InputSink* sink);
+                    const Routed& routed, std::span<float> x, InputSink* sink, BlockState* state = nullptr);
   /// Where the runs that follow put it; must outlive them.
   void set_routed(Routed* routed) noexcept { routed_ = routed; }
   /// From now on x are the tokens behind those in `cached`, whose keys and values are added to it; null: whole sequences. It outlives
@@ -84,6 +85,9 @@ class BlockRunner {
   void split_gates();
   void sharpen(std::span<const uint32_t> lengths, std::vector<float>& x) const;
   void run_gated(const BlockValues& weights, bool is_fused, size_t wide);
+  void gather(const Routed& routed, uint32_t expert);
+  Result<bool> run_expert_gate(const BlockValues& block, const BlockValues& weights, uint32_t layer, uint32_t expert,
+                               InputSink* sink, BlockState* state);
   Status send_to_experts(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink,
                          BlockState* state);
   /// Norm and rotation of q or k.

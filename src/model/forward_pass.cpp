@@ -230,8 +230,10 @@ Status ForwardPass::run_reference(size_t portion, uint32_t layer, const BlockVal
 
 Status ForwardPass::run_expert(size_t portion, uint32_t layer, uint32_t expert, InputSink* sink, bool keep) {
   Portion& range = portions_[portion];
+  BlockState* const state = states_.empty() ? nullptr : &states_[portion];
+  if (state != nullptr && sink != nullptr && !sink->skips(state->at)) *state = {};
   return runner_->run_expert(block_, expert_, layer, expert, range.routed,
-                             keep ? std::span(range.x) : std::span<float>(), sink);
+                             keep ? std::span(range.x) : std::span<float>(), sink, state);
 }
 
 bool ForwardPass::has_expert(uint32_t expert) const noexcept {
@@ -336,7 +338,8 @@ uint64_t ForwardPass::bytes_per_token(const Architecture& a) noexcept {
 }
 
 uint64_t ForwardPass::state_bytes(const Architecture& a) noexcept {
-  return sizeof(float) * std::max(uint64_t{a.query_columns()}, uint64_t{a.hidden} + std::max(a.hidden, a.intermediate));
+  const uint32_t widest = std::max({a.hidden, a.intermediate, a.routing.width});
+  return sizeof(float) * std::max(uint64_t{a.query_columns()}, uint64_t{a.hidden} + widest);
 }
 
 uint64_t ForwardPass::kept_bytes(size_t rows, size_t columns) noexcept {

@@ -82,6 +82,7 @@ function fileResults(isQuick, peer) {
     files: json('whole files', 'file_bench.mjs', ...quick, ...peerArgs),
     chromium: hasChromium ? json('Chromium', 'chromium_bench.mjs', ...(isQuick ? ['--mib', '256'] : [])) : null,
     gguf: json('GGUF files', 'gguf_bench.mjs', '--json', ...(isQuick ? ['--only', 'q8_0'] : []), ...peerArgs),
+    mixture: json('calibration of a mixture', 'mixture_bench.mjs', '--json', ...(isQuick ? ['--runs', '1'] : [])),
   };
 }
 
@@ -89,7 +90,7 @@ main((args) => {
   const options = optionsOf(args);
   const isQuick = options.quick === true;
   const [before] = loadavg();
-  const result = { kernels: null, files: null, gguf: null, chromium: null };
+  const result = { kernels: null, files: null, gguf: null, mixture: null, chromium: null };
   if (!options.files) result.kernels = kernelRows(isQuick);
   if (!options.kernels) Object.assign(result, fileResults(isQuick, options['peer-llama-quantize']));
   const machine = {

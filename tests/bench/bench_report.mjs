@@ -140,7 +140,21 @@ function ggufTable(rows) {
 }
 
 /** `result`: what bench.mjs collected. */
-export function markdownOf({ machine, kernels, files, gguf, chromium }) {
+function mixtureTable({ experts, tokens, rows }) {
+  const lines = rows.map(({ pipeline, dense, mixture, ratio, ratios }) => [
+    pipeline,
+    number(dense),
+    number(mixture),
+    number(ratio),
+    `${number(Math.min(...ratios))} to ${number(Math.max(...ratios))}`,
+  ]);
+  return [
+    `## Calibration of a mixture of experts\n\nProcessor seconds beside those of a dense model of the same active weights; ${experts} experts, ${tokens} tokens, one thread.`,
+    table(['pipeline', 'dense', 'mixture', 'ratio', 'of single turns'], lines),
+  ];
+}
+
+export function markdownOf({ machine, kernels, files, gguf, mixture, chromium }) {
   const parts = [
     `# Bench\n\n${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ${machine.date}. Load before and after: ${machine.load.map((load) => number(load, 1)).join(', ')}.`,
   ];
@@ -148,5 +162,6 @@ export function markdownOf({ machine, kernels, files, gguf, chromium }) {
   if (files) parts.push(...pairTables(files.pairs), ...growthTable(files.growth), ...memoryTable(files.memory));
   if (chromium) parts.push(...chromiumTable(chromium));
   if (gguf) parts.push(...ggufTable(gguf));
+  if (mixture) parts.push(...mixtureTable(mixture));
   return `${parts.join('\n\n')}\n`;
 }

@@ -84,7 +84,7 @@ void BlockCalibration::add_parts(const CalibrationStep& step) {
   const CalibrationMethod method = step.method;
   const bool rounds = rounds_columns(method), anew = rounds && step.true_sequential;
   const bool pairs = wasmquant::needs_reference(method);
-  const bool is_sampled = method == CalibrationMethod::awq && is_seen_again(step) && !is_expert(architecture_);
+  const bool is_sampled = method == CalibrationMethod::awq && is_seen_again(step);
   const Capture capture = is_sampled ? Capture::sample : Capture::all;
   uint32_t unseen = pairs ? inputs_ : inputs_ & ~seen_inputs_;
   const auto add_part = [&](Work work, LinearInput input, uint32_t captured) {
@@ -123,6 +123,11 @@ bool BlockCalibration::is_seen_again(const CalibrationStep& step) const noexcept
   return true;
 }
 
+uint64_t BlockCalibration::sampled_tokens() const noexcept {
+  const model::Routing& routing = architecture_.routing;
+  return is_expert(architecture_) ? kSampledTokens * routing.experts / routing.chosen : kSampledTokens;
+}
+
 bool BlockCalibration::is_quantized(Slot slot) const noexcept {
   const auto& task = tensors_[static_cast<size_t>(slot)].task;
   if (!task || task->is_copy) return false;
@@ -148,7 +153,7 @@ Status BlockCalibration::begin(model::Architecture architecture, model::BlockVal
   for (const model::BlockWeight& weight : model::block_weights(architecture_)) {
     const auto& task = tensor(weight.slot).task;
     const size_t count = block[weight.slot].size();
-    if (!task && is_expert(architecture_)) continue;
+    if (!task && (is_expert(architecture_) || weight.is_plain)) continue;
     if (task && task->layout->components.empty())
       return error_at(ErrorCode::argument_invalid, task->name, "is not stored in a dtype that calibration knows");
     const bool fits =

@@ -51,6 +51,8 @@ class BlockCalibration final : public model::InputSink {
                List<std::pair<model::Slot, TensorTask>> tasks);
 
   size_t parts() const noexcept { return parts_.size(); }
+  /// Tokens of a sample: as many go to an expert.
+  uint64_t sampled_tokens() const noexcept;
   /// What the part must first see of the inputs computed with the current weights.
   Capture captures(size_t part) const noexcept { return parts_[part].capture; }
   void prepare(size_t part);
@@ -195,6 +197,8 @@ class BlockCalibration final : public model::InputSink {
   /// Rounds the member's rows of copies of the layers.
   Status round_columns(const Part& part);
   Status round_layer(const CalibrationStep& step, RoundedLayer& layer);
+  /// `values` of the weight; in trials some of its rows, from all over it, where rows do not depend on others.
+  std::vector<float> rounded_rows(model::Slot slot, const std::vector<float>& values);
   /// For layers that are stored in GGUF's block types.
   Status round_blocks(const CalibrationStep& step, RoundedLayer& layer);
   /// Refines the member's rows (refinement.h).

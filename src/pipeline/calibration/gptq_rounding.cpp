@@ -66,6 +66,9 @@ bool has_independent_rows(const QuantizationSpec& spec) noexcept {
          spec.scale_format != ScaleFormat::e4m3 && !spec.grid.sign_by_data;
 }
 
+// Of a large weight, on which variants are tried.
+constexpr size_t kTriedRows = 128;
+
 GgmlType block_type(const WeightLayout& layout) { return *ggml_type_of(layout.components.front().dtype); }
 
 // Without the inputs held out: H of all is a mean over tokens.
@@ -238,6 +241,19 @@ Status BlockCalibration::round_columns(const Part& part) {
   return {};
 }
 
+std::vector<float> BlockCalibration::rounded_rows(Slot slot, const std::vector<float>& values) {
+  const WeightLayout& layout = tensor(slot).task->layout;
+  const size_t rows = rows_of(slot), columns = values.size() / std::max<size_t>(rows, 1);
+  const bool can_part = layout.codes == CodeStorage::ggml_rows || has_independent_rows(layout.spec);
+  if (!rounding_->is_trial || !can_part || rows <= kTriedRows) return values;
+  std::vector<float> out;
+  for (size_t i = 0; i < kTriedRows; ++i) {
+    const auto row = values.begin() + static_cast<ptrdiff_t>(i * rows / kTriedRows * columns);
+    out.insert(out.end(), row, row + static_cast<ptrdiff_t>(columns));
+  }
+  return out;
+}
+
 Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& layer) {
   const Rounding& work = *rounding_;
   const GptqOptions& options = work.options();
@@ -252,11 +268,11 @@ Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& 
                     step.name, info_of(spec.dtype).name);
   const bool is_gpfq = step.method == CalibrationMethod::gpfq, was_clipped = !target.clipped.empty();
   const ValueRange joined = joined_range(layer.slot);
-  const std::vector<float>& original = (*block_)[layer.slot];
-  layer.weight = original;
-  std::vector<float> clipped = target.clipped;
+  layer.weight = rounded_rows(layer.slot, (*block_)[layer.slot]);
+  std::vector<float> clipped = rounded_rows(layer.slot, target.clipped);
   std::vector<float>& ranged = was_clipped ? clipped : layer.weight;
   const size_t columns = seen(model::linear_layers()[static_cast<size_t>(layer.slot)].reads).mean.size();
+  layer.judged.rows = layer.weight.size() / columns;
   for (size_t row = 0; row < layer.weight.size() && !is_gpfq; row += columns)
     for (const uint32_t j : feedback.dead) layer.weight[row + j] = ranged[row + j] = 0;
   layer.is_shared = share_.members > 1 && !is_gpfq && has_independent_rows(spec);
@@ -296,8 +312,9 @@ Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& 
 
 Status BlockCalibration::round_blocks(const CalibrationStep& step, RoundedLayer& layer) {
   const GgmlType type = block_type(tensor(layer.slot).task->layout);
-  layer.weight = (*block_)[layer.slot];
-  const size_t rows = layer.judged.rows, columns = layer.weight.size() / std::max<size_t>(rows, 1);
+  layer.weight = rounded_rows(layer.slot, (*block_)[layer.slot]);
+  const size_t columns = seen(model::linear_layers()[static_cast<size_t>(layer.slot)].reads).mean.size();
+  const size_t rows = layer.judged.rows = layer.weight.size() / columns;
   layer.is_shared = share_.members > 1;
   const auto own = share_.of(rows, kSharedRows);
   layer.set_codes(static_cast<size_t>(info_of(type).bytes_of(columns)));

@@ -82,7 +82,7 @@ Status BlockCalibration::judge(Judgement& judgement, const ExpectedError& expect
 
 Status BlockCalibration::judge_trial(RoundedLayer& layer) {
   Judgement& judgement = layer.judged;
-  const std::vector<float>& original = (*block_)[layer.slot];
+  const std::vector<float> original = rounded_rows(layer.slot, (*block_)[layer.slot]);
   const auto rows = share_.of(judgement.rows, kSharedRows);
   const size_t columns = judgement.rows == 0 ? 0 : original.size() / judgement.rows;
   const std::vector<float> change = difference_of(layer.weight, original);
