@@ -5,7 +5,6 @@
 
 #include "config/config_text.h"
 #include "core/message.h"
-#include "pipeline/calibration/expert_task.h"
 
 namespace wasmquant::bindings {
 namespace {
@@ -18,7 +17,7 @@ List<Region> regions_of(const List<std::span<T>>& spans) {
 }
 
 Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work, const std::string& text,
-                                                          ForwardSession& session) {
+                                                          ForwardSession& session, AlternatingRows& up) {
   const model::Architecture& a = session.pass().architecture();
   TRY(rows, json::parse(text));
   List<std::pair<model::Slot, TensorTask>> tasks;
@@ -28,14 +27,22 @@ Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work,
     TRY(task, work.task(static_cast<uint32_t>(row["task"].as_integer())));
     if (slot < 0 || slot >= static_cast<int64_t>(model::kSlots))
       return error_at(ErrorCode::argument_invalid, task.name, "is not a tensor of a block");
-    session.restore_changes(static_cast<uint32_t>(number), task);
     if (number < kExpertSlots) {
+      TRY_VOID(session.restore_changes(static_cast<uint32_t>(number), task));
       tasks.push_back({static_cast<model::Slot>(slot), std::move(task)});
       continue;
     }
     const auto expert = static_cast<uint32_t>(number - kExpertSlots);
-    TRY(own, expert_task(std::move(task), expert / 3, expert % 3, a.routing.experts,
-                         expert % 3 == 2 ? a.hidden : a.routing.width));
+    // Rows are inputs where the file has [in, out].
+    const bool is_turned = a.routing.gate_limit > 0 && task.layout->codes != CodeStorage::ggml_rows;
+    const uint64_t height = (expert % 3 == 2) == is_turned ? a.routing.width : a.hidden;
+    TRY(own, expert_task(std::move(task), expert / 3, expert % 3, a.routing.experts, height));
+    if (row["up"].is_integer()) {
+      TRY(task_of_up, work.task(static_cast<uint32_t>(row["up"].as_integer())));
+      TRY(of_up, expert_task(std::move(task_of_up), expert / 3, 1, a.routing.experts, a.routing.width));
+      TRY_VOID(up.join(own, of_up));
+    }
+    TRY_VOID(session.restore_changes(static_cast<uint32_t>(number), own));
     tasks.push_back({static_cast<model::Slot>(slot), std::move(own)});
   }
   return tasks;
@@ -73,7 +80,7 @@ Made<BoundBlockCalibrator> BoundBlockCalibrator::make(const BoundCalibration& ca
                                                       const std::string& text) {
   std::unique_ptr<BoundBlockCalibrator> made(new BoundBlockCalibrator(calibration.state()));
   ForwardSession& session = *made->state_->session;
-  TRY(tasks, tasks_of(work, text, session));
+  TRY(tasks, tasks_of(work, text, session, made->rows_of_up_));
   TRY_VOID(made->blocks().begin(session.part(), session.values(), std::move(tasks)));
   return made;
 }
@@ -85,7 +92,8 @@ json::Value BoundBlockCalibrator::parts() const {
     const Capture capture = blocks().captures(part);
     const model::ForwardPass& pass = state_->session->pass();
     if (capture != Capture::nothing)
-      for (const uint32_t portion : pass.sampled_portions(capture == Capture::sample ? kSampledTokens : ~uint64_t{0}))
+      for (const uint32_t portion :
+           pass.sampled_portions(capture == Capture::sample ? blocks().sampled_tokens() : ~uint64_t{0}))
         portions.emplace_back(static_cast<int64_t>(portion));
     captures.emplace_back(std::move(portions));
   }
@@ -128,6 +136,7 @@ Result<TileResult> BoundBlockCalibrator::store(uint32_t slot) {
   forget_changed();
   if (!change) return change.error();
   stored_ = std::move(*change);
+  if (*place == model::Slot::gate) rows_of_up_.part(stored_);
   return tile_of(stored_);
 }
 
@@ -169,7 +178,7 @@ Made<BoundEmbeddingRotation> BoundEmbeddingRotation::make(const BoundCalibration
   auto& tables = made->state_->tables;
   if (!tables) return error_at(ErrorCode::state_invalid, "calibration", "the config has no rotation");
   TRY(task, work.task(number));
-  made->state_->session->restore_changes(slot, task);
+  TRY_VOID(made->state_->session->restore_changes(slot, task));
   TRY_VOID(tables->begin(slot, std::move(task)));
   return made;
 }

@@ -6,6 +6,7 @@
 #include "handles/forward_pass.h"
 #include "pipeline/calibration/block_calibration.h"
 #include "pipeline/calibration/captured_inputs.h"
+#include "pipeline/calibration/expert_task.h"
 #include "pipeline/calibration/model_rotation.h"
 
 namespace wasmquant::bindings {
@@ -39,7 +40,7 @@ class BoundCalibration : Counted {
 
 class BoundBlockCalibrator : Counted {
  public:
-  /// `tasks`: JSON [{"slot", "task"}]. Errors: json-invalid, argument-invalid, those of BoundWork::task and
+  /// `tasks`: JSON [{"slot", "task", "up"?}]; `up`: that of the up whose rows alternate with those of a gate. Errors: json-invalid, argument-invalid, those of BoundWork::task and
   /// BlockCalibration::begin.
   static Made<BoundBlockCalibrator> make(const BoundCalibration& calibration, const BoundWork& work,
                                          const std::string& tasks);
@@ -68,6 +69,7 @@ class BoundBlockCalibrator : Counted {
 
   std::shared_ptr<CalibrationState> state_;
   uint32_t prepared_ = 0, done_ = 0;  // parts
+  AlternatingRows rows_of_up_;
   StoredValues stored_;
 };
 

@@ -129,7 +129,7 @@ Result<double> BoundSensitivityProbe::measure(uint32_t slot, const BoundWork& wo
   if (!is_finished_) TRY_VOID(sensitivity_.finish(session_->pass().stream_energy()));
   is_finished_ = true;
   TRY(task, work.task(number));
-  session_->restore_changes(slot, task);
+  TRY_VOID(session_->restore_changes(slot, task));
   return sensitivity_.measure(static_cast<model::Slot>(slot), task);
 }
 

@@ -62,6 +62,16 @@ Architecture block_of(const Architecture& a, uint32_t layer) {
   return out;
 }
 
+namespace {
+
+// "mlp.experts.3.down_proj" of "mlp.experts.down_proj", which has those of all.
+std::string numbered(std::string tensor, uint32_t expert) {
+  tensor.insert(tensor.rfind('.') + 1, std::to_string(expert) + '.');
+  return tensor;
+}
+
+}  // namespace
+
 Architecture expert_of(const Architecture& a, uint32_t expert) {
   Architecture out = a;
   out.names = {};
@@ -77,6 +87,10 @@ Architecture expert_of(const Architecture& a, uint32_t expert) {
   name(ModelPart::gate, ModelPart::expert_gate);
   name(ModelPart::up, ModelPart::expert_up);
   name(ModelPart::down, ModelPart::expert_down);
+  if (a.routing.gate_limit > 0) {
+    out.names.set(ModelPart::gate_up, numbered(a.names.of(ModelPart::experts_gate_up), expert));
+    out.names.set(ModelPart::down, numbered(a.names.of(ModelPart::experts_down), expert));
+  }
   return out;
 }
 

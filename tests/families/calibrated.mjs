@@ -1,4 +1,4 @@
-// npm run test:calibrated [-- FAMILY...]: mixtures, hybrids and latent attention, calibrated. The release of transformers that
+// npm run test:calibrated [-- FAMILY...]: mixtures, hybrids, latent attention, tied heads, biases and weights stored as [in, out], calibrated. The release of transformers that
 // tests/peers/transformers pins loads the folders and predicts more like the source than with each weight rounded to the nearest, and our own
 // pass finds the same distance. A line a family; exit code 1 for any other.
 import { once } from 'node:events';
@@ -10,7 +10,23 @@ import { buildAll } from '../setup/build.mjs';
 import { main } from '../setup/command.mjs';
 import { pythonOf } from './family_loader.mjs';
 
-const families = ['mixtral', 'qwen3_moe', 'qwen3_5_text', 'qwen3_next', 'granitemoehybrid', 'lfm2', 'deepseek_v3'];
+const compressed = 'compressed-tensors';
+/** The only format of folders that holds weights stored as [in, out]. */
+const plain = 'fake-quantized';
+const families = {
+  mixtral: compressed,
+  qwen3_moe: compressed,
+  qwen3_5_text: compressed,
+  qwen3_next: compressed,
+  granitemoehybrid: compressed,
+  lfm2: compressed,
+  deepseek_v3: compressed,
+  gemma: compressed,
+  qwen2: compressed,
+  gpt2: plain,
+  'gpt_oss-bf16': plain,
+  'gpt_oss-mxfp4': plain,
+};
 
 /** What a script prints, given a text. */
 async function printed(python, script, given, ...args) {
@@ -33,7 +49,7 @@ function tokensOf(length, seed) {
   }
   return out;
 }
-const calibration = { tokens: { rows: Array.from({ length: 32 }, (_, i) => tokensOf(256, i + 1)) } };
+const calibration = { tokens: { rows: Array.from({ length: 64 }, (_, i) => tokensOf(128, i + 1)) } };
 const sequences = Array.from({ length: 8 }, (_, i) => tokensOf(128, i + 101));
 
 const algorithms = (bestConfig) => ({
@@ -55,7 +71,7 @@ async function calibrated({ quantizer, bestConfig }, work, family) {
     const options = name === 'nearest' ? {} : { calibration };
     await quantizer.quantizeModel(model, of(preset), {
       target: folders[name],
-      format: 'compressed-tensors',
+      format: families[family],
       ...options,
     });
     const lm = quantizer.languageModel(await quantizer.open(folders[name]));
@@ -83,7 +99,7 @@ await main(async () => {
   buildAll();
   const { bestConfig, createQuantizer } = await import('../../dist/node.js');
   const python = pythonOf('pinned');
-  const names = process.argv.length > 2 ? process.argv.slice(2) : families;
+  const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(families);
   const quantizer = await createQuantizer({ threads: 0 });
   const work = mkdtempSync(join(tmpdir(), 'calibrated-'));
   let wrong = 0;

@@ -14,9 +14,11 @@ os.environ.update(TRANSFORMERS_VERBOSITY="error", TQDM_DISABLE="1", HF_HUB_OFFLI
 
 import torch
 import transformers
+from mxfp4_blocks import decode_blocks
 
 
 def predictions(folder, sequences):
+    folder = decode_blocks(folder)
     config = transformers.AutoConfig.from_pretrained(folder)
     model, info = getattr(transformers, config.architectures[0]).from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     keys = [key for kind in ("missing_keys", "unexpected_keys", "mismatched_keys") for key in info[kind]]

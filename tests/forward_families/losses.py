@@ -15,10 +15,11 @@ import warnings
 warnings.filterwarnings("ignore")
 os.environ.update(TRANSFORMERS_VERBOSITY="error", TQDM_DISABLE="1", HF_HUB_OFFLINE="1")
 
-import safetensors.torch
+sys.path.append(os.path.join(os.path.dirname(__file__), "../families"))
+
 import torch
 import transformers
-from transformers.integrations import mxfp4
+from mxfp4_blocks import decode_blocks
 
 
 def nats(model, tokens):
@@ -48,24 +49,6 @@ def make_variant(folder, source, changes):
         config[key] = float(value) if isinstance(config.get(key), float) and value is not None else value
     with open(path, "w", encoding="utf-8") as file:
         json.dump(config, file)
-
-
-def decode_blocks(folder):
-    """The same checkpoint with experts as values: transformers' loader of MXFP4 needs packages that its decoder does not."""
-    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
-        config = json.load(file)
-    if config.pop("quantization_config", {}).get("quant_method") != "mxfp4":
-        return folder
-    plain = folder + ".plain"
-    os.makedirs(plain)
-    tensors = safetensors.torch.load_file(os.path.join(folder, "model.safetensors"))
-    for blocks in [name for name in tensors if name.endswith("_blocks")]:
-        name = blocks.removesuffix("_blocks")
-        tensors[name] = mxfp4.convert_moe_packed_tensors(tensors.pop(blocks), tensors.pop(name + "_scales"), dtype=torch.float32).contiguous()
-    safetensors.torch.save_file(tensors, os.path.join(plain, "model.safetensors"), metadata={"format": "pt"})
-    with open(os.path.join(plain, "config.json"), "w", encoding="utf-8") as file:
-        json.dump(config, file)
-    return plain
 
 
 def main():

@@ -213,7 +213,8 @@ const std::string& producer_of(LinearInput input, const model::Architecture& a) 
       // That of experts and their router cannot be scaled for one expert after another.
       return names.has(ModelPart::router) ? none : norm(ModelPart::feed_forward_norm);
     default:
-      // Behind an activation without a gate, channels do not scale.
+      // Behind an activation without a gate, or with limits, channels do not scale.
+      if (a.routing.gate_limit > 0) return none;
       return names.has(ModelPart::gate) ? names.of(ModelPart::up) : names.of(ModelPart::gate_up);
   }
 }

@@ -1,5 +1,8 @@
 #include "pipeline/calibration/expert_task.h"
 
+#include <cstring>
+#include <utility>
+
 namespace wasmquant {
 
 Result<TensorTask> expert_task(TensorTask task, uint32_t expert, uint32_t part, uint32_t experts, uint64_t rows) {
@@ -32,6 +35,76 @@ Result<TensorTask> expert_task(TensorTask task, uint32_t expert, uint32_t part, 
     task.importance = std::vector<float>(own, own + static_cast<ptrdiff_t>(columns));
   }
   return task;
+}
+
+namespace {
+
+// The opposite of stacked_weight().
+void turn_spec(QuantizationSpec& spec) noexcept {
+  if (spec.qscheme == QScheme::per_block) std::swap(spec.block_rows, spec.block_columns);
+  if (spec.qscheme == QScheme::per_group) spec.ch_axis = 1;
+  if (spec.qscheme == QScheme::per_channel) spec.ch_axis = 0;
+}
+
+}  // namespace
+
+Result<TensorTask> turned_task(TensorTask task) {
+  const WeightLayout all = task.layout;
+  task.change.is_transposed = false;
+  if (all.codes == CodeStorage::ggml_rows && !task.is_copy) return task;
+  if (all.components.size() != 1 || all.components[0].shape.size() < 2 ||
+      info_of(all.components[0].dtype).bits % 8 != 0)
+    return error_at(ErrorCode::not_implemented, task.name,
+                    "is stored as [in, out] in a way in which calibration cannot store it; use another format");
+  const std::vector<uint64_t>& stored = all.components[0].shape;
+  QuantizationSpec spec = all.spec;
+  turn_spec(spec);
+  uint64_t rows = 1;
+  for (size_t axis = 0; axis + 1 < stored.size(); ++axis) rows *= stored[axis];
+  Granularity granularity = all.granularity;
+  if (!task.is_copy && !info_of(spec.dtype).is_plain_cast()) {
+    TRY(turned, granularity_of({stored.back(), rows}, spec));
+    granularity = turned;
+  }
+  task.layout.edit([&](WeightLayout& one) {
+    one.shape = {one.rows = stored.back(), one.columns = rows};
+    one.spec = spec;
+    one.granularity = granularity;
+  });
+  task.change.is_transposed = true;
+  return task;
+}
+
+Status AlternatingRows::join(TensorTask& gate, const TensorTask& up) {
+  const WeightLayout& one = gate.layout;
+  const WeightLayout& other = up.layout;
+  if (one.codes != CodeStorage::ggml_rows || other.codes != CodeStorage::ggml_rows || one.rows != other.rows ||
+      one.components[0].dtype != other.components[0].dtype)
+    return error_at(ErrorCode::not_implemented, gate.name,
+                    "holds gates and ups, which calibration rounds together: give both the same type");
+  rows_ = 2 * one.rows;
+  up_ = up.components[0];
+  gate.layout.edit([&](WeightLayout& both) {
+    both.shape[0] = both.rows = rows_;
+    both.components[0].shape = both.shape;
+    both.components[0].bytes *= 2;
+    both.granularity.inner *= 2;
+  });
+  return {};
+}
+
+void AlternatingRows::part(StoredValues& stored) const {
+  if (rows_ == 0) return;
+  StoredPiece both = std::move(stored.pieces.front());
+  const size_t bytes = both.bytes.size() / rows_;
+  stored.pieces = {};
+  for (const size_t first : {0u, 1u}) {
+    StoredPiece& piece = stored.pieces.emplace_back();
+    piece.at = first == 0 ? both.at : up_;
+    piece.bytes.resize(both.bytes.size() / 2);
+    for (size_t row = 0; row < rows_ / 2; ++row)
+      std::memcpy(piece.bytes.data() + row * bytes, both.bytes.data() + (2 * row + first) * bytes, bytes);
+  }
 }
 
 }  // namespace wasmquant

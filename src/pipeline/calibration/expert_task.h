@@ -1,6 +1,7 @@
-// The share of one expert in the task of a tensor that holds all of a layer.
+// Tasks of a plan for what the forward pass has of a tensor: the share of one expert, or a weight as [out, in] of a source with [in, out].
 #pragma once
 #include "core/result.h"
+#include "pipeline/session/store_modified_weight.h"
 #include "pipeline/task/task.h"
 
 namespace wasmquant {
@@ -8,5 +9,22 @@ namespace wasmquant {
 /// `part`: gate, up or down, of `rows` rows in each of `experts`. The task itself if it is of one expert; else rows of a stack, in which
 /// each expert's gate may have its up behind it. Error: not-implemented for layouts of which rows cannot be stored by themselves.
 Result<TensorTask> expert_task(TensorTask task, uint32_t expert, uint32_t part, uint32_t experts, uint64_t rows);
+
+/// Of a weight that the source has as [in, out]. Where the file has it so, too, store_modified() turns what it writes
+/// (task.change.is_transposed). Error: not-implemented for layouts that are not values of whole bytes.
+Result<TensorTask> turned_task(TensorTask task);
+
+/// An expert's gate and up that are one matrix, whose rows alternate, for files that have two.
+class AlternatingRows {
+ public:
+  /// `gate` becomes the task of both. Error: not-implemented unless both have the same type, in rows.
+  Status join(TensorTask& gate, const TensorTask& up);
+  /// Puts the rows of both where they belong; of one tensor, nothing.
+  void part(StoredValues& stored) const;
+
+ private:
+  Location up_;
+  uint64_t rows_ = 0;  // of both
+};
 
 }  // namespace wasmquant

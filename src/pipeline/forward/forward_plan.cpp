@@ -269,9 +269,17 @@ Status add_experts(Planner& planner, ForwardStep& step, const model::Architectur
   const auto name_of = [&](uint32_t expert, size_t part) {
     return text_of("{}.{}", step.name, model::block_weights(model::expert_of(a, expert))[part].name);
   };
+  const bool alternates = a.routing.gate_limit > 0;
   for (ForwardTensor& tensor : step.tensors) {
-    if (tensor.slot < kExpertSlots || !a.names.has(ModelPart::expert_gate)) continue;
+    if (tensor.slot < kExpertSlots || !(alternates || a.names.has(ModelPart::expert_gate))) continue;
     const uint32_t number = tensor.slot - kExpertSlots, part = number % 3;
+    if (alternates) {
+      tensor.name = name_of(number / 3, part / 2);
+      tensor.stack =
+          text_of("{}.{}", step.name, a.names.of(part == 2 ? ModelPart::experts_down : ModelPart::experts_gate_up));
+      tensor.alternates = part == 0;
+      continue;
+    }
     tensor.name = name_of(number / 3, part);
     tensor.stack = is_fused || planner.is_gguf() ? tensor.task.name : name_of(0, part);
   }
@@ -279,21 +287,7 @@ Status add_experts(Planner& planner, ForwardStep& step, const model::Architectur
   return {};
 }
 
-// What calibration does not know, or null.
-const char* not_calibrated(const model::Architecture& a) {
-  if (a.is_transposed) return "linear layers stored as [in, out]";
-  if (a.routing.gate_limit > 0) return "experts stored as [in, out], with biases and clamped gates";
-  return nullptr;
-}
-
-bool calibrates(ForwardUse use) noexcept { return use == ForwardUse::calibrate || use == ForwardUse::measure; }
-
 Status check_use(const model::Architecture& a, ForwardUse use) {
-  if (const char* const what = not_calibrated(a); what != nullptr && calibrates(use))
-    return error_at(ErrorCode::not_implemented, "/model_type",
-                    "{q} has {}, for which calibration is not implemented; evaluate and generate run it. Any config "
-                    "whose algorithms need no tokens quantizes it",
-                    a.family, what);
   if (a.routing.experts > 0 && use == ForwardUse::measure)
     return error_at(
         ErrorCode::not_implemented, "/model_type",
@@ -448,6 +442,7 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t longest) {
       if (!tensor.stack.empty()) {
         row.set("stack", tensor.stack);
         row.set("part", static_cast<int64_t>((tensor.slot - kExpertSlots) % 3));
+        if (tensor.alternates) row.set("alternates", true);
       }
       row.set("task", task++);
       row.set("tiles", tensor.task.tiles);

@@ -23,6 +23,7 @@ struct ForwardTensor {
   bool is_streamed = false;  // run on every portion after each tile, and not kept
   std::string name;          // of an expert's: as if it had a tensor of its own; else empty
   std::string stack;         // the tensor that has those of all experts, where there is such a one
+  bool alternates = false;   // rows of a gate and of its up, which are two tensors in GGUF
 };
 
 /// Step 0 is the embedding, step n is block n - 1, the last step is norm and head, which encoders have not.
@@ -55,7 +56,7 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& con
 std::pair<std::string, int64_t> gguf_layer(const std::string& family, std::string_view layer);
 
 /// {"ends", "family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot",
-/// "name", "stack"?, "part"?, "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "stateBytes", "calibrationBytes",
+/// "name", "stack"?, "part"?, "alternates"?, "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "stateBytes", "calibrationBytes",
 /// "workingBytes"}; task: index
 /// into packed_tasks; `longest`: tokens of the longest sequence.
 json::Value forward_plan_json(const ForwardPlan& plan, size_t longest);

@@ -6,6 +6,7 @@
 
 #include "core/message.h"
 #include "model/block_weights.h"
+#include "pipeline/calibration/expert_task.h"
 #include "pipeline/forward/forward_plan.h"
 #include "pipeline/session/store_modified_weight.h"
 
@@ -90,13 +91,24 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
   return {};
 }
 
-void ForwardSession::restore_changes(uint32_t slot, TensorTask& task) const {
+bool ForwardSession::is_turned(uint32_t slot) const noexcept {
+  const model::Architecture& a = pass_.architecture();
+  return slot >= kExpertSlots ? a.routing.gate_limit > 0 : a.is_transposed && slot < model::kBlockMatrices;
+}
+
+Status ForwardSession::restore_changes(uint32_t slot, TensorTask& task) const {
+  if (is_turned(slot)) {
+    TRY(turned, turned_task(std::move(task)));
+    task = std::move(turned);
+    return {};
+  }
   ValueTransform change = slot < model::kSlots ? changes_[slot] : decoder_ ? decoder_->task().change : ValueTransform();
-  if (!change.any() || task.change.any()) return;
+  if (!change.any() || task.change.any()) return {};
   change.inverse = false;
   task.change = change;
   if (change.interleaved_rows != 0)
     task.layout.edit([&](WeightLayout& layout) { layout.whole_lines = change.interleaved_rows; });
+  return {};
 }
 
 // Tiles of streamed tensors are stored by themselves: all but the last have as many rows.
@@ -104,7 +116,7 @@ Status ForwardSession::replace_loaded(uint64_t tile) {
   for (const Replaced& replaced : replaced_tasks_) {
     if (replaced.step != step_ || replaced.slot != slot_ || !(is_streamed_ || is_whole_)) continue;
     TensorTask task = replaced.task;
-    restore_changes(slot_, task);
+    TRY_VOID(restore_changes(slot_, task));
     if (!is_streamed_) {
       std::vector<float>& values = *target_of(slot_);
       TRY(stored, store_modified(task, values, nullptr, values));
@@ -140,14 +152,14 @@ Status ForwardSession::load(uint64_t tile) {
   }
   rows_ = target;
   is_whole_ = range.begin + range.count() == (task.layout->column_tiles() ? columns : rows);
-  TRY_VOID(replace_loaded(tile));
-  const model::Architecture& a = pass_.architecture();
-  if (slot_ >= kExpertSlots ? a.routing.gate_limit == 0 : !a.is_transposed || slot_ >= model::kBlockMatrices) return {};
-  const size_t inputs = slot_ < kExpertSlots                     ? rows
-                        : block_slot(slot_) == model::Slot::gate ? a.hidden
-                                                                 : a.routing.width;
-  if (is_whole_) transpose(target, inputs);
-  return {};
+  if (is_whole_ && is_turned(slot_)) {
+    const model::Architecture& a = pass_.architecture();
+    const size_t inputs = slot_ < kExpertSlots                     ? rows
+                          : block_slot(slot_) == model::Slot::gate ? a.hidden
+                                                                   : a.routing.width;
+    transpose(target, inputs);
+  }
+  return replace_loaded(tile);
 }
 
 Status ForwardSession::run(uint32_t portion, bool keep) {

@@ -45,8 +45,9 @@ class ForwardSession {
   void replace(uint32_t step, uint32_t slot, TensorTask task) {
     replaced_tasks_.push_back({step, slot, std::move(task)});
   }
-  /// Gives the plan's task of a loaded tensor the changes that its file has and the pass reverted.
-  void restore_changes(uint32_t slot, TensorTask& task) const;
+  /// Gives the plan's task of a loaded tensor the changes that its file has and the pass reverted, and its orientation here. Errors: those of
+  /// turned_task().
+  Status restore_changes(uint32_t slot, TensorTask& task) const;
   /// `keep` false: activations stay unchanged, for passes that only feed the sink. Errors: those of the sink,
   /// state-invalid if a tensor of the block was not loaded.
   Status run(uint32_t portion, bool keep = true);
@@ -77,6 +78,8 @@ class ForwardSession {
     TensorTask task;
   };
   Status replace_loaded(uint64_t tile);
+  /// Whether a tensor is stored as [in, out].
+  bool is_turned(uint32_t slot) const noexcept;
   std::vector<float>* target_of(uint32_t slot) noexcept;
   uint64_t expected_count(uint32_t step, uint32_t slot) const noexcept;
 

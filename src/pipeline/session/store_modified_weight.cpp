@@ -19,6 +19,7 @@ TensorTask whole(const TensorTask& task) {
   TensorTask out = task;
   out.is_float32 = true;
   out.joined.clear();
+  out.change.is_transposed = false;
   out.tile_lines = out.layout->lines();
   out.tiles = 1;
   return out;
@@ -38,6 +39,22 @@ void undo(const TensorTask& task, std::vector<float>& values) {
   if (task.change.interleaved_rows == 0) return;
   const std::vector<float> stored = values;
   families::HeadInterleave(task.change.interleaved_rows).to_halves(stored, row_length(task.layout), values.data());
+}
+
+// What is written of a matrix [rows, columns] where the file has [columns, rows].
+void turn(const TensorTask& task, StoredValues& stored) {
+  if (!task.change.is_transposed) return;
+  const size_t rows = task.layout->rows, columns = task.layout->columns;
+  for (StoredPiece& piece : stored.pieces) {
+    const size_t size = piece.bytes.size() / (rows * columns);
+    Bytes turned;
+    turned.resize(piece.bytes.size());
+    for (size_t row = 0; row < rows; ++row)
+      for (size_t column = 0; column < columns; ++column)
+        std::memcpy(turned.data() + (column * rows + row) * size, piece.bytes.data() + (row * columns + column) * size,
+                    size);
+    piece.bytes = std::move(turned);
+  }
 }
 
 // A tensor that keeps its dtype.
@@ -72,6 +89,7 @@ Result<StoredValues> store_copy(const TensorTask& task, std::span<const float> g
           "algorithm that changes it",
           weight[i], i, float_name_of(dtype));
   undo(task, out.values);
+  turn(task, out);
   return out;
 }
 
@@ -148,7 +166,9 @@ Result<StoredValues> store_modified(const TensorTask& task, std::span<const floa
     TRY_VOID(session.observe(0));
   }
   TRY(result, session.run(0));
-  return read_back(tile, 0, result, original);
+  StoredValues out = read_back(tile, 0, result, original);
+  turn(task, out);
+  return out;
 }
 
 Result<StoredValues> store_grouped(const TensorTask& task, std::span<const uint8_t> codes,
@@ -211,6 +231,7 @@ Result<StoredValues> store_blocks(const TensorTask& task, std::span<const uint8_
 bool can_store_rows(const TensorTask& task, uint64_t tile_rows) {
   const WeightLayout& layout = *task.layout;
   const bool needs_all = TensorScales::passes(layout, task.is_observed) != 0;
+  if (task.change.is_transposed) return false;
   return task.is_copy || (!layout.column_tiles() && !needs_all && tile_rows % layout.line_multiple() == 0);
 }
 

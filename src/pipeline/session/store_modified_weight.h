@@ -58,7 +58,7 @@ bool can_store_rows(const TensorTask& task, uint64_t tile_rows);
 
 /// The same as store_modified() without scales for rows [first_row, first_row + values.size() / columns) of a matrix in tiles of `tile_rows` rows;
 /// `first_row` begins a tile. Vectors are one row. Errors: format-unsupported if rows cannot be stored separately
-/// (scales for the whole tensor, transposed codes); value-not-finite, value-overflow.
+/// (scales for the whole tensor, transposed codes or values); value-not-finite, value-overflow.
 Result<StoredValues> store_modified_rows(const TensorTask& task, uint64_t tile_rows, uint64_t first_row,
                                          std::span<const float> values);
 

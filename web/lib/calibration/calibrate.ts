@@ -50,7 +50,7 @@ interface RunConfig {
   algorithms: CalibratedAlgorithm[];
 }
 
-/** In place of an item: experts of a tensor that is copied. */
+/** In place of an item: experts of a tensor that is not quantized. */
 const notStored = -1;
 
 /** Input for the blocks if no algorithm looks at activations. */
@@ -80,7 +80,7 @@ async function planCalibration(
   const { members, keepsStates } = planBlockTeam(resources.memory, batch, needsReference, holdsOut);
   const { tokens, plan } = batch;
   const rotatesStream = algorithms.some((algorithm) => algorithm.rotatesStream);
-  const copied = new Set(run.plan.tensors.filter(({ action }) => action === 'copy').map(({ name }) => name));
+  const actions = new Map(run.plan.tensors.map(({ name, action }) => [name, action]));
   const numbers = new Map<string, number[]>();
   for (const [item, { name }] of run.items.entries()) numbers.set(name, [...(numbers.get(name) ?? []), item]);
   const items = new Set<number>();
@@ -91,19 +91,25 @@ async function planCalibration(
   const stored = (step: number, name: string) =>
     step > layers && name === embedding ? `${plan.steps.at(-1)?.name}.weight` : name;
   const blocks = steps.map(({ tensors }, step) =>
-    (rotatesStream || (step > 0 && step <= layers) ? tensors : []).map(({ slot, name: read, stack = '', part = 0 }) => {
-      const name = stored(step, read);
+    (rotatesStream || (step > 0 && step <= layers) ? tensors : []).map((tensor) => {
+      const { slot, stack = '', part = 0, alternates } = tensor;
+      const name = stored(step, tensor.name);
       const own = numbers.get(name);
-      if (!own && copied.has(stack)) return { slot, item: notStored };
+      // Biases of all experts may be those of gates and of ups in GGUF.
+      const isParted = own !== undefined && own.length > 1;
+      if (isParted || (!own && actions.has(stack) && actions.get(stack) !== 'quantize'))
+        return { slot, item: notStored };
       // Gates and ups of one tensor may be two of GGUF.
       const found = own ?? numbers.get(stack) ?? [];
       const item = found[Math.min(part, found.length - 1)];
+      const up = alternates ? found[1] : undefined;
       if (item === undefined) {
         const detail = 'is not stored as plain numbers; calibration needs the model as it was before quantization';
         throw failure('tensor-missing', name, detail);
       }
       items.add(item);
-      return { slot, item };
+      if (up !== undefined) items.add(up);
+      return { slot, item, up };
     }),
   );
   const bytes = (rotatesStream ? steps : steps.slice(1)).reduce(
@@ -124,7 +130,7 @@ async function planCalibration(
   const rewritten = rotatesStream
     ? steps
         .flatMap(({ tensors }, step) => tensors.map(({ name }) => stored(step, name)))
-        .filter((name) => copied.has(name))
+        .filter((name) => actions.get(name) === 'copy')
     : [];
   return { work, members, reads: plan.work, bytes, items, rewritten };
 }

@@ -123,7 +123,7 @@ async function calibrateBlock(
 ): Promise<void> {
   const { instance } = host;
   const bytes = read.reduce((sum, tensor) => sum + tensor.bytes, 0);
-  const tasks = JSON.stringify(tensors.map(({ slot, item }) => ({ slot, task: item })));
+  const tasks = JSON.stringify(tensors.map(({ slot, item, up }) => ({ slot, task: item, up })));
   await instance.withObject(
     (module) => module.BlockCalibrator.make(calibration, host.work(0), tasks),
     async (block) => {
@@ -144,17 +144,17 @@ async function calibrateBlock(
       if (pieces === 0) done('optimize');
       const sums: StoredBlock['sums'] = [];
       const evidence: StoredBlock['evidence'] = [];
-      for (const { slot, item } of tensors) {
+      for (const { slot, item, up = item } of tensors) {
         await host.pause();
         const found = instance.call<LayerEvidence | null>(() => block.evidence(slot));
-        if (found) evidence.push([item, found]);
-        sums.push([
-          item,
-          await write(
-            host,
-            instance.tile(() => block.store(slot)),
-          ),
-        ]);
+        const stored = await write(
+          host,
+          instance.tile(() => block.store(slot)),
+        );
+        for (const each of new Set([item, up])) {
+          if (found) evidence.push([each, found]);
+          sums.push([each, stored]);
+        }
       }
       stored(name, tensors.length, sums, evidence);
     },
