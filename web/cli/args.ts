@@ -124,11 +124,11 @@ export function addOutputOptions(command: Command): Command {
     .option('--no-color', 'no colours (NO_COLOR does the same)');
 }
 
-export function addConfigOptions(command: Command): Command {
+/** `several`: what the command does with a list of presets; '' if it takes one. */
+export function addConfigOptions(command: Command, several = ''): Command {
+  const preset = `ready-made config; see: wasmquant config presets${several}`;
   return command
-    .addOption(
-      new Option('-p, --preset <name>', 'ready-made config; see: wasmquant config presets').conflicts('config'),
-    )
+    .addOption(new Option('-p, --preset <name>', preset).conflicts('config'))
     .option('-c, --config <file>', 'config file (JSON, in the format of AMD Quark); - reads stdin')
     .option(
       '-x, --exclude <glob>',

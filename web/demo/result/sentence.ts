@@ -1,7 +1,7 @@
 // A run in a sentence, and its details in a line.
-import type { Report } from 'wasmquant';
 import { bytesText, durationText } from '../../present/units';
 import { increaseOf, type Kind, lossText, percent, type Verdict, verdictOf } from '../../present/verdict';
+import { weightError } from '../../present/weight_error';
 import { noteOf } from '../curve/cards';
 import { curve, pointOf } from '../curve/state';
 import { losses } from '../improve/better';
@@ -65,19 +65,6 @@ export function recoveredText(done: FinishedRun): string {
   const share = (found.plain - found.loss) / (found.plain - found.original);
   if (share <= 0) return 'calibration recovered nothing of the loss of plain rounding';
   return `${Math.min(100, Math.round(100 * share))} % of the loss of plain rounding recovered`;
-}
-
-/** Relative error of the quantized weights: the root of the sum of squared errors by that of squares. */
-export function weightError({ tensors }: Report): number | null {
-  let [errors, squares] = [0, 0];
-  for (const { error, calibration, shape } of tensors) {
-    if (calibration) return null; // weights that were rescaled on purpose
-    if (!error || !Number.isFinite(error.sqnrDb)) continue;
-    const sum = error.mse * shape.reduce((product, size) => product * size, 1);
-    errors += sum;
-    squares += sum * 10 ** (error.sqnrDb / 10);
-  }
-  return squares > 0 ? Math.sqrt(errors / squares) : null;
 }
 
 function sizeText(before: number, after: number): string {
