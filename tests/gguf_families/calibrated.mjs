@@ -13,8 +13,8 @@ const peers = join(root, 'tests/interop/peers.sh');
 /** Values: whether our pass reads their GGUF files, whose weights are then in its own order. */
 const families = { mixtral: true, qwen3_moe: true, 'gpt_oss-bf16': false };
 const vocabulary = 288;
-/** Share of the KL of nearest, and largest relative difference of our cross entropy from llama.cpp's. */
-const most = 0.8;
+/** Share of the KL of nearest, of which some 50 tokens say little more, and largest relative difference of our cross entropy from llama.cpp's. */
+const most = 0.98;
 const tolerance = 0.01;
 
 /** Tokens that follow each other in some ways more often than in others. */
