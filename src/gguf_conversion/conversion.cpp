@@ -47,7 +47,10 @@ class Converter {
     TokenizerFiles tokenizer = files_.tokenizer;
     tokenizer.has_byte_merges = family_->converts_with(families::kByteMerges);
     TRY_VOID(write_tokenizer(tokenizer, config, vocabulary, metadata, diagnostics_));
-    TRY_VOID(write_dependent_keys(config, *family_, parameters_, metadata));
+    List<NamedNumber> numbers;
+    for (const SourceTensor& tensor : tensors_)
+      if (tensor.value) numbers.push_back({tensor.name, *tensor.value});
+    TRY_VOID(write_dependent_keys(config, *family_, parameters_, {numbers.data(), numbers.size()}, metadata));
     if (family_->converts_with(families::kBidirectional)) write_bert();
     if (family_->converts_with(families::kFactors)) add_rope_factors(config);
     return std::move(out_);

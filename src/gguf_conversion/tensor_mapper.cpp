@@ -5,6 +5,7 @@
 
 #include "core/message.h"
 #include "core/order.h"
+#include "families/config_reader.h"
 #include "families/module_path.h"
 #include "gguf_conversion/tensors/arranged_tensors.h"
 #include "gguf_conversion/tensors/expert_stacks.h"
@@ -94,6 +95,11 @@ class TensorMapper {
       std::swap(to.shape[0], to.shape[1]);
     } else if (kind == TensorKind::short_conv && to.shape.size() == 3 && to.shape[1] == 1) {
       to.shape.erase(to.shape.begin() + 1);
+    }
+    const uint64_t tokens = families::ConfigReader(config_).count("vocab_size").value_or(0);
+    if (kind == TensorKind::all_tokens && to.shape.size() == 2 && tokens > to.shape[0]) {
+      to.empty_rows = tokens - to.shape[0];
+      to.shape[0] = tokens;
     }
     if (to.name == kTokenEmbedding && (to.shape.size() != 2 || to.shape[0] > ~uint32_t{0}))
       return error_at(ErrorCode::shape_mismatch, from.name, "a token embedding is a matrix of less than 2^32 rows");

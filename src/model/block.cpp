@@ -7,6 +7,7 @@
 
 #include "kernels/matmul.h"
 #include "model/experts/clamped_gate.h"
+#include "model/experts/learned_activation.h"
 #include "model/norm.h"
 #include "numeric/exponential.h"
 
@@ -181,6 +182,7 @@ Status BlockRunner::project(const BlockValues& weights, uint32_t layer, std::spa
 Result<bool> BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                                      InputSink* sink) {
   const Architecture& a = architecture_;
+  if (mixer_of(a, layer) == Mixer::selective) return scan(weights, layer, lengths, sink);
   if (const Mixer mixer = mixer_of(a, layer); mixer != Mixer::attention) {
     mixer == Mixer::convolution ? convolve(weights, layer, lengths) : run_recurrence(weights, layer, lengths);
     return true;
@@ -279,7 +281,12 @@ Status BlockRunner::run_gate(const BlockValues& weights) {
     linear(normed_, weights, Slot::up, Slot::up_bias, a.hidden, wide, gate_);
     up_.assign(gate_.size(), 1.0f);
   }
-  kernels::activate_gate(a.activation, gate_, up_.data());
+  if (a.names.has(ModelPart::activation))
+    LearnedActivation{weights[Slot::activation_positive][0], weights[Slot::activation_negative][0],
+                      weights[Slot::activation_slope][0], weights[Slot::activation_least][0]}
+        .apply(gate_);
+  else
+    kernels::activate_gate(a.activation, gate_, up_.data());
   if (a.rotated_down_input) TRY_VOID(rotate_down_input(gate_));
   return {};
 }

@@ -62,6 +62,10 @@ class BlockRunner {
   /// attended_ from normed_, in a layer with a short convolution, or with a recurrence.
   void convolve(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
   void run_recurrence(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
+  /// The same in a layer of Mamba 1; false if the sink ends the run.
+  Result<bool> scan(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
+  void norm_states(const BlockValues& weights, std::vector<float>& states) const;
+  void scan_tokens(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
   void project_states(const BlockValues& weights, uint32_t layer);
   void gate_states(const BlockValues& weights, uint32_t layer, size_t at_v);
   /// x, y [length, channels], of one sequence, behind its tokens in the cache.

@@ -30,7 +30,9 @@ void name_mixer(const Architecture& a, uint32_t layer, Architecture& out) {
        {ModelPart::qkv, ModelPart::heads_qkv, ModelPart::q_norm, ModelPart::k_norm, ModelPart::sinks})
     out.names.set(part, {});
   out.names.copy(ModelPart::q, ModelPart::mixer_in);
-  out.names.copy(ModelPart::k, ModelPart::mixer_step);
+  out.names.copy(mixer == Mixer::selective ? ModelPart::kv_b : ModelPart::k, ModelPart::mixer_step);
+  if (mixer == Mixer::selective) out.names.set(ModelPart::k, {});
+  out.names.copy(ModelPart::q_b, ModelPart::mixer_states);
   out.names.copy(ModelPart::v, ModelPart::mixer_gate);
   out.names.copy(ModelPart::o, ModelPart::mixer_out);
 }
@@ -109,6 +111,25 @@ void add_attention(const Architecture& a, const Linear& linear, const Vector& no
   norm(Slot::k_norm, ModelPart::k_norm, a.whole_norms ? keys : a.head_dim);
 }
 
+// Of Mamba 1.
+template <class Linear, class Norm>
+void add_selective(const Architecture& a, const Linear& linear, const Norm& norm, List<BlockWeight>& out) {
+  const Recurrence& r = a.recurrence;
+  const ModelNames& names = a.names;
+  const uint32_t channels = r.value_columns();
+  linear(Slot::q, ModelPart::q, 2 * channels, a.hidden);
+  out.push_back({Slot::convolution, names.of(ModelPart::conv) + ".weight", channels, a.convolution_width, true});
+  if (names.has_bias(ModelPart::conv))
+    out.push_back({Slot::convolution_bias, names.of(ModelPart::conv) + ".bias", 0, channels});
+  linear(Slot::q_b, ModelPart::q_b, r.step_rank + 2 * r.key_dim, channels);
+  norm(Slot::mixer_norm, ModelPart::mixer_norm, r.step_rank);
+  norm(Slot::k_norm, ModelPart::mixer_key_norm, r.key_dim);
+  norm(Slot::q_norm, ModelPart::mixer_query_norm, r.key_dim);
+  linear(Slot::kv_b, ModelPart::kv_b, channels, r.step_rank);
+  out.push_back({Slot::decay, names.of(ModelPart::decay), channels, r.key_dim, true});
+  out.push_back({Slot::skip, names.of(ModelPart::skip), 0, channels});
+}
+
 // Of what is no attention.
 template <class Linear>
 void add_mixer(const Architecture& a, const Linear& linear, List<BlockWeight>& out) {
@@ -180,7 +201,9 @@ List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
     if (names.has_bias(part)) out.push_back({bias, names.of(part) + ".bias", 0, rows});
   };
   norm(Slot::input_norm, ModelPart::input_norm, a.hidden);
-  if (mixer_of(a, 0) != Mixer::attention) {
+  if (mixer_of(a, 0) == Mixer::selective) {
+    add_selective(a, linear, norm, out);
+  } else if (mixer_of(a, 0) != Mixer::attention) {
     add_mixer(a, linear, out);
   } else if (const Latent& latent = a.latent; latent.rank > 0) {
     linear(Slot::q, ModelPart::q, latent.query_rank > 0 ? latent.query_rank : queries, a.hidden);
@@ -199,6 +222,15 @@ List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
   linear(Slot::gate, ModelPart::gate, a.intermediate, a.hidden);
   linear(Slot::gate, ModelPart::gate_up, 2 * a.intermediate, a.hidden);
   linear(Slot::up, ModelPart::up, a.intermediate, a.hidden);
+  constexpr struct {
+    Slot slot;
+    const char* name;
+  } kNumbers[] = {{Slot::activation_positive, "alpha_p"},
+                  {Slot::activation_negative, "alpha_n"},
+                  {Slot::activation_slope, "beta"},
+                  {Slot::activation_least, "eps"}};
+  for (const auto& [slot, name] : kNumbers)
+    if (names.has(ModelPart::activation)) out.push_back({slot, names.of(ModelPart::activation) + name, 0, 1});
   linear(Slot::down, ModelPart::down, a.hidden, a.intermediate);
   norm(Slot::feed_forward_post_norm, ModelPart::feed_forward_post_norm, a.hidden);
   if (names.has(ModelPart::router)) add_experts(a, out);

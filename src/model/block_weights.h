@@ -16,8 +16,8 @@ enum class Slot : uint8_t {
   k,
   v,
   strength,  // of gated delta nets, in which q and o are mixer_in and mixer_out, k steps and v gates
-  q_b,       // of latent attention, in which q and k make its narrow vectors
-  kv_b,
+  q_b,       // of latent attention, in which q and k make its narrow vectors; of Mamba 1 mixer_states
+  kv_b,      // of Mamba 1 mixer_step
   o,
   gate,
   up,
@@ -57,8 +57,12 @@ enum class Slot : uint8_t {
   expert_biases_up,
   expert_biases_down,
   shared_scale,
+  activation_positive,  // numbers of an activation (experts/learned_activation.h)
+  activation_negative,
+  activation_slope,
+  activation_least,
 };
-inline constexpr size_t kSlots = 45;
+inline constexpr size_t kSlots = 49;
 inline constexpr size_t kBlockMatrices = 10;  // q to down
 
 /// Name and shape of one weight.

@@ -29,7 +29,8 @@ void quantize_inputs(InputPrecision precision, std::span<float> x, size_t column
 InputPrecision llama_cpp_precision(StorageDtype weight) noexcept;
 
 /// One matrix may feed several layers: q, k and v read `attention`, gate and up read `feed_forward`.
-/// Those of latent attention are its narrow vectors, behind their norms.
+/// Those of latent attention are its narrow vectors, behind their norms; of Mamba 1 the convolved channels, and the vector that
+/// its steps are made of.
 enum class LinearInput : uint8_t {
   attention,
   latent_query,

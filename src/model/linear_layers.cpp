@@ -31,9 +31,9 @@ const std::string& layer_name(const Architecture& a, Slot weight) noexcept {
 size_t input_columns(const Architecture& a, LinearInput input) noexcept {
   switch (input) {
     case LinearInput::latent_query:
-      return a.latent.query_rank;
+      return mixer_of(a, 0) == Mixer::selective ? a.recurrence.value_columns() : a.latent.query_rank;
     case LinearInput::latent_key:
-      return a.latent.rank;
+      return mixer_of(a, 0) == Mixer::selective ? a.recurrence.step_rank : a.latent.rank;
     case LinearInput::attention_output:
       return mixed_columns(a, 0);
     case LinearInput::feed_forward_output:

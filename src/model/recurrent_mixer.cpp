@@ -12,12 +12,12 @@
 #include "model/block.h"
 #include "model/norm.h"
 #include "numeric/exponential.h"
+#include "numeric/softplus.h"
 
 namespace wasmquant::model {
 namespace {
 
 double sigmoid(double x) noexcept { return 1 / (1 + exp2_of(-x / kLn2)); }
-double softplus(double x) noexcept { return x > 20 ? x : log2_of(1 + exp2_of(x / kLn2)) * kLn2; }
 
 /// Rows of one token: those of all heads. `S`: of all heads, too.
 struct Token {

@@ -93,12 +93,43 @@ def store_as_mxfp4(folder):
         json.dump(config, file, indent=2)
 
 
+def store_as_jina_bert(folder, is_code):
+    """BERT's weights by the names of jina-embeddings-v2, whose gates are as its first matrix with rows in another order."""
+    path, config_path = os.path.join(folder, "model.safetensors"), os.path.join(folder, "config.json")
+    stored = {}
+    first, second, norm = ("up_gated_layer", "down_layer", "layer_norm_2") if is_code else ("gated_layers", "wo", "mlp.layernorm")
+    for name, tensor in load_file(path).items():
+        layer = re.sub(r"(?<=layer\.\d\.).*", "", name)
+        if "position_embeddings" in name or name.endswith("intermediate.dense.bias"):
+            continue
+        if name.endswith("intermediate.dense.weight"):
+            stored[f"{layer}mlp.{first}.weight"] = torch.cat([tensor, tensor.flip(0)])
+        elif "attention" not in name and ".output.dense" in name:
+            stored[name.replace("output.dense", f"mlp.{second}")] = tensor
+        elif "attention" not in name and ".output.LayerNorm" in name:
+            stored[name.replace("output.LayerNorm", norm)] = tensor
+        else:
+            stored[name] = tensor
+        if is_code and "attention.output.LayerNorm" in name:
+            kind = name.rpartition(".")[2]
+            for more in ("layer_norm_1", "attention.self.layer_norm_q", "attention.self.layer_norm_k"):
+                stored[f"{layer}{more}.{kind}"] = tensor.roll(len(more))
+    save_file({name: tensor.contiguous() for name, tensor in stored.items()}, path, metadata={"format": "pt"})
+    with open(config_path, encoding="utf-8") as file:
+        config = json.load(file)
+    config |= dict(architectures=["JinaBertForMaskedLM"], position_embedding_type="alibi", feed_forward_type="geglu", emb_pooler="mean")
+    with open(config_path, "w", encoding="utf-8") as file:
+        json.dump(config, file, indent=2)
+
+
 def write(model, folder, variant):
     names = variant.get("names")
     if variant.get("own_head"):
         model.config.tie_word_embeddings = False
     shard = {"max_shard_size": variant["shard_bytes"]} if "shard_bytes" in variant else {}
     model.save_pretrained(folder, save_original_format=names != "modules", **shard)
+    if variant.get("jina_bert"):
+        store_as_jina_bert(folder, variant["jina_bert"] == "code")
     if variant.get("mxfp4"):
         store_as_mxfp4(folder)
     if names == "base":

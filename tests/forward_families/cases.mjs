@@ -44,6 +44,8 @@ export const families = {
   hunyuan_v1_dense: [{}],
   nemotron: [{}],
   arcee: [{}],
+  apertus: [{}],
+  'apertus-bf16': [{}],
   helium: [{}],
   ernie4_5: [{}],
   glm: [{}],
@@ -97,6 +99,9 @@ export const families = {
   qwen3_5_text: [{}],
   qwen3_5_moe: [{}],
   qwen3_5_moe_text: [{}],
+  mamba: [{}, { use_conv_bias: false }],
+  falcon_mamba: [{}, { mixer_rms_eps: 0.01 }],
+  jamba: [{}],
   mamba2: [{}, { use_conv_bias: false }],
   // transformers 5.12 rotates all of a head even where config.json says less; 5.24 rotates that share.
   bamba: [{ rope_parameters: whole }, { rope_parameters: whole, time_step_limit: [0.02, 0.5] }],

@@ -42,6 +42,8 @@ export const families = {
   cohere2: { rotary_pct: 1 },
   lfm2: {},
   arcee: {},
+  apertus: {},
+  'apertus-bf16': {},
   nemotron: {},
   gpt_oss: {},
   'gpt_oss-mxfp4': {},
@@ -72,8 +74,12 @@ export const families = {
   mamba2: {},
   nemotron_h: { norm_eps: 1e-5 },
   jamba: {},
+  falcon_h1: {},
+  'falcon_h1-normed': {},
   hy_v3: {},
   bert: {},
+  'jina-bert': {},
+  'jina-bert-code': {},
   'roberta-model': {},
   'xlm-roberta-model': {},
   'distilbert-model': {},
@@ -91,6 +97,7 @@ export const families = {
   mt5: {},
   umt5: {},
   'gemma3-embedding': {},
+  gemma3n_text: {},
   gemma4_text: {},
   gemma4_moe: {},
   nomic_bert: {
@@ -138,4 +145,4 @@ export const projectors = {
 };
 
 /** Families that llama.cpp's converter writes and we refuse by name. */
-export const refused = ['rwkv', 'gemma3n_text', 'falcon_h1', 'apertus'];
+export const refused = ['rwkv', 'mpt', 'minimax'];

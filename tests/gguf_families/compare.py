@@ -27,6 +27,7 @@ ALLOWED = [  # pattern of the key, "ours", "theirs" or "both": who has it, reaso
     (r"phi2\.feed_forward_length", "both", "the converter writes four times the width, whatever config.json says"),
     (r"nemotron\.attention\.layer_norm_rms_epsilon", "theirs", "its norms are layer norms"),
     (r"cohere2moe\.feed_forward_length", "ours", "of dense layers, which the model does not have"),
+    (r"gemma3n\.activation_sparsity_scale", "both", "the last bits of a quantile, which releases of torch compute differently"),
     (r".*\.rope\.scaling\.type", "theirs", "\"none\" is what llama.cpp assumes"),
     (r".*\.rope\.dimension_count", "ours", "the width of a head, which llama.cpp assumes"),
 ]

@@ -26,6 +26,8 @@ inline constexpr uint32_t kByteMerges =
     65536;  // BPE of characters, with a token for each byte, is "gemma4" and not scored
 inline constexpr uint32_t kFourthUnrotated = 2048;  // llama.cpp leaves every fourth layer without rotary embeddings
 
+inline constexpr uint32_t kIfSlopes = 1 << 18;  // only models whose position_embedding_type is "alibi"
+
 inline constexpr uint32_t kSees = 1 << 17;       // keys are those of vision_config
 inline constexpr uint32_t kTellsPass = 1 << 20;  // its GGUF files tell all that a forward pass needs to know
 

@@ -44,6 +44,7 @@ inline constexpr uint32_t kBestOfGroup = 1 << 24;       // groups of experts are
 inline constexpr uint32_t kGatedQueries = 1 << 25;   // each head of queries has as many gates behind it
 inline constexpr uint32_t kDeltaNet = 1 << 26;       // what is no attention is a gated delta net
 inline constexpr uint32_t kStateSpace = 1 << 27;     // or Mamba 2; a short convolution otherwise
+inline constexpr uint32_t kSelective = 1 << 29;      // or Mamba 1
 inline constexpr uint32_t kRotatedByName = 1 << 28;  // only if position_embedding_type is "rope"
 
 /// A row of forward.def.

@@ -7,6 +7,8 @@
 //   w  the width of LFM2's feed-forward, from that of one without a gate · i  the number of a token, whose text is in NAMES' place
 //   d  how many dimensions turn with time, height and width: four numbers · a  how many entries an array has · t  text · s  mean or cls, the number of a pooling
 //   o  a number, or how many texts "dense" a list begins with · !  no key: the value that the condition names has none in GGUF
+//   c  a whole number, or an array of them · q  for an array of shares, the normal distribution's quantiles
+//   e  a number for each layer: the scalar of that name in it
 //   v  an array of numbers · x  which of the tower's layers are in a list · n  the text of a number, of those between commas behind '~'
 // NAMES of numbers are an expression of config_values.h.
 #include <algorithm>
@@ -20,6 +22,7 @@
 #include "families/word_list.h"
 #include "gguf_conversion/architectures/config_values.h"
 #include "gguf_conversion/architectures/hyperparameters.h"
+#include "gguf_conversion/architectures/key_values.h"
 #include "gguf_conversion/architectures/layer_kinds.h"
 
 namespace wasmquant::conversion {
@@ -44,7 +47,7 @@ struct KeyWord {
 
   // Whether it needs what the keys of every architecture say.
   bool is_dependent() const noexcept {
-    return key.starts_with("tokenizer.") || std::string_view("prhwimlyz").find(type) != std::string_view::npos;
+    return key.starts_with("tokenizer.") || std::string_view("prhwimlyze").find(type) != std::string_view::npos;
   }
 
   std::string_view condition, key, names, value;  // value: a number as text
@@ -56,23 +59,6 @@ struct KeyWord {
 std::string_view word_at(std::string_view words, int64_t place) noexcept {
   for (; place > 1 && words.find(',') != words.npos; --place) words.remove_prefix(words.find(',') + 1);
   return words.substr(0, words.find(','));
-}
-
-// Of all items, or of the texts "dense" that are first.
-uint32_t length_of(const json::Array& items, bool only_dense) noexcept {
-  const auto end = std::ranges::find_if(
-      items, [only_dense](const json::Value& item) { return only_dense && item.as_string() != "dense"; });
-  return static_cast<uint32_t>(end - items.begin());
-}
-
-// The numbers, or which of `layers` are among them.
-gguf::ArrayBuilder list_of(const json::Array& numbers, uint32_t layers) {
-  gguf::ArrayBuilder list(layers == 0 ? gguf::ValueType::f32 : gguf::ValueType::boolean);
-  for (const json::Value& number : numbers)
-    if (layers == 0) list.add_f32(static_cast<float>(number.as_number()));
-  for (uint32_t layer = 0; layer < layers; ++layer)
-    list.add_u8(std::ranges::any_of(numbers, [&](const json::Value& number) { return number.as_integer() == layer; }));
-  return list;
 }
 
 Error refuse(const KeyWord& word, const char* why) {
@@ -88,11 +74,12 @@ Error refuse(const KeyWord& word, const char* why) {
 class KeyWriter {
  public:
   KeyWriter(const json::Value& config, const Family& family, const Hyperparameters& parameters,
-            gguf::Metadata& metadata)
+            std::span<const NamedNumber> numbers, gguf::Metadata& metadata)
       : config_(config, family.converts_with(families::kSees) ? "vision_config" : "text_config"),
         values_(config_),
         architecture_(architecture_name(family)),
         parameters_(parameters),
+        numbers_(numbers),
         metadata_(metadata) {}
 
   Status write(const KeyWord& word) {
@@ -101,8 +88,9 @@ class KeyWriter {
       write_token(word);
       return {};
     }
-    const std::string key =
-        word.key.starts_with("tokenizer.") ? std::string(word.key) : text_of("{}.{}", architecture_, word.key);
+    const std::string key = word.key.starts_with("tokenizer.") ? std::string(word.key)
+                            : word.key.starts_with(".")        ? std::string(word.key.substr(1))
+                                                               : text_of("{}.{}", architecture_, word.key);
     if (word.type == '!') return refuse(word, "GGUF has no key for this value");
     if (word.type == 'a' || word.type == 'o') {
       const json::Value* const list = values_.find(word.names);
@@ -110,11 +98,22 @@ class KeyWriter {
       if (word.type == 'a' || (list != nullptr && list->is_array())) return {};
     }
     if (word.type == 'd') {
-      write_sections(word, key);
+      metadata_.set(sections_of(values_.find(word.names)).finish(key));
       return {};
     }
     if (word.type == 't' || word.type == 's') return write_text(word, key);
-    if (word.type == 'v' || word.type == 'x' || word.type == 'n') return write_list(word, key);
+    if (std::string_view("vxnq").find(word.type) != std::string_view::npos) return write_list(word, key);
+    if (word.type == 'e') {
+      const double otherwise = word.value.empty() ? std::nan("") : parse_decimal(word.value);
+      TRY(list, numbers_of_layers(numbers_, word.names, parameters_.layers, otherwise));
+      metadata_.set(std::move(list).finish(key));
+      return {};
+    }
+    if (const json::Value* const list = word.type == 'c' ? values_.find(word.names) : nullptr;
+        list && list->is_array()) {
+      metadata_.set(whole_numbers(list->items()).finish(key));
+      return {};
+    }
     const auto number = word.is_constant ? parse_decimal(word.value) : values_.number(word.names, word.type == 'b');
     if (!number && word.value.empty()) {
       if (word.is_optional) return {};
@@ -126,12 +125,12 @@ class KeyWriter {
     if (word.type == 'f') metadata_.set_f32(key, static_cast<float>(value));
     if (word.type == 'b') metadata_.set_bool(key, value != 0);
     if (word.type == 'r') metadata_.set_u32(key, static_cast<uint32_t>(value * parameters_.head_width));
-    if (word.type != 'u' && word.type != 'w' && word.type != 'o') return {};
+    if (word.type != 'u' && word.type != 'w' && word.type != 'o' && word.type != 'c') return {};
     if (value < 0 && word.is_optional) return {};
     constexpr double kLimit = 4294967296.0;
     const auto whole = value >= 0 && value < kLimit ? static_cast<uint32_t>(value) : 0;
     if (whole != value) return refuse(word, "has to be a whole number below 2^32");
-    metadata_.set_u32(key, word.type == 'w' ? adjusted_width(whole) : whole);
+    metadata_.set_u32(key, word.type == 'w' ? adjusted_width(config_, whole) : whole);
     return {};
   }
 
@@ -157,22 +156,14 @@ class KeyWriter {
       metadata_.set_text(key, word_at(word.value, value->as_integer()));
       return {};
     }
+    if (word.type == 'q') {
+      if (!value->is_array()) return refuse(word, "has to be an array of numbers");
+      metadata_.set(quantiles(value->items()).finish(key));
+      return {};
+    }
     const uint32_t layers = word.type == 'x' ? config_.count("num_hidden_layers|depth").value_or(0) : 0;
     metadata_.set(list_of(value == nullptr ? json::Array() : value->items(), layers).finish(key));
     return {};
-  }
-
-  // What transformers' class of Qwen3.5 assumes, if config.json is silent.
-  void write_sections(const KeyWord& word, const std::string& key) {
-    constexpr int kSections = 4;
-    constexpr int32_t kDefault[kSections] = {11, 11, 10, 0};
-    const json::Value* const list = values_.find(word.names);
-    gguf::ArrayBuilder sections(gguf::ValueType::i32);
-    for (size_t i = 0; i < kSections; ++i)
-      sections.add_i32(list == nullptr            ? kDefault[i]
-                       : i < list->items().size() ? static_cast<int32_t>(list->items()[i].as_integer())
-                                                  : 0);
-    metadata_.set(std::move(sections).finish(key));
   }
 
   Status write_layers(const KeyWord& word, const std::string& key) {
@@ -207,16 +198,6 @@ class KeyWriter {
     return {};
   }
 
-  // Two thirds, because a gate is a third matrix, times a factor, up to a multiple: transformers, Lfm2MLP.
-  uint32_t adjusted_width(uint32_t width) const {
-    const json::Value* const adjusts = config_.find("block_auto_adjust_ff_dim");
-    if (adjusts == nullptr || !adjusts->as_bool()) return width;
-    const double factor = config_.number("block_ffn_dim_multiplier").value_or(1);
-    const uint64_t multiple = config_.count("block_multiple_of").value_or(256);
-    const auto adjusted = static_cast<uint64_t>(factor * static_cast<double>(uint64_t{2} * width / 3));
-    return static_cast<uint32_t>((adjusted + multiple - 1) / multiple * multiple);
-  }
-
   void write_token(const KeyWord& word) {
     const gguf::KeyValue* const tokens = metadata_.find("tokenizer.ggml.tokens");
     if (tokens == nullptr) return;
@@ -229,6 +210,7 @@ class KeyWriter {
   const ConfigValues values_;
   const std::string_view architecture_;
   const Hyperparameters& parameters_;
+  const std::span<const NamedNumber> numbers_;
   gguf::Metadata& metadata_;
 };
 
@@ -236,7 +218,7 @@ class KeyWriter {
 
 Status write_own_keys(const json::Value& config, const Family& family, gguf::Metadata& metadata) {
   const Hyperparameters none;
-  KeyWriter writer(config, family, none, metadata);
+  KeyWriter writer(config, family, none, {}, metadata);
   for (std::string_view words : keys_of(family))
     while (!words.empty())
       if (const KeyWord word(families::next_word(words)); !word.is_dependent()) TRY_VOID(writer.write(word));
@@ -244,8 +226,8 @@ Status write_own_keys(const json::Value& config, const Family& family, gguf::Met
 }
 
 Status write_dependent_keys(const json::Value& config, const Family& family, const Hyperparameters& parameters,
-                            gguf::Metadata& metadata) {
-  KeyWriter writer(config, family, parameters, metadata);
+                            std::span<const NamedNumber> numbers, gguf::Metadata& metadata) {
+  KeyWriter writer(config, family, parameters, numbers, metadata);
   for (std::string_view words : keys_of(family))
     while (!words.empty())
       if (const KeyWord word(families::next_word(words)); word.is_dependent()) TRY_VOID(writer.write(word));

@@ -18,7 +18,9 @@ namespace {
 const json::Value* at_path(const json::Value* value, std::string_view path) noexcept {
   while (value != nullptr && !path.empty()) {
     const size_t dot = path.find('.');
-    value = value->find(path.substr(0, dot));
+    const std::string_view name = path.substr(0, dot);
+    const size_t place = name.size() == 1 ? static_cast<size_t>(name[0] - '0') : value->items().size();
+    value = place < value->items().size() ? &value->items()[place] : value->find(name);
     path = dot == path.npos ? std::string_view() : path.substr(dot + 1);
   }
   return value == nullptr || value->is_null() ? nullptr : value;

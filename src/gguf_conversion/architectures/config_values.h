@@ -13,8 +13,8 @@ class ConfigValues {
   /// `config` must outlive this.
   explicit ConfigValues(const families::ConfigReader& config) noexcept;
 
-  /// The first of "a|b" that is present and not null; null if none is. "a.b": b of the object a of config.json, ".b": b of
-  /// config.json itself.
+  /// The first of "a|b" that is present and not null; null if none is. "a.b": b of the object a of config.json or item b of
+  /// that array, ".b": b of config.json itself.
   const json::Value* find(std::string_view names) const noexcept;
   /// Whether it is true, or a number but 0; of "NAME:TEXT" whether it is that text.
   bool is_true(std::string_view name) const noexcept;

@@ -134,6 +134,8 @@ TensorKind kind_named(std::string_view letter, bool is_left_out) noexcept {
       return TensorKind::pixels;
     case 'r':
       return TensorKind::token_row;
+    case 'v':
+      return TensorKind::all_tokens;
     case 'o':
       return TensorKind::other_modality;
     default:
@@ -148,7 +150,7 @@ std::string_view rows_of_part(std::string_view name) noexcept {
 }
 
 struct Found {
-  std::string_view target, kind, groups;
+  std::string_view target, kind, groups, factors;
   int64_t number = -1;
 };
 
@@ -181,6 +183,10 @@ std::optional<Found> find_row(std::string_view rows, std::string_view name, bool
     if (const size_t slash = found.kind.find('/'); slash != found.kind.npos) {
       found.groups = found.kind.substr(slash);
       found.kind = found.kind.substr(0, slash);
+    }
+    if (const size_t times = found.kind.find('*'); times != found.kind.npos) {
+      found.factors = found.kind.substr(times);
+      found.kind = found.kind.substr(0, times);
     }
     return found;
   }
@@ -244,6 +250,7 @@ bool holds(const Family& family, const json::Value& config) noexcept {
   const families::ConfigReader reader(config);
   if (family.converts_with(families::kIfRouted) && !reader.count("num_experts_per_tok|num_experts_per_token"))
     return false;
+  if (family.converts_with(families::kIfSlopes)) return reader.text("position_embedding_type") == "alibi";
   const json::Array& classes = config["architectures"].items();
   if (family.converts_with(families::kIfHeadless))
     return !classes.empty() && std::string_view(classes.front().as_string()).ends_with("Model");
@@ -338,6 +345,7 @@ TensorMatch match_tensor(const Family& family, std::string_view name, const json
   match.expert = found->number;
   if (found->target.empty()) return match;
   match.groups = found->groups;
+  match.factors = found->factors;
   match.adds_axis = found->kind.ends_with('u');
   if (found->kind.ends_with('h')) match.half = HalfPrecision::where_asked;
   if (found->kind.ends_with('H')) match.half = HalfPrecision::for_floats;

@@ -23,6 +23,7 @@ enum class TensorKind : uint8_t {
   left_out,        // no counterpart in GGUF
   other_modality,  // vision and audio: not part of a language model's GGUF
   predictor,       // of layers that predict more than the next token, which the file is written without
+  all_tokens,      // a table of fewer tokens than vocab_size, of which GGUF has zeros for the others
   // Those of arranged_tensors.h:
   decay,        // the logarithm of a decay rate a, of which GGUF has -a
   input_major,  // a matrix [in, out] of each expert; the outputs of several targets follow each other
@@ -67,11 +68,12 @@ struct TensorMatch {
   TensorKind kind = TensorKind::plain;
   bool adds_axis = false;  // GGUF has one more axis, of length 1
   HalfPrecision half = HalfPrecision::never;
-  std::string name;         // in GGUF, of the whole or of the first part; empty when left out
-  List<std::string> more;   // of the other parts; empty ones are left out
-  std::string_view groups;  // how rows are divided (row_groups.h); empty: in equal parts
-  int64_t layer = -1;       // -1: not in a layer
-  int64_t expert = -1;      // which of those that are stacked in `name`; -1: none
+  std::string name;          // in GGUF, of the whole or of the first part; empty when left out
+  List<std::string> more;    // of the other parts; empty ones are left out
+  std::string_view groups;   // how rows are divided (row_groups.h); empty: in equal parts
+  std::string_view factors;  // keys of config.json, each behind '*', by which values are multiplied
+  int64_t layer = -1;        // -1: not in a layer
+  int64_t expert = -1;       // which of those that are stacked in `name`; -1: none
 };
 /// Finds the row of a source tensor. Without `config`, conditions of rows hold.
 TensorMatch match_tensor(const Family& family, std::string_view name, const json::Value* config = nullptr);

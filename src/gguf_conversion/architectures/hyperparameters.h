@@ -1,7 +1,9 @@
 // config.json to the keys "<architecture>.*" of GGUF metadata.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "core/json.h"
 #include "core/result.h"
@@ -15,6 +17,12 @@ struct Hyperparameters {
   uint32_t layers = 0, heads = 0, key_value_heads = 0, head_width = 0, experts = 0;
 };
 
+/// A number that the model has as a tensor, under its name.
+struct NamedNumber {
+  std::string_view name;
+  float value = 0;
+};
+
 /// Writes the keys and returns what the rest of a conversion needs. Errors: argument-invalid naming a missing or
 /// impossible key of config.json; format-unsupported for features without a key in llama.cpp.
 Result<Hyperparameters> write_hyperparameters(const json::Value& config, const Family& family,
@@ -24,9 +32,10 @@ Result<Hyperparameters> write_hyperparameters(const json::Value& config, const F
 /// argument-invalid naming the key of config.json.
 Status write_own_keys(const json::Value& config, const Family& family, gguf::Metadata& metadata);
 
-/// Writes its other keys, which need those of all and the tokenizer's. Errors: as above.
+/// Writes its other keys, which need those of all, the tokenizer's or numbers among the tensors. Errors: as above, and
+/// tensor-missing.
 Status write_dependent_keys(const json::Value& config, const Family& family, const Hyperparameters& parameters,
-                            gguf::Metadata& metadata);
+                            std::span<const NamedNumber> numbers, gguf::Metadata& metadata);
 
 /// The factors by which Llama 3.1 divides its RoPE frequencies (tensor rope_freqs.weight), one per pair of a head:
 /// little-endian float32. Empty if config.json has no such scaling.

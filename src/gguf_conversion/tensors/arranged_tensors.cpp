@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/message.h"
+#include "gguf_conversion/tensors/row_factors.h"
 #include "gguf_conversion/tensors/row_groups.h"
 
 namespace wasmquant::conversion {
@@ -179,10 +180,26 @@ class Arrangement {
   List<ConvertedTensor>& out_;
 };
 
+Status add_multiplied(const LayoutSizes& sizes, uint32_t source, const SourceTensor& from, TensorMatch& match,
+                      List<ConvertedTensor>& out) {
+  if (from.shape.size() < 2)
+    return error_at(ErrorCode::shape_mismatch, from.name,
+                    "is a bias of a matrix that GGUF has multiplied, which llama.cpp does not add so");
+  TRY(parts, rows_of_parts(match.groups, sizes, from, rows_of(from.shape)));
+  TRY(factors, row_factors(match.factors, parts, sizes.config()));
+  ConvertedTensor& to = out.emplace_back();
+  to.source = source;
+  to.name = std::move(match.name);
+  to.shape.assign(from.shape.begin(), from.shape.end());
+  to.factors = std::move(factors);
+  return {};
+}
+
 }  // namespace
 
 Status ArrangedTensors::add(uint32_t source, const SourceTensor& tensor, TensorMatch& match,
                             List<ConvertedTensor>& out) const {
+  if (!match.factors.empty()) return add_multiplied(sizes_, source, tensor, match, out);
   return Arrangement(sizes_, source, tensor, match, out).run();
 }
 

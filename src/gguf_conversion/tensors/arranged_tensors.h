@@ -13,7 +13,8 @@ class ArrangedTensors {
 
   /// Whether a tensor is one of them.
   static bool covers(const TensorMatch& match) noexcept {
-    return !match.more.empty() || !match.groups.empty() || match.adds_axis || match.kind >= TensorKind::decay;
+    return !match.more.empty() || !match.groups.empty() || !match.factors.empty() || match.adds_axis ||
+           match.kind >= TensorKind::decay;
   }
   /// Adds its targets. Errors: those of divide_rows(); shape-mismatch for another number of axes.
   Status add(uint32_t source, const SourceTensor& tensor, TensorMatch& match, List<ConvertedTensor>& out) const;

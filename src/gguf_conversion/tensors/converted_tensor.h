@@ -1,6 +1,7 @@
 // A tensor of a GGUF file, by the tensors of the model that it is made of.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@ namespace wasmquant::conversion {
 struct SourceTensor {
   std::string_view name;
   std::span<const uint64_t> shape;
+  std::optional<float> value;  // of a scalar that is read with the headers
 };
 
 /// How rows are rearranged.
@@ -49,12 +51,16 @@ struct ConvertedTensor {
   // Or `views` of each of `rounds` equal parts of the source.
   uint64_t rounds = 1;
   List<StridedView> views;
-  bool is_logarithm = false;  // values become -exp(value)
+  uint64_t empty_rows = 0;           // zeros behind those of `source`
+  List<std::vector<float>> factors;  // of rows, repeated; values are multiplied by one after another
+  bool is_logarithm = false;         // values become -exp(value)
   HalfPrecision half = HalfPrecision::never;
   std::string data;  // generated: little-endian float32
 
   /// Whether its values are more than those of `source`, rearranged as `rearrangement` says.
-  bool is_arranged() const noexcept { return !rows.empty() || !views.empty() || is_logarithm; }
+  bool is_arranged() const noexcept {
+    return !rows.empty() || !views.empty() || !factors.empty() || empty_rows != 0 || is_logarithm;
+  }
   /// The source row that becomes row `row`. (transpose: the source column.)
   uint64_t source_row(uint64_t row) const noexcept {
     return rearrangement == Rearrangement::interleave ? families::HeadInterleave(head_rows).halves_row(row) : row;

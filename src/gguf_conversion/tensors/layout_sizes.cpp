@@ -19,6 +19,8 @@ constexpr SizeRow kSizeRows[] = {
     {'s', "linear_key_head_dim", nullptr},
     {'w', "linear_value_head_dim", nullptr},
     {'G', "n_groups|mamba_n_groups", nullptr},
+    {'D', "mamba_d_ssm", nullptr},
+    {'S', "mamba_d_state", nullptr},
 };
 
 }  // namespace

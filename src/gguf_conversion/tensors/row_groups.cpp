@@ -1,3 +1,4 @@
+// Words of the table to runs of rows: parts of one group, then of all groups.
 #include "gguf_conversion/tensors/row_groups.h"
 
 #include <numeric>
@@ -60,48 +61,75 @@ void make_equal(List<SourceRows>& rows) {
   rows = std::move(equal);
 }
 
-}  // namespace
+// What the words say of a tensor: behind `first` rows `count` groups of `whole` rows, each of `parts`.
+struct Division {
+  uint64_t first = 0, count = 0, whole = 0;
+  List<GroupPart> parts;
+};
 
-Result<List<List<SourceRows>>> divide_rows(std::string_view groups, const LayoutSizes& sizes, uint32_t source,
-                                           const SourceTensor& tensor, uint64_t rows) {
+Result<Division> read_division(std::string_view groups, const LayoutSizes& sizes, const SourceTensor& tensor,
+                               uint64_t rows) {
+  Division out;
   groups.remove_prefix(1);
   TRY(count, product_of(take_until(groups, '/'), sizes));
+  out.count = count;
   const std::string_view words = take_until(groups, '/');
   TRY(parts, read_parts(words, sizes));
-  uint64_t first = 0, group = 0;
+  out.parts = std::move(parts);
   if (!groups.empty()) {
     TRY(front, product_of(groups, sizes));
-    first = front;
+    out.first = front;
   }
   const auto mismatch = [&] {
     return error_at(ErrorCode::shape_mismatch, tensor.name, "{} rows are not {} groups of those that config.json tells",
                     rows, count);
   };
-  if (count == 0 || first > rows || (rows - first) % count != 0) return mismatch();
-  const uint64_t whole = (rows - first) / count;
-  for (const GroupPart& part : parts) {
+  if (count == 0 || out.first > rows || (rows - out.first) % count != 0) return mismatch();
+  out.whole = (rows - out.first) / count;
+  uint64_t group = 0;
+  for (const GroupPart& part : out.parts) {
     uint64_t size = 0;
-    if (__builtin_mul_overflow(part.rows, part.times, &size) || size > whole || (size == 0 && !part.takes_rest))
+    if (__builtin_mul_overflow(part.rows, part.times, &size) || size > out.whole || (size == 0 && !part.takes_rest))
       return mismatch();
     group += size;
   }
+  for (GroupPart& part : out.parts) {
+    if (!part.takes_rest) continue;
+    if (group >= out.whole) return mismatch();
+    part.rows = out.whole - group;
+    group = out.whole;
+  }
+  if (group != out.whole) return mismatch();
+  return out;
+}
+
+}  // namespace
+
+Result<List<List<SourceRows>>> divide_rows(std::string_view groups, const LayoutSizes& sizes, uint32_t source,
+                                           const SourceTensor& tensor, uint64_t rows) {
+  TRY(division, read_division(groups, sizes, tensor, rows));
+  const uint64_t first = division.first, whole = division.whole;
   List<List<SourceRows>> targets;
   uint64_t at = first;
-  for (GroupPart& part : parts) {
-    if (part.takes_rest) {
-      if (group >= whole) return mismatch();
-      part.rows = whole - group;
-      group = whole;
-    }
+  for (const GroupPart& part : division.parts) {
     while (targets.size() <= part.target) targets.emplace_back();
     List<SourceRows>& target = targets[part.target];
     if (targets.size() == 1 && target.empty() && first != 0) target.push_back({source, 0, first, false});
     for (uint64_t time = 0; time < part.times; ++time, at += part.rows)
-      for (uint64_t g = 0; g < count; ++g) target.push_back({source, at + g * whole, part.rows, part.is_transposed});
+      for (uint64_t g = 0; g < division.count; ++g)
+        target.push_back({source, at + g * whole, part.rows, part.is_transposed});
   }
-  if (group != whole) return mismatch();
   for (List<SourceRows>& target : targets) make_equal(target);
   return targets;
+}
+
+Result<std::vector<uint64_t>> rows_of_parts(std::string_view groups, const LayoutSizes& sizes,
+                                            const SourceTensor& tensor, uint64_t rows) {
+  if (groups.empty()) return std::vector<uint64_t>{rows};
+  TRY(division, read_division(groups, sizes, tensor, rows));
+  std::vector<uint64_t> out;
+  for (const GroupPart& part : division.parts) out.push_back(part.rows * part.times);
+  return out;
 }
 
 }  // namespace wasmquant::conversion

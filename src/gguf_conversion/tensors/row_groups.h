@@ -19,4 +19,8 @@ namespace wasmquant::conversion {
 Result<List<List<SourceRows>>> divide_rows(std::string_view groups, const LayoutSizes& sizes, uint32_t source,
                                            const SourceTensor& tensor, uint64_t rows);
 
+/// How many rows each part of the only group has. Errors: as above.
+Result<std::vector<uint64_t>> rows_of_parts(std::string_view groups, const LayoutSizes& sizes,
+                                            const SourceTensor& tensor, uint64_t rows);
+
 }  // namespace wasmquant::conversion

@@ -46,8 +46,11 @@ constexpr NamedActivation kActivations[] = {
     {"relu", Activation::relu},           {"relu2", Activation::squared_relu},
 };
 
-Status read_activation(const FamilyFacts& facts, Activation& out) {
+constexpr std::string_view kLearnedActivation = "xielu";
+
+Status read_activation(const FamilyFacts& facts, bool is_learned, Activation& out) {
   std::string name = facts.text("activation", "hidden_act");
+  if (is_learned && (name.empty() || name == kLearnedActivation)) return {};
   if (name.empty()) name = "silu";
   // Early Gemma configs say gelu but mean tanh.
   if (name == "gelu" && facts.has(families::forward::kTanhGelu)) name = "gelu_new";
@@ -240,7 +243,7 @@ Result<Architecture> read_architecture(const json::Value& config) {
   if (config["use_bidirectional_attention"].as_bool())
     return error_at(ErrorCode::not_implemented, "/use_bidirectional_attention",
                     "the forward pass supports only causal attention");
-  TRY_VOID(read_activation(facts, out.activation));
+  TRY_VOID(read_activation(facts, out.names.has(ModelPart::activation), out.activation));
   TRY_VOID(facts.read(out));
   TRY_VOID(read_windows(config, *row, out));
   TRY_VOID(read_rotated(config, *row, out));

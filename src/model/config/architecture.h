@@ -67,14 +67,18 @@ enum class Mixer : uint8_t {
   attention,
   convolution,  // a short one (LFM2)
   delta,        // the gated delta rule (S. Yang et al. 2024)
-  state_space   // Mamba 2 (T. Dao, A. Gu 2024)
+  state_space,  // Mamba 2 (T. Dao, A. Gu 2024)
+  selective     // Mamba 1 (A. Gu, T. Dao 2023)
 };
 
-/// The last two: a state of each head, [key_dim, value_dim], that a token changes and then reads (recurrent_mixer.cpp).
+/// The last three: a state of each head, [key_dim, value_dim], that a token changes and then reads (recurrent_mixer.cpp). Of
+/// Mamba 1 a head is a channel, and all have the same key and query (selective_scan.cpp).
 struct Recurrence {
   uint32_t heads = 0, key_heads = 0;  // neighbouring heads share a key and a query
   uint32_t key_dim = 0, value_dim = 0;
   uint32_t norm_columns = 0;  // of the values that one norm sees
+  uint32_t step_rank = 0;     // of Mamba 1: the length of the vector that steps are made of
+  double norm_epsilon = 0;    // of Mamba 1, for the norms of that vector, of keys and of queries
   double least_step = 0, largest_step = std::numeric_limits<double>::infinity();
 
   uint32_t key_columns() const noexcept { return key_heads * key_dim; }

@@ -1,3 +1,4 @@
+// Sizes of each kind of mixer, then which layer has which.
 #include "model/config/mixer_config.h"
 
 #include <algorithm>
@@ -11,7 +12,10 @@ constexpr uint32_t kMostChannels = 1 << 24;
 
 Mixer mixer_kind(const FamilyFacts& facts) noexcept {
   using namespace families::forward;
-  return facts.has(kDeltaNet) ? Mixer::delta : facts.has(kStateSpace) ? Mixer::state_space : Mixer::convolution;
+  return facts.has(kDeltaNet)     ? Mixer::delta
+         : facts.has(kStateSpace) ? Mixer::state_space
+         : facts.has(kSelective)  ? Mixer::selective
+                                  : Mixer::convolution;
 }
 
 Status read_count(const json::Value& config, const char* names, uint32_t otherwise, uint32_t& out) {
@@ -22,6 +26,23 @@ Status read_count(const json::Value& config, const char* names, uint32_t otherwi
     return error_at(ErrorCode::config_invalid, text_of("/{}", key), "must be a whole number from 1 to {}",
                     kMostChannels);
   out = is_given ? static_cast<uint32_t>(value.as_integer()) : otherwise;
+  return {};
+}
+
+// Sizes of Mamba 1. A rank that is no number, "auto", is a 16th of the width.
+Status read_selective(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
+  constexpr uint32_t kWidthOfRank = 16;
+  Recurrence& r = out.recurrence;
+  uint32_t expansion = 0;
+  TRY_VOID(read_count(config, "expand|mamba_expand", 2, expansion));
+  const double channels = facts.number("channels").value_or(static_cast<double>(expansion) * out.hidden);
+  r.heads = channels >= 1 && channels <= kMostChannels ? static_cast<uint32_t>(channels) : 0;
+  r.key_heads = r.value_dim = 1;
+  TRY_VOID(read_count(config, "state_size|mamba_d_state", 16, r.key_dim));
+  TRY_VOID(
+      read_count(config, "time_step_rank|mamba_dt_rank", (out.hidden + kWidthOfRank - 1) / kWidthOfRank, r.step_rank));
+  r.norm_epsilon = facts.number("mixer_epsilon").value_or(out.norm_epsilon);
+  r.norm_columns = std::max(r.heads, 1u);
   return {};
 }
 
@@ -48,7 +69,8 @@ bool attends(const json::Value& config, const FamilyFacts& facts, uint32_t layer
   for (const json::Value& index : config[key_of(config, "full_attn_idxs|attn_layer_indices").c_str()].items())
     if (index.as_integer() == layer) return true;
   const double period = facts.number("attention_period").value_or(0);
-  return period >= 1 && period <= kMostChannels && (layer + 1) % static_cast<uint32_t>(period) == 0;
+  return period >= 1 && period <= kMostChannels &&
+         layer % static_cast<uint32_t>(period) == facts.number("attention_offset").value_or(period - 1);
 }
 
 }  // namespace
@@ -66,7 +88,10 @@ Status read_mixers(const json::Value& config, const FamilyFacts& facts, Architec
     return error_at(ErrorCode::config_invalid, text_of("/{}", key), "must be a whole number from 1 to {}",
                     kMaxConvolution);
   out.convolution_width = static_cast<uint32_t>(found);
-  if (kind != Mixer::convolution) TRY_VOID(read_recurrence(config, kind, out));
+  if (kind == Mixer::selective)
+    TRY_VOID(read_selective(config, facts, out));
+  else if (kind != Mixer::convolution)
+    TRY_VOID(read_recurrence(config, kind, out));
   const std::string list = key_of(config, "layer_types|layers_block_type");
   const json::Array& types = config[list.c_str()].items();
   if (!types.empty() && types.size() != out.layers)
@@ -96,7 +121,8 @@ bool mixers_hold_together(const Architecture& a) noexcept {
   if (a.mixers.empty()) return a.convolution_width == 0 && r.heads == 0;
   bool recurs = false;
   for (const uint8_t mixer : a.mixers) {
-    if (mixer > static_cast<uint8_t>(Mixer::state_space)) return false;
+    if ((mixer == static_cast<uint8_t>(Mixer::selective)) != (mixer != 0 && r.step_rank > 0)) return false;
+    if (mixer > static_cast<uint8_t>(Mixer::selective)) return false;
     recurs |= mixer > static_cast<uint8_t>(Mixer::convolution);
   }
   const ModelNames& names = a.names;
@@ -110,8 +136,11 @@ bool mixers_hold_together(const Architecture& a) noexcept {
   };
   return fits(1, r.heads) && fits(1, r.key_heads) && r.heads % r.key_heads == 0 && fits(r.heads, r.value_dim) &&
          fits(r.key_heads, r.key_dim) && uint64_t{r.value_columns()} * r.key_dim <= 16 * uint64_t{kMostChannels} &&
-         r.norm_columns >= 1 && r.value_columns() % r.norm_columns == 0 && names.has(ModelPart::decay) &&
-         names.has(ModelPart::step_bias) && names.has(ModelPart::mixer_norm);
+         r.norm_columns >= 1 && r.value_columns() % r.norm_columns == 0 && r.step_rank <= kMostChannels &&
+         names.has(ModelPart::decay) &&
+         (r.step_rank > 0 ? r.value_dim == 1 && r.key_heads == 1 && names.has(ModelPart::mixer_states) &&
+                                names.has(ModelPart::mixer_step) && names.has(ModelPart::skip)
+                          : names.has(ModelPart::step_bias) && names.has(ModelPart::mixer_norm));
 }
 
 }  // namespace wasmquant::model

@@ -26,6 +26,7 @@ constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "mixer_out",
                                                  "mixer_gate",
                                                  "mixer_step",
+                                                 "mixer_states",
                                                  "router",
                                                  "expert_gate",
                                                  "expert_up",
@@ -49,6 +50,9 @@ constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "decay",
                                                  "skip",
                                                  "mixer_norm",
+                                                 "mixer_key_norm",
+                                                 "mixer_query_norm",
+                                                 "activation",
                                                  "sinks",
                                                  "expert_biases_up",
                                                  "expert_biases_down",
@@ -60,14 +64,14 @@ constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "head",
                                                  "layers",
                                                  "prefixes"};
-constexpr size_t kLinearParts = 17;
+constexpr size_t kLinearParts = 18;
 
-/// "KEY", or "KEY~1", which is true without the key. A positive number is true.
+/// "KEY", or "KEY~1", which is true without the key. A positive number is true, for "KEY>1" one above 1.
 bool holds(std::string_view key, const json::Value& config) {
-  const bool otherwise = key.ends_with("~1");
-  if (otherwise) key.remove_suffix(2);
+  const bool otherwise = key.ends_with("~1"), has_several = key.ends_with(">1");
+  if (otherwise || has_several) key.remove_suffix(2);
   const json::Value* const value = config.find(key);
-  if (value != nullptr && value->is_number()) return value->as_number() > 0;
+  if (value != nullptr && value->is_number()) return value->as_number() > (has_several ? 1 : 0);
   return value != nullptr && value->is_bool() ? value->as_bool() : otherwise;
 }
 

@@ -29,10 +29,12 @@ enum class ModelPart : uint8_t {
   gate_up,    // gate, then up
   mixer_in,  // of what mixes tokens in the place of attention: of gated delta nets q, k and v; of Mamba gate and channels, too
   mixer_out,
-  mixer_gate,   // gated delta nets: gate
-  mixer_step,   // their steps, or strengths and steps by key head; then mixer_in has gates by key head, too
-  router,       // scores of experts
-  expert_gate,  // of the expert in the place of '#'
+  mixer_gate,  // gated delta nets: gate
+  mixer_step,  // their steps, or strengths and steps by key head; then mixer_in has gates by key head, too. Of Mamba 1 the
+               // steps of all channels, from a narrow vector
+  mixer_states,  // of Mamba 1: from channels that vector, keys and queries
+  router,        // scores of experts
+  expert_gate,   // of the expert in the place of '#'
   expert_up,
   expert_down,
   shared_gate,  // of the expert that every token sees
@@ -52,8 +54,11 @@ enum class ModelPart : uint8_t {
   conv,        // short convolution
   step_bias,
   decay,
-  skip,  // of values, to what the layer gives
-  mixer_norm,
+  skip,            // of values, to what the layer gives
+  mixer_norm,      // of Mamba 1 of that vector
+  mixer_key_norm,  // of Mamba 1
+  mixer_query_norm,
+  activation,        // what precedes the names of its numbers, if it has such
   sinks,             // scores of a key without a value, by head
   expert_biases_up,  // of all experts, [experts, gate and up]
   expert_biases_down,
@@ -66,7 +71,7 @@ enum class ModelPart : uint8_t {
   layers,   // what precedes the number of a layer
   prefixes  // what may precede all others but the head, between bars
 };
-inline constexpr size_t kParts = 51;
+inline constexpr size_t kParts = 55;
 
 /// Module names of one model.
 class ModelNames {

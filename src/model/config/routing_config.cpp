@@ -21,8 +21,9 @@ void read_layers(const json::Value& config, const FamilyFacts& facts, Architectu
       std::max(count_of(facts, "every", "decoder_sparse_step|moe_layer_interval|moe_layer_freq", 1), 1u);
   const uint32_t last = count_of(facts, "last_experts", "moe_layer_end_index", out.layers);
   const bool counts_from_one = !config["decoder_sparse_step"].is_null() || !config["moe_layer_interval"].is_null();
+  const uint32_t place = count_of(facts, "experts_offset", "", counts_from_one ? period - 1 : 0);
   for (uint32_t layer = 0; layer < out.layers; ++layer)
-    out.has_experts[layer] = layer >= dense && layer <= last && (layer + counts_from_one) % period == 0;
+    out.has_experts[layer] = layer >= dense && layer <= last && layer % period == place;
   for (const json::Value& layer : config["mlp_only_layers"].items())
     if (layer.is_integer() && layer.as_integer() >= 0 && layer.as_integer() < out.layers)
       out.has_experts[static_cast<size_t>(layer.as_integer())] = false;

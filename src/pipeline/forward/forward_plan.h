@@ -10,6 +10,7 @@
 #include "core/result.h"
 #include "model/config/architecture.h"
 #include "model/pass_slots.h"
+#include "pipeline/forward/forward_use.h"
 #include "pipeline/model_index/model_index.h"
 #include "pipeline/task/task.h"
 
@@ -41,11 +42,8 @@ struct ForwardPlan {
   List<ForwardStep> steps;
 };
 
-/// Of GGUF models rows of q_proj and k_proj and the norms are converted to the
-/// transformers convention; metadata replaces a missing config.json. `embed` is for encoders, the others for decoders.
-/// `measure`: calibrate, for measuring candidates of all layers of a block at once.
-enum class ForwardUse : uint8_t { run, calibrate, measure, embed };
-
+/// Of GGUF models rows of q_proj and k_proj and the norms are converted to the transformers convention; metadata replaces a
+/// missing config.json.
 /// `config`: config.json, or null. Errors: those of model::read_architecture; tensor-missing, shape-mismatch,
 /// dtype-unsupported naming the tensor; config-invalid if there is no config.json; not-implemented for ONNX,
 /// and for GGUF metadata that is less complete than a config.json.

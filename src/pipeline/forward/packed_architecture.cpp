@@ -5,7 +5,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr std::string_view kHead = "wqar\7";  // the last byte is the version
+constexpr std::string_view kHead = "wqar\10";  // the last byte is the version
 
 template <class... Fields>
 void pack_all(PackStream& stream, Fields&... fields) {
@@ -44,7 +44,8 @@ bool pack(PackStream& stream, model::Architecture& a) {
            a.attention_cap, a.logit_cap, a.window, a.is_sliding, a.is_rotated, a.has_experts, a.latent.rank,
            a.latent.query_rank, a.latent.rope_dim, a.latent.value_dim, a.gated_attention, a.convolution_width, a.mixers,
            a.recurrence.heads, a.recurrence.key_heads, a.recurrence.key_dim, a.recurrence.value_dim,
-           a.recurrence.norm_columns, a.recurrence.least_step, a.recurrence.largest_step);
+           a.recurrence.norm_columns, a.recurrence.least_step, a.recurrence.largest_step, a.recurrence.step_rank,
+           a.recurrence.norm_epsilon);
   std::string names = a.names.text();
   stream.pack(names);
   a.names = model::ModelNames(names);

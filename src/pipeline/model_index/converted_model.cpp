@@ -1,6 +1,7 @@
 // The files a conversion reads, and the tensors of the model that its tensors are made of.
 #include "pipeline/model_index/converted_model.h"
 
+#include <numeric>
 #include <optional>
 
 #include "core/message.h"
@@ -95,24 +96,52 @@ Result<std::optional<ModelTensor>> joined_rows(const ModelIndex& model, const co
   return std::optional<ModelTensor>(std::move(made));
 }
 
+// With zeros behind its rows: runs of as many rows, of which those behind the last are empty.
+Result<std::optional<ModelTensor>> filled_rows(const ModelIndex& model, const conversion::ConvertedTensor& tensor) {
+  const ModelTensor& first = model.tensors()[tensor.source];
+  const uint64_t rows = tensor.shape[0] - tensor.empty_rows, run = std::gcd(rows, tensor.empty_rows);
+  List<ModelTensor> parts;
+  List<const ModelTensor*> places;
+  for (uint64_t at = 0; at < rows; at += run) {
+    auto part = rows_of(first, at, run);
+    if (!part) return std::optional<ModelTensor>();
+    parts.push_back(std::move(*part));
+  }
+  for (const ModelTensor& part : parts) places.push_back(&part);
+  Assembly filled;
+  filled.rounds = tensor.shape[0] / run;
+  filled.takes_turns = true;
+  filled.columns = tensor.shape.back();
+  TRY(made, assembled_tensor(first.stored.name, tensor.shape, std::move(filled), places));
+  return std::optional<ModelTensor>(std::move(made));
+}
+
 }  // namespace
 
 Result<ModelTensor> source_of(const ModelIndex& model, const conversion::ConvertedTensor& tensor) {
   const ModelTensor& first = model.tensors()[tensor.source];
   if (!tensor.is_arranged()) return first;
-  TRY(joined, joined_rows(model, tensor));
+  TRY(joined, tensor.empty_rows != 0 ? filled_rows(model, tensor) : joined_rows(model, tensor));
   if (joined) return std::move(*joined);
   Assembly viewed;
+  if (!tensor.factors.empty()) {
+    viewed.rounds = tensor.shape.front();
+    viewed.columns = tensor.shape.back();
+    for (const std::vector<float>& factors : tensor.factors) viewed.scales.push_back({false, factors});
+    return assembled_tensor(first.stored.name, tensor.shape, std::move(viewed), {&first});
+  }
   viewed.rounds = tensor.rounds;
   viewed.columns = 1;
   viewed.is_logarithm = tensor.is_logarithm;
   viewed.views = tensor.views;
   const uint64_t columns = first.stored.shape.size() < 2 ? 1 : first.stored.shape.back();
+  const auto refuse = [&] {
+    return error_at(ErrorCode::format_unsupported, first.stored.name,
+                    "is quantized, and GGUF has its rows in another tensor or order; start from the unquantized model");
+  };
+  if (tensor.empty_rows != 0) return refuse();
   for (const conversion::SourceRows& rows : tensor.rows) {
-    if (rows.source != tensor.source)
-      return error_at(
-          ErrorCode::format_unsupported, first.stored.name,
-          "is quantized, and GGUF has its rows in another tensor or order; start from the unquantized model");
+    if (rows.source != tensor.source) return refuse();
     StridedView& view = viewed.views.emplace_back();
     view.offset = rows.first * columns;
     view.sizes = {1, rows.is_transposed ? columns : rows.count, rows.is_transposed ? rows.count : columns};
@@ -141,7 +170,8 @@ Result<conversion::GgufConversion> convert_model(const ModelIndex& model, std::s
                     "is missing: it says which model this is. Give the folder of the model, with config.json and the "
                     "tokenizer, or a GGUF file");
   std::vector<conversion::SourceTensor> tensors;
-  for (const ModelTensor& tensor : model.tensors()) tensors.push_back({tensor.stored.name, tensor.stored.shape});
+  for (const ModelTensor& tensor : model.tensors())
+    tensors.push_back({tensor.stored.name, tensor.stored.shape, tensor.value});
   DiagnosticList remarks;
   auto converted = is_projector ? conversion::convert_projector(files, tensors, remarks)
                                 : conversion::convert(files, tensors, remarks);

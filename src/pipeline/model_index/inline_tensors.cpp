@@ -1,8 +1,11 @@
 #include "pipeline/model_index/inline_tensors.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "core/message.h"
+#include "numeric/half.h"
 
 namespace wasmquant {
 namespace {
@@ -11,9 +14,23 @@ constexpr uint64_t kMaxBytes = 16384;  // bitsandbytes' JSON has about 200
 
 }  // namespace
 
+std::optional<float> InlineTensors::scalar_of(const StoredTensor& tensor, std::string_view bytes) noexcept {
+  uint32_t bits = 0;
+  if (bytes.size() > sizeof(bits)) return std::nullopt;
+  std::memcpy(&bits, bytes.data(), bytes.size());
+  if (tensor.dtype == StorageDtype::F32) return std::bit_cast<float>(bits);
+  if (tensor.dtype == StorageDtype::BF16) return std::bit_cast<float>(bits << 16);
+  if (tensor.dtype == StorageDtype::F16) return from_half(static_cast<uint16_t>(bits));
+  return std::nullopt;
+}
+
 bool InlineTensors::is_one(const StoredTensor& tensor) noexcept {
   const std::string_view name = tensor.name;
   const uint64_t bytes = tensor.end - tensor.begin;
+  if (name.find(".act_fn.") != name.npos)
+    return tensor.dtype == StorageDtype::F32
+               ? bytes == sizeof(float)
+               : bytes == 2 && (tensor.dtype == StorageDtype::BF16 || tensor.dtype == StorageDtype::F16);
   if (name.ends_with(".weight_shape")) return tensor.dtype == StorageDtype::I64 && bytes == 16;
   if (tensor.dtype != StorageDtype::U8 || bytes == 0) return false;
   if (name.ends_with(".weight_format")) return bytes == 1;

@@ -1,5 +1,5 @@
-// Small tensors that describe how others are stored (bitsandbytes: JSON, a format number; compressed-tensors: a
-// shape), read with the headers.
+// Small tensors that are read with the headers: those that describe how others are stored (bitsandbytes: JSON, a format
+// number; compressed-tensors: a shape), and the numbers of an activation, which GGUF has as metadata.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,6 +17,8 @@ class InlineTensors {
  public:
   /// Whether a tensor is inline, by name, dtype and size.
   static bool is_one(const StoredTensor& tensor) noexcept;
+  /// The value of one that is a single float; nullopt of others.
+  static std::optional<float> scalar_of(const StoredTensor& tensor, std::string_view bytes) noexcept;
 
   /// `index`: of the tensor in its model; call in ascending order.
   void add(uint32_t index) { entries_.push_back({index, {}}); }

@@ -308,6 +308,7 @@ List<const ModelTensor*> ModelIndex::named(std::string_view prefix) const {
 
 Status ModelIndex::set_inline_bytes(uint32_t tensor, std::string bytes) {
   if (tensor >= tensors_.size()) return error_at(ErrorCode::argument_invalid, "tensor", "no such tensor");
+  tensors_[tensor].value = InlineTensors::scalar_of(tensors_[tensor].stored, bytes);
   return inline_tensors_.set(tensor, tensors_[tensor].stored, std::move(bytes));
 }
 

@@ -30,6 +30,7 @@ struct ModelTensor {
   std::shared_ptr<const StoredWeight> quantized;  // the stored codes, set by original_model()
   std::string layer;                              // module name
   std::string layer_type;                         // Linear, Embedding, ..., "" if unknown
+  std::optional<float> value;                     // of a scalar that was read with the headers
   // For a matrix inside a file's tensor (expert_tensors.h): elements between stored rows; whether rows are inputs.
   bool is_part = false;
   uint64_t pitch = 0;

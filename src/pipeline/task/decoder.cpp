@@ -39,7 +39,7 @@ List<TileRead> TensorDecoder::reads(uint64_t tile) {
   if (!parts_.empty()) {
     List<TileRead> all;
     const TileRange turns = task_.assembly->takes_turns ? rounds_of(tile) : TileRange{0, parts_.size()};
-    for (uint64_t part = turns.begin; part < turns.end; ++part)
+    for (uint64_t part = turns.begin; part < std::min<uint64_t>(turns.end, parts_.size()); ++part)
       for (TileRead& read : parts_[part]->reads(task_.assembly->takes_turns ? 0 : tile)) all.push_back(read);
     return all;
   }
@@ -98,6 +98,10 @@ std::span<const float> TensorDecoder::assembled_values(uint64_t tile) {
   if (!assembly.takes_turns)
     for (const auto& part : parts_) parts.push_back(part->decode(tile));
   for (uint64_t round = rounds.begin; round < rounds.end; ++round) {
+    if (assembly.takes_turns && round >= parts_.size()) {
+      values_.resize(values_.size() + task_.layout->rows / assembly.rounds * task_.layout->columns);
+      continue;
+    }
     List<std::span<const float>> shares;
     if (assembly.takes_turns) shares.push_back(parts_[round]->decode(0));
     for (const std::span<const float>& part : parts) {
@@ -109,7 +113,10 @@ std::span<const float> TensorDecoder::assembled_values(uint64_t tile) {
   const uint64_t columns = std::max<uint64_t>(task_.layout->columns, 1), first = range_of(tile).begin;
   for (uint64_t i = 0; i < values_.size(); ++i) {
     values_[i] += assembly.addend;
-    if (!assembly.divisors.empty()) values_[i] /= assembly.divisors[(first + i / columns) % assembly.divisors.size()];
+    for (const RowScales& scales : assembly.scales) {
+      const float scale = scales.values[(first + i / columns) % scales.values.size()];
+      values_[i] = scales.divides ? values_[i] / scale : values_[i] * scale;
+    }
     if (assembly.is_logarithm && !std::isnan(values_[i]))
       values_[i] = -static_cast<float>(exp2_of(double{values_[i]} / kLn2));
   }

@@ -54,13 +54,15 @@ inline auto fields_of(StridedView& view) {
                   view.strides[2]);
 }
 
+inline auto fields_of(RowScales& scales) { return std::tie(scales.divides, scales.values); }
+
 inline auto fields_of(ChannelFactors& factors) {
   return std::tie(factors.inner, factors.cycle, factors.repeat, factors.values);
 }
 
 inline auto fields_of(Assembly& assembly) {
   return std::tie(assembly.parts, assembly.rounds, assembly.takes_turns, assembly.columns, assembly.is_first_transposed,
-                  assembly.interleaved, assembly.is_transposed, assembly.views, assembly.addend, assembly.divisors,
+                  assembly.interleaved, assembly.is_transposed, assembly.views, assembly.addend, assembly.scales,
                   assembly.is_logarithm);
 }
 

@@ -49,9 +49,11 @@ const char* problem_of_assembly(const TensorTask& task) noexcept {
   const WeightLayout& layout = task.layout;
   const uint64_t rounds = assembly.rounds, columns = assembly.columns;
   if (rounds == 0 || columns == 0 || layout.rows % rounds != 0 || layout.column_tiles() || layout.rows == 0 ||
-      (assembly.takes_turns && assembly.parts.size() != rounds))
+      (assembly.takes_turns && assembly.parts.size() > rounds))
     return "rounds are not those of the weight";
   const uint64_t wanted = layout.rows / rounds * layout.columns;
+  for (const RowScales& scales : assembly.scales)
+    if (scales.values.empty()) return "there are no scales of rows";
   uint64_t left = wanted, first = 0, viewed = 0;
   if (!assembly.views.empty()) {  // of one part
     if (assembly.parts.size() != 1 || assembly.takes_turns) return "views are not of one part";

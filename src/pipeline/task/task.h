@@ -44,6 +44,14 @@ struct ChannelFactors {
   friend bool operator==(const ChannelFactors&, const ChannelFactors&) = default;
 };
 
+/// Numbers of a weight's rows, repeated, by which its values are multiplied or divided.
+struct RowScales {
+  bool divides = false;
+  std::vector<float> values;
+
+  friend bool operator==(const RowScales&, const RowScales&) = default;
+};
+
 struct StoredWeight;
 
 /// A weight that is made of others, in rounds: a round joins the next elements of each part, as many in every round. The
@@ -51,15 +59,15 @@ struct StoredWeight;
 struct Assembly {
   List<std::shared_ptr<const StoredWeight>> parts;  // none of them is made of others
   uint64_t rounds = 1;
-  bool takes_turns = false;          // each round is one part: as many rounds as parts
+  bool takes_turns = false;          // each round is one part; those behind the last part are zeros
   uint64_t columns = 0;              // of a round as a matrix
   bool is_first_transposed = false;  // the share of the first part is stored as [columns, rows]
   uint64_t interleaved = 0;          // elements taken from each part in turn; 0: whole shares
   bool is_transposed = false;        // the weight has each round's matrix as [columns, rows]
   List<StridedView> views;           // what the weight has of each round's elements, in this order; empty: all of them
   float addend = 0;
-  std::vector<float> divisors;  // of the weight's rows, repeated; empty: none
-  bool is_logarithm = false;    // the weight is -exp(values)
+  List<RowScales> scales;     // one after another, each rounded to float32
+  bool is_logarithm = false;  // the weight is -exp(values)
 
   bool any() const noexcept { return !parts.empty(); }
 

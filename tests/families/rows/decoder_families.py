@@ -18,6 +18,8 @@ LLAMA4 = dict(intermediate_size=256, intermediate_size_mlp=512, num_local_expert
               attention_chunk_size=128)
 PER_LAYER = dict(vocab_size_per_layer_input=VOCAB, hidden_size_per_layer_input=64, num_kv_shared_layers=0)
 GEMMA4 = dict(GEMMA, **WINDOWS, global_head_dim=64)
+MULTIPLIERS = dict(embedding_multiplier=1.7, lm_head_multiplier=0.3, attention_in_multiplier=0.9, attention_out_multiplier=0.7, key_multiplier=0.6,
+                   ssm_in_multiplier=1.3, ssm_out_multiplier=0.8, mlp_multipliers=[0.85, 1.1], ssm_multipliers=[0.9, 1.1, 0.7, 1.2, 0.8])
 INDEXER = dict(index_topk=16, index_head_dim=64, index_n_heads=4)
 
 DENSE = {
@@ -37,8 +39,9 @@ DENSE = {
     "gemma3_text": causal("Gemma3", "gemma3_text", GEMMA, num_hidden_layers=6, query_pre_attn_scalar=64, sliding_window=64),
     "gemma3-embedding": ("Gemma3TextModel", "gemma3_text", dict(GEMMA, num_hidden_layers=6, query_pre_attn_scalar=64, sliding_window=64,
                                                                use_bidirectional_attention=True), "text"),
-    "gemma3n_text": causal("Gemma3n", "gemma3n_text", GEMMA, PER_LAYER, intermediate_size=[512] * 4, num_hidden_layers=4, sliding_window=64, laurel_rank=32,
-                           altup_num_inputs=4, layer_types=["sliding_attention", "full_attention"] * 2, activation_sparsity_pattern=[0.0] * 4),
+    "gemma3n_text": causal("Gemma3n", "gemma3n_text", dict(GEMMA, **PER_LAYER), vocab_size_per_layer_input=272, intermediate_size=[512] * 4,
+                           num_hidden_layers=4, sliding_window=64, laurel_rank=32, altup_num_inputs=4,
+                           layer_types=["sliding_attention", "full_attention"] * 2, activation_sparsity_pattern=[0.95, 0.95, 0.0, 0.0]),
     "gemma4_text": causal("Gemma4", "gemma4_text", GEMMA4, PER_LAYER),
     "phi": causal("Phi", "phi", DECODER, num_key_value_heads=4),
     "phi3": causal("Phi3", "phi3", DECODER),
@@ -149,7 +152,9 @@ STATE_SPACES = {
     "lfm2_moe": causal("Lfm2Moe", "lfm2_moe", DECODER, TIED, EXPERTS, num_dense_layers=1, layer_types=["conv", "full_attention"]),
     "mamba": causal("Mamba", "mamba", SMALL, TOKENS, state_size=16),
     "mamba2": causal("Mamba2", "mamba2", SMALL, TOKENS, state_size=32, num_heads=8, head_dim=64, n_groups=1),
-    "falcon_h1": causal("FalconH1", "falcon_h1", HEADS, MAMBA2, mamba_d_ssm=256, mamba_n_heads=4),
+    "falcon_h1": causal("FalconH1", "falcon_h1", HEADS, MAMBA2, MULTIPLIERS, mamba_d_ssm=256, mamba_n_heads=4),
+    "falcon_h1-normed": causal("FalconH1", "falcon_h1", HEADS, MAMBA2, MULTIPLIERS, mamba_d_ssm=192, mamba_n_heads=6, mamba_d_head=32, mamba_n_groups=2,
+                               mamba_rms_norm=True, mamba_norm_before_gate=False, mamba_conv_bias=False),
     "jamba": causal("Jamba", "jamba", DECODER, num_hidden_layers=4, num_experts=4, num_experts_per_tok=2, attn_layer_period=2, attn_layer_offset=1,
                     expert_layer_period=2, expert_layer_offset=1, mamba_d_state=16, mamba_dt_rank=16, use_mamba_kernels=False),
     "bamba": causal("Bamba", "bamba", DECODER, MAMBA2, attn_layer_indices=[1]),

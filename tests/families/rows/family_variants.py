@@ -5,6 +5,7 @@ shard_bytes   several files and an index
 names         "modules": tensors are called as the modules of transformers 5 are, its mixtures of experts are fused;
               "base": without the prefix of the base model, as the first GPT-2 and BLOOM; "old": of LayerNorm `gamma`, `beta`, of weight
               norms `weight_g`, `weight_v`
+jina_bert     of BERT: as jina-embeddings-v2, whose code is its own, with slopes for positions and gates; "code" as jina-embeddings-v2-base-code
 mxfp4         experts as the blocks and scales that gpt-oss is published with
 own_head      a head of its own where transformers ties it by default: T5 1.1, mT5
 
@@ -42,6 +43,8 @@ VARIANTS = {
     "granitemoehybrid-attention": ("granitemoehybrid", dict(config=dict(layer_types=["attention"] * 2, layers_block_type=["attention"] * 2))),
     "granitemoehybrid-plain": ("granitemoehybrid", dict(config=dict(layer_types=["attention"] * 2, layers_block_type=["attention"] * 2,
                                                                     num_local_experts=0, num_experts_per_tok=0))),
+    "jina-bert": ("bert-model", dict(jina_bert="base")),
+    "jina-bert-code": ("bert-model", dict(jina_bert="code")),
     "gpt_oss-mxfp4": ("gpt_oss", dict(mxfp4=True)),
     "gpt_oss-odd": ("gpt_oss", dict(config=GPT_OSS_ODD)),
     "gpt_oss-odd-mxfp4": ("gpt_oss", dict(mxfp4=True, config=GPT_OSS_ODD)),

@@ -446,6 +446,65 @@ TEST_CASE("conversion: keys of single architectures") {
                 "moe_intermediate_size", "whole number");
 }
 
+TEST_CASE("conversion: Falcon-H1's weights are multiplied by its multipliers") {
+  const std::string more =
+      R"(, "mamba_d_ssm": 8, "mamba_d_head": 4, "mamba_n_groups": 1, "mamba_d_state": 2, "mamba_d_conv": 4, "key_multiplier": 0.5,
+         "attention_in_multiplier": 3, "mlp_multipliers": [0.25, 4], "ssm_multipliers": )";
+  const ConversionTensors tensors = with({{"model.layers.0.self_attn.k_proj.weight", {8, 16}},
+                                          {"model.layers.0.feed_forward.down_proj.weight", {16, 32}},
+                                          {"model.layers.0.mamba.in_proj.weight", {22, 16}}});
+  const auto out = run(llama("falcon_h1", more + "[1, 2, 3, 4, 5]"), tensors);
+  REQUIRE(out);
+  CHECK(out->tensors[0].factors.empty());
+  CHECK(out->tensors[1].factors.size() == 2);
+  CHECK(out->tensors[1].factors[0] == std::vector<float>{0.5f});
+  CHECK(out->tensors[2].factors[0] == std::vector<float>{4});
+  const std::vector<float>& rows = out->tensors[3].factors[0];
+  REQUIRE(rows.size() == 22);
+  CHECK((rows[7] == 1 && rows[8] == 2 && rows[16] == 3 && rows[18] == 4 && rows[20] == 5));
+  check_refused(llama("falcon_h1", more + "[1, 2]"), tensors, ErrorCode::argument_invalid, "/ssm_multipliers",
+                "5 of them");
+}
+
+TEST_CASE("conversion: a table of fewer tokens gets zeros") {
+  const auto out =
+      run(llama("gemma3n_text",
+                R"(, "vocab_size": 48, "altup_active_idx": 0, "altup_num_inputs": 4, "hidden_size_per_layer_input": 4,
+      "num_kv_shared_layers": 0, "activation_sparsity_pattern": [0.95, 0.0], "layer_types": ["sliding_attention", "full_attention"])"),
+          with({{"model.embed_tokens_per_layer.weight", {40, 8}}}));
+  REQUIRE(out);
+  CHECK(out->tensors[1].shape == Shape{48, 8});
+  CHECK(out->tensors[1].empty_rows == 8);
+}
+
+TEST_CASE("conversion: numbers of an activation become keys") {
+  std::vector<SourceTensor> sources;
+  const Shape table = {48, 16}, one = {1};
+  sources.push_back({"model.embed_tokens.weight", table});
+  for (const char* name : {"model.layers.0.mlp.act_fn.alpha_p", "model.layers.0.mlp.act_fn.alpha_n",
+                           "model.layers.1.mlp.act_fn.alpha_p", "model.layers.1.mlp.act_fn.alpha_n"})
+    sources.push_back({name, one, 0.25f});
+  DiagnosticList diagnostics;
+  const auto document = json::parse(llama("apertus"), json::kPython);
+  const auto out = convert({"model", &document, {}, {}}, sources, diagnostics);
+  REQUIRE(out);
+  CHECK(out->metadata.find("xielu.alpha_p") != nullptr);
+  CHECK(out->metadata.find("xielu.beta") != nullptr);
+  CHECK(out->tensors.size() == 1);
+  sources.pop_back();
+  const auto lacking = convert({"model", &document, {}, {}}, sources, diagnostics);
+  REQUIRE_FALSE(lacking);
+  CHECK(lacking.error().code == ErrorCode::tensor_missing);
+}
+
+TEST_CASE("conversion: BERT with slopes for positions is jina-embeddings-v2") {
+  json::Value config;
+  config.set("model_type", "bert");
+  CHECK(std::string(family_of(config)->architecture) == "bert");
+  config.set("position_embedding_type", "alibi");
+  CHECK(std::string(family_of(config)->architecture) == "jina-bert-v2");
+}
+
 TEST_CASE("conversion: a family without a row is refused by its name") {
   check_refused(llama("my_type"), kEmbedding, ErrorCode::format_unsupported, "model_type", "\"my_type\"");
   check_refused(llama("my_type"), kEmbedding, ErrorCode::format_unsupported, "model_type", "compressed-tensors");

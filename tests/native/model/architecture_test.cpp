@@ -90,6 +90,20 @@ TEST_CASE("layers with a recurrence follow from lists and periods") {
   CHECK(impossible.error().where == "/linear_num_key_heads");
 }
 
+TEST_CASE("layers of Mamba 1 have the channels, ranks and periods that config.json tells") {
+  const Architecture mamba = accepted(R"("model_type": "mamba", "intermediate_size": 128, "time_step_rank": "auto")");
+  CHECK((mixer_of(mamba, 0) == Mixer::selective && mamba.recurrence.step_rank == 4 && mamba.recurrence.key_dim == 16));
+  CHECK(mixed_columns(mamba, 0) == 128);
+  CHECK(block_weights(mamba, 0).size() == 10);
+  const Architecture jamba = accepted(R"("model_type": "jamba", "attn_layer_period": 2, "attn_layer_offset": 1,
+      "expert_layer_period": 3, "expert_layer_offset": 2, "num_experts": 4, "num_experts_per_tok": 2, "mamba_dt_rank": 5)");
+  CHECK((mixer_of(jamba, 0) == Mixer::selective && mixer_of(jamba, 1) == Mixer::attention));
+  CHECK((jamba.recurrence.heads == 128 && jamba.recurrence.step_rank == 5));
+  CHECK((has_experts(jamba, 2) && !has_experts(jamba, 0) && !has_experts(jamba, 3)));
+  const Architecture dense = accepted(R"("model_type": "jamba", "num_experts": 1, "num_experts_per_tok": 1)");
+  CHECK((dense.routing.experts == 0 && has_feed_forward(dense.names)));
+}
+
 TEST_CASE("families differ by the parts that they have") {
   const Architecture cohere = accepted(R"("model_type": "cohere")");
   CHECK(cohere.is_parallel);

@@ -86,6 +86,7 @@ TEST_CASE("packed architecture: sizes and choices that no model has are refused"
                                             &model::Recurrence::key_dim, &model::Recurrence::value_dim})
     for (const uint32_t wrong : {0u, 1u << 25})
       CHECK(refused([&](model::Architecture& a) { a.recurrence.*size = wrong; }, "qwen3_next"));
+  CHECK(refused([](model::Architecture& a) { a.recurrence.step_rank = 4; }, "granitemoehybrid"));
   for (uint32_t model::Latent::*size :
        {&model::Latent::rank, &model::Latent::query_rank, &model::Latent::rope_dim, &model::Latent::value_dim}) {
     CHECK(refused([&](model::Architecture& a) { a.latent.*size = 0; }, "deepseek_v3"));

@@ -203,8 +203,10 @@ Status Restorer::add_divided(const ModelTensor& tensor, const std::string& name)
   Assembly divided;
   divided.rounds = tensor.stored.shape[0];
   divided.columns = tensor.stored.shape[1];
-  divided.divisors = {static_cast<float>(value->as_number())};
-  if (row == std::end(kMultiplied) - 1) TRY_VOID(spread_divisors(tensor, divided.divisors));
+  RowScales& scales = divided.scales.emplace_back();
+  scales.divides = true;
+  scales.values = {static_cast<float>(value->as_number())};
+  if (row == std::end(kMultiplied) - 1) TRY_VOID(spread_divisors(tensor, scales.values));
   return add_assembled(name, tensor.stored.shape, std::move(divided), {&tensor});
 }
 
