@@ -348,6 +348,7 @@ TensorMatch match_tensor(const Family& family, std::string_view name, const json
   match.factors = found->factors;
   match.adds_axis = found->kind.ends_with('u');
   if (found->kind.ends_with('h')) match.half = HalfPrecision::where_asked;
+  if (found->kind.ends_with('b')) match.half = HalfPrecision::as_asked;
   if (found->kind.ends_with('H')) match.half = HalfPrecision::for_floats;
   const auto name_of = [&](std::string_view target) {
     return target.empty() ? std::string() : full_name(stack, match.layer, target, parameter);

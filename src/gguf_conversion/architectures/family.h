@@ -39,6 +39,7 @@ enum class TensorKind : uint8_t {
 enum class HalfPrecision : uint8_t {
   never,
   where_asked,  // in files of F16
+  as_asked,     // in files of F16 and of BF16, and their type
   for_floats,   // in files of any float
 };
 

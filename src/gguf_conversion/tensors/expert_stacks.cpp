@@ -32,6 +32,7 @@ Status ExpertStacks::finish(std::span<const SourceTensor> tensors, List<Converte
       ConvertedTensor& to = out.emplace_back();
       to.source = expert.source;
       to.name = expert.name;
+      to.half = expert.half;
       to.shape.assign(from.shape.begin(), from.shape.end());
       to.shape.insert(to.shape.begin(), 1);
     }

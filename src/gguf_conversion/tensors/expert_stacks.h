@@ -15,7 +15,7 @@ namespace wasmquant::conversion {
 class ExpertStacks {
  public:
   void add(uint32_t source, TensorMatch& match) {
-    found_.push_back({source, static_cast<uint32_t>(match.expert), std::move(match.name)});
+    found_.push_back({source, static_cast<uint32_t>(match.expert), std::move(match.name), match.half});
   }
   /// Adds a tensor [experts, ...] for each name. Errors: tensor-missing for a gap in their numbers, shape-mismatch.
   Status finish(std::span<const SourceTensor> tensors, List<ConvertedTensor>& out) const;
@@ -24,6 +24,7 @@ class ExpertStacks {
   struct Expert {
     uint32_t source, number;
     std::string name;
+    HalfPrecision half;
   };
   List<Expert> found_;
 };

@@ -55,11 +55,14 @@ bool stays_mxfp4(const ModelIndex& model, const ConvertedTensor& tensor, GgmlTyp
 }
 
 // Of tensors that llama.cpp's converter writes in 16 bits.
-bool is_half(const ConvertedTensor& tensor, GgmlType asked) noexcept {
-  if (tensor.shape.size() < 2) return false;
-  return tensor.half == conversion::HalfPrecision::for_floats ? info_of(asked).block == 1
-         : tensor.half == conversion::HalfPrecision::never    ? false
-                                                              : asked == GgmlType::f16;
+std::optional<GgmlType> half_type(const ConvertedTensor& tensor, GgmlType asked) noexcept {
+  using conversion::HalfPrecision;
+  if (tensor.shape.size() < 2 || tensor.half == HalfPrecision::never) return std::nullopt;
+  const bool fits = tensor.half == HalfPrecision::for_floats ? info_of(asked).block == 1
+                    : tensor.half == HalfPrecision::as_asked ? asked == GgmlType::f16 || asked == GgmlType::bf16
+                                                             : asked == GgmlType::f16;
+  if (!fits) return std::nullopt;
+  return tensor.half == HalfPrecision::as_asked ? asked : GgmlType::f16;
 }
 
 // The type of a tensor that no rule covers.
@@ -122,9 +125,9 @@ class GgufPlanner final : public OutputPlanner {
     if (!made) return fail(std::move(made.error()));
     const ModelTensor& source = *made;
     const bool excluded = pattern != nullptr && !pattern->type;
-    const bool half = pattern == nullptr && is_half(tensor, asked_);
+    const std::optional<GgmlType> half = pattern == nullptr ? half_type(tensor, asked_) : std::nullopt;
     const bool kept = !half && (excluded || choice.reason == TypeReason::kept);
-    const GgmlType type = half ? GgmlType::f16 : kept ? own_type(model_, tensor, excluded) : choice.type;
+    const GgmlType type = half ? *half : kept ? own_type(model_, tensor, excluded) : choice.type;
     PlannedTensor& planned = begin(tensor.source, source);
     planned.task.name = tensor.name;
     planned.weight.shape = tensor.shape;
