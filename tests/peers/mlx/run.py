@@ -61,6 +61,16 @@ def loaded(folder):
     return cls.__name__, model.state_dict(), {kind: sorted(map(str, names))[:3] for kind, names in info.items() if names}
 
 
+def fused_experts(weights, key):
+    """The parameter of all experts, [experts, inputs, outputs], of a class that has a module for each (compressed-tensors' of Llama 4)."""
+    parent, part = key.rsplit(".", 1)
+    names = {"gate_up_proj": ("gate_proj", "up_proj"), "down_proj": ("down_proj",)}.get(part, ())
+    count = sum(f"{parent}.{expert}.down_proj.weight" in weights for expert in range(1024))
+    if not names or not count:
+        return None
+    return torch.stack([torch.cat([weights[f"{parent}.{expert}.{name}.weight"] for name in names]).T for expert in range(count)])
+
+
 def problem(original, out, bound):
     """What is wrong with a folder that was written; empty if nothing is. A class without towers has the weights of the language model."""
     name, weights, missed = loaded(out)
@@ -72,10 +82,11 @@ def problem(original, out, bound):
             if "language_model" not in key and not key.startswith("lm_head"):
                 continue
             key = key.replace("model.language_model.", "model.").replace("language_model.", "")
-        if key not in weights or weights[key].shape != value.shape:
-            return f"{name}: {key} is {list(weights[key].shape) if key in weights else 'missing'}"
+        found = weights[key] if key in weights else fused_experts(weights, key)
+        if found is None or found.shape != value.shape:
+            return f"{name}: {key} is {'missing' if found is None else list(found.shape)}"
         if value.is_floating_point():
-            error = (weights[key].float() - value).norm() / (value.norm() + 1e-9)
+            error = (found.float() - value).norm() / (value.norm() + 1e-9)
             if error > bound:
                 return f"{name}: {key} differs by {error:.3f} of its size"
     return ""
