@@ -13,8 +13,11 @@ const peers = join(root, 'tests/interop/peers.sh');
 /** Values: whether our pass reads their GGUF files, whose weights are then in its own order. */
 const families = { mixtral: true, qwen3_moe: true, 'gpt_oss-bf16': false };
 const vocabulary = 288;
-/** Share of the KL of nearest, of which some 50 tokens say little more, and largest relative difference of our cross entropy from llama.cpp's. */
-const most = 0.98;
+/**
+ * Share of the KL of nearest over `evaluated`: inputs of random weights are nearly white, so that error feedback has 2 dB to win, and tokens
+ * that go to other experts dominate the KL. And the largest relative difference of our cross entropy from llama.cpp's.
+ */
+const most = 0.9;
 const tolerance = 0.01;
 
 /** Tokens that follow each other in some ways more often than in others. */
@@ -28,6 +31,8 @@ function tokensOf(length, seed) {
   return out;
 }
 const calibration = { tokens: { rows: Array.from({ length: 64 }, (_, i) => tokensOf(128, i + 1)) } };
+/** For the KL by our own pass; llama.cpp is asked for some 70 tokens. */
+const evaluated = { rows: Array.from({ length: 16 }, (_, i) => tokensOf(128, i + 201)) };
 /** The first tokens are unlike those behind them, from which most of the calibration comes. */
 const [shortest, longest] = [40, 64];
 const sequences = Array.from({ length: 3 }, (_, i) => tokensOf(longest, i + 101));
@@ -70,7 +75,14 @@ async function ownLosses(quantizer, file, source) {
   return losses.map((loss, i) => loss - without[i]);
 }
 
-/** Figures of a family: KL of nearest and of the best config, and the cross entropy of the latter by llama.cpp and by us. */
+/** KL of a file's predictions from the model's, of tokens unlike those that calibrated it. */
+async function ownDivergence(quantizer, file, source) {
+  const lm = quantizer.languageModel(await quantizer.open(file), { source });
+  const { divergence } = await lm.evaluate({ tokens: evaluated, against: source, activations: 'gguf', scored: 'all' });
+  return divergence.meanKld;
+}
+
+/** Figures of a family: KL of nearest and of the best config, by llama.cpp and by us, and the cross entropy of the latter by llama.cpp and by us. */
 async function figuresOf({ quantizer, bestConfig }, folder, isRead) {
   const model = await quantizer.open(folder);
   const recipe = (name) => ({ dialect: 'gguf', recipe: name });
@@ -87,16 +99,21 @@ async function figuresOf({ quantizer, bestConfig }, folder, isRead) {
     throw new Error(`llama.cpp answers ${seen.length} of ${prompts.length} prompts`);
   const [source, nearest, best] = Object.values(found).map((rows) => seen.map((i) => rows[i]));
   const own = isRead ? await ownLosses(quantizer, file('best'), model) : null;
+  const divergenceOf = (name) => (isRead ? ownDivergence(quantizer, file(name), model) : null);
   return {
     nearest: divergence(source, nearest),
     best: divergence(source, best),
+    ownNearest: await divergenceOf('nearest'),
+    ownBest: await divergenceOf('best'),
     llamaLoss: meanOf(seen.map((i) => -found.best[i][nextTokens[i]])),
     loss: own && meanOf(seen.map((i) => own[i])),
   };
 }
 
-function problemOf({ nearest, best, llamaLoss, loss }) {
-  if (!(best < most * nearest)) return `the best has ${best / nearest} of the KL of nearest`;
+function problemOf({ nearest, best, ownNearest, ownBest, llamaLoss, loss }) {
+  if (!(best < nearest)) return `the best has ${best / nearest} of the KL of nearest in llama.cpp`;
+  if (ownNearest !== null && !(ownBest < most * ownNearest))
+    return `the best has ${ownBest / ownNearest} of the KL of nearest`;
   const isSame = loss === null || Math.abs(loss - llamaLoss) < tolerance * llamaLoss;
   return isSame ? '' : `our cross entropy is ${loss}, llama.cpp's ${llamaLoss}`;
 }
