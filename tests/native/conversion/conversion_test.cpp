@@ -470,9 +470,9 @@ TEST_CASE("conversion: a table of fewer tokens gets zeros") {
   const auto out =
       run(llama("gemma3n_text",
                 R"(, "vocab_size": 48, "altup_active_idx": 0, "altup_num_inputs": 4, "hidden_size_per_layer_input": 4,
-      "num_kv_shared_layers": 0, "activation_sparsity_pattern": [0.95, 0.0], "layer_types": ["sliding_attention", "full_attention"])"),
+      "num_kv_shared_layers": 0, "sliding_window": 8, "activation_sparsity_pattern": [0.95, 0.0], "layer_types": ["sliding_attention", "full_attention"])"),
           with({{"model.embed_tokens_per_layer.weight", {40, 8}}}));
-  REQUIRE(out);
+  REQUIRE_MESSAGE(bool(out), out.error().message);
   CHECK(out->tensors[1].shape == Shape{48, 8});
   CHECK(out->tensors[1].empty_rows == 8);
 }

@@ -91,9 +91,9 @@ TEST_CASE("layers with a recurrence follow from lists and periods") {
 }
 
 TEST_CASE("layers of Mamba 1 have the channels, ranks and periods that config.json tells") {
-  const Architecture mamba = accepted(R"("model_type": "mamba", "intermediate_size": 128, "time_step_rank": "auto")");
+  const Architecture mamba = accepted(R"("model_type": "mamba", "time_step_rank": "auto")");
   CHECK((mixer_of(mamba, 0) == Mixer::selective && mamba.recurrence.step_rank == 4 && mamba.recurrence.key_dim == 16));
-  CHECK(mixed_columns(mamba, 0) == 128);
+  CHECK(mixed_columns(mamba, 0) == 96);
   CHECK(block_weights(mamba, 0).size() == 10);
   const Architecture jamba = accepted(R"("model_type": "jamba", "attn_layer_period": 2, "attn_layer_offset": 1,
       "expert_layer_period": 3, "expert_layer_offset": 2, "num_experts": 4, "num_experts_per_tok": 2, "mamba_dt_rank": 5)");
