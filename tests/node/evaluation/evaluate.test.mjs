@@ -143,7 +143,10 @@ test('models that a forward pass cannot run', async (t) => {
     await assert.rejects(quantizer.languageModel(await modelFor(t, quantizer, folder)).evaluate({ tokens }), error);
   };
   await refused(null, { code: 'config-invalid', where: 'config.json' });
-  await refused({ model_type: 'falcon_h1' }, { code: 'not-implemented', message: /"falcon_h1".*such as .*falcon.*without/s });
+  await refused(
+    { model_type: 'falcon_h1' },
+    { code: 'not-implemented', message: /"falcon_h1".*such as .*falcon.*without/s },
+  );
   await refused({ hidden_size: undefined }, { code: 'config-invalid', where: '/hidden_size' });
   await refused({ hidden_size: 1e9 }, { code: 'config-invalid', where: '/hidden_size' });
   await refused({ num_key_value_heads: 3 }, { code: 'config-invalid', where: '/num_key_value_heads' });
