@@ -43,7 +43,7 @@ Entry nearest_entry(const CodebookSearch& search, const Values& values, const fl
     }
     return cost;
   };
-  uint8_t codes[8];
+  uint8_t codes[8] = {};
   for (uint32_t i = 0; i < length; ++i) codes[i] = values.nearest(position[i]);
   if (const int32_t own = search.entry_of(codes); own >= 0)
     return {static_cast<uint32_t>(own), cost_of(static_cast<uint32_t>(own))};
