@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -45,6 +46,12 @@ constexpr const GgmlTypeInfo& info_of(GgmlType type) { return kGgmlTypes[static_
 constexpr bool is_for_importance(GgmlType type) {
   return type == GgmlType::iq3_xxs || type == GgmlType::iq2_s || type == GgmlType::iq2_xs ||
          type == GgmlType::iq2_xxs || type == GgmlType::iq1_s || type == GgmlType::iq1_m;
+}
+
+/// Magnitudes above it get the largest scale, and blocks no mark of the loss: NVFP4 has e4m3 scales, up to 448, of elements
+/// up to 6. Infinity: types whose float16 scale becomes infinite then.
+constexpr float largest_value(GgmlType type) {
+  return type == GgmlType::nvfp4 ? 448.0f * 6 : std::numeric_limits<float>::infinity();
 }
 
 /// The type with this number in files; nullopt for unknown or withdrawn numbers.

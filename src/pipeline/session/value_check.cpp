@@ -123,18 +123,14 @@ std::span<const float> ValueCheck::clamped(std::span<const float> x, bool infini
   return std::span<const float>(scratch).first(x.size());
 }
 
-// Its scales are e4m3, up to 448, of elements up to 6; larger ones get the largest scale, without a mark in the block.
-constexpr float kLargestNvfp4 = 448.0f * 6;
-
 Status ValueCheck::blocks(const kernels::ErrorSums& sums, GgmlType type, std::span<const float> x,
                           const uint8_t* blocks, uint64_t element) const {
   if (saturates()) return {};
   const GgmlTypeInfo& info = info_of(type);
-  if (type == GgmlType::nvfp4)
+  if (const float largest = largest_value(type); kernels::reduce_absmax(x).value > largest)
     for (size_t i = 0; i < x.size(); ++i)
-      if (std::isfinite(x[i]) && std::fabs(x[i]) > kLargestNvfp4)
-        return overflow(element + i, x[i],
-                        text_of("is beyond {}, whose largest value is {}", info.name, kLargestNvfp4));
+      if (std::isfinite(x[i]) && std::fabs(x[i]) > largest)
+        return overflow(element + i, x[i], text_of("is beyond {}, whose largest value is {}", info.name, largest));
   if (sums.all_finite()) return {};
   std::vector<float> read(info.block);
   for (size_t begin = 0; begin < x.size(); begin += info.block) {

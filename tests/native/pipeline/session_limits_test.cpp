@@ -197,6 +197,14 @@ TEST_CASE("GGUF types: blocks that llama.cpp's validation refuses are refused he
       // In blocks of 32 elements 256 to 287 share one; of 256 elements 256 to 511.
       CHECK(error.message.find("at element 260 (row 1, column 4)") != std::string::npos);
     }
+    if (type.block > 1) {  // codes of an algorithm
+      std::vector<uint8_t> blocks(type.bytes_of(x.size()));
+      kernels::quantize_blocks(type.type, x.data(), kRows, kColumns, nullptr, blocks.data());
+      const auto stored = store_blocks(task, blocks, x);
+      REQUIRE(!stored);
+      check_refused(stored.error(), ErrorCode::value_overflow,
+                    is_single ? "is beyond " : "needs a scale beyond float16");
+    }
     task.non_finite = NonFinite::saturate;
     CHECK(refused(1).message.empty());
   }
