@@ -1,5 +1,6 @@
 /** `wasmquant quantize <model> -o <out>`. */
 import { type Command, Option } from 'commander';
+import type { Quantizer } from '../../lib/node.js';
 import {
   addConfigOptions,
   addFormatOption,
@@ -15,29 +16,24 @@ import { kModelArgument, kSource, kStripPrefix } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { checkReportPath, writeReport } from '../report_file.js';
 import { reportLines } from './quantize/report_lines.js';
-import { type QuantizeOptions, runInto, usualOutput, withInputs } from './quantize/run.js';
+import { configOf, type QuantizeOptions, runInto, usualOutput, withInputs } from './quantize/run.js';
 import { namedPresets, quantizeSeveral } from './quantize/several.js';
 
 async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
   const several = namedPresets(options);
   if (several) return await quantizeSeveral(context, argument, options, several);
-  return await withInputs(
-    context,
-    argument,
-    options,
-    [options.preset],
-    async ({ configs: [config = {}], ...inputs }) => {
-      const { quantizer, model, choices } = inputs;
-      const output = options.output ?? usualOutput(model, quantizer.plan(model, config, choices), argument, options);
-      await checkReportPath(options, [output]);
-      const done = await runInto(inputs, config, output, options, context);
-      if (options.report !== undefined) await writeReport(options.report, done.report);
-      return {
-        document: { ...done.report, output },
-        lines: reportLines(argument, model, done, options.report, context),
-      };
-    },
-  );
+  const configsOf = (quantizer: Quantizer) => configOf(quantizer, options, context.signal);
+  return await withInputs(context, argument, options, configsOf, async (inputs, config) => {
+    const { quantizer, model, choices } = inputs;
+    const output = options.output ?? usualOutput(model, quantizer.plan(model, config, choices), argument, options);
+    await checkReportPath(options, [output]);
+    const done = await runInto(inputs, config, output, options, context);
+    if (options.report !== undefined) await writeReport(options.report, done.report);
+    return {
+      document: { ...done.report, output },
+      lines: reportLines(argument, model, done, options.report, context),
+    };
+  });
 }
 
 export function addQuantize(program: Command, run: Run): void {

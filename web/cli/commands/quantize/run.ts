@@ -64,8 +64,6 @@ const kCalibrationSequences = 32;
 export interface Inputs {
   quantizer: Quantizer;
   model: Model;
-  /** One for each preset. */
-  configs: Config[];
   choices: PlanOptions;
   calibration: Partial<QuantizeModelOptions>;
 }
@@ -75,6 +73,12 @@ function best(quantizer: Quantizer, config: Config): object {
   if (typeof config === 'object') return bestConfig(config);
   const preset = quantizer.presets().find(({ name }) => name === config);
   return bestConfig(preset?.config ?? quantizer.parseConfig(config).config);
+}
+
+/** What --preset or --config names, with --best. */
+export async function configOf(quantizer: Quantizer, options: QuantizeOptions, signal: AbortSignal): Promise<Config> {
+  const chosen = await configFor(quantizer, options, signal);
+  return options.best ? best(quantizer, chosen) : chosen;
 }
 
 /** Without -o: the file's own name, or a folder called after model and scheme, where the command runs. */
@@ -97,13 +101,13 @@ export function usualOutput(
   return `${name}-${scheme}`;
 }
 
-/** Opens what the runs read, and closes it after `use`. `presets`: of the runs; undefined: a config file's. */
-export async function withInputs<T>(
+/** Reads the configs of the runs, then opens what the runs read, and closes it after `use`. */
+export async function withInputs<C, T>(
   { signal }: Context,
   argument: string,
   options: QuantizeOptions,
-  presets: (string | undefined)[],
-  use: (inputs: Inputs) => Promise<T>,
+  configsOf: (quantizer: Quantizer) => Promise<C>,
+  use: (inputs: Inputs, configs: C) => Promise<T>,
 ): Promise<T> {
   const { config: configFile, imatrix, calibration: dataFile, calibrationText: textFile } = options;
   await checkReportPath(options, [argument, options.output, configFile, imatrix, textFile, dataFile]);
@@ -116,11 +120,7 @@ export async function withInputs<T>(
   }
   if (options.best && options.calibration === undefined && options.calibrationText === undefined)
     throw usageError('--best needs a calibration text', 'add --calibration FILE.txt');
-  const configs: Config[] = [];
-  for (const preset of presets) {
-    const chosen = await configFor(quantizer, preset === undefined ? options : { ...options, preset }, signal);
-    configs.push(options.best ? best(quantizer, chosen) : chosen);
-  }
+  const configs = await configsOf(quantizer);
   await using model = await openModel(quantizer, argument, signal, options);
   await using calibration =
     options.calibration === undefined ? null : await openModel(quantizer, options.calibration, signal);
@@ -134,16 +134,16 @@ export async function withInputs<T>(
     ...(await modelPaths(argument, model)),
     ...(calibration ? await modelPaths(options.calibration ?? '', calibration) : []),
   ]);
-  return await use({
+  const inputs = {
     quantizer,
     model,
-    configs,
     choices: await planOptions(options),
     calibration: {
       ...(calibration && { calibration: source ? { tokens: calibration, source } : calibration }),
       ...(text && { calibration: { tokens: text, ...(source && { source }) } }),
     },
-  });
+  };
+  return await use(inputs, configs);
 }
 
 /** How to load the output, a folder or a file. */
@@ -165,7 +165,7 @@ async function loadLines(
 
 /** Quantizes into `output`. */
 export async function runInto(
-  { quantizer, model, choices, calibration }: Omit<Inputs, 'configs'>,
+  { quantizer, model, choices, calibration }: Inputs,
   config: Config,
   output: string,
   options: QuantizeOptions,

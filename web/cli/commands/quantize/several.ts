@@ -1,7 +1,7 @@
 /** `--preset q4_k_m,q5_k_m,q8_0`: the model is opened once, and becomes a file or folder for each preset, in one folder. */
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { outputFormatsOf } from '../../../lib/node.js';
+import { type Config, outputFormatsOf, type Quantizer } from '../../../lib/node.js';
 import { bytesText, durationText, shareText } from '../../../present/units.js';
 import { percent } from '../../../present/verdict.js';
 import { weightError } from '../../../present/weight_error.js';
@@ -13,7 +13,7 @@ import { err } from '../../streams.js';
 import { table } from '../../tables.js';
 import { printable } from '../../terminal.js';
 import type { FinishedRun } from './report_lines.js';
-import { type QuantizeOptions, runInto, usualOutput, withInputs } from './run.js';
+import { configOf, type QuantizeOptions, runInto, usualOutput, withInputs } from './run.js';
 
 type Row = FinishedRun & { preset: string };
 
@@ -29,14 +29,13 @@ export function namedPresets({ preset, output, shards }: QuantizeOptions): strin
   return names;
 }
 
-/** Where each run writes. Throws target-exists before any of them begins. */
-async function outputsOf(outputs: string[], { force, resume }: QuantizeOptions): Promise<string[]> {
+/** Throws where two runs would write the same, or one what is there already, before any of them begins. */
+async function checkOutputs(outputs: string[], { force, resume }: QuantizeOptions): Promise<void> {
   const twice = outputs.find((output, i) => outputs.indexOf(output) !== i);
   if (twice !== undefined) throw usageError(`two of the presets would write ${twice}`);
   for (const output of force || resume ? [] : outputs)
     if (await stat(output).catch(() => null))
       throw new CommandError('target-exists', 'it is there already', { where: output, hint: '--force replaces it' });
-  return outputs;
 }
 
 function lines(argument: string, summary: string, rows: Row[], { terminal }: Context): string[] {
@@ -82,24 +81,27 @@ export async function quantizeSeveral(
   options: QuantizeOptions,
   presets: string[],
 ): Promise<Outcome> {
-  return await withInputs(context, argument, options, presets, async ({ configs, ...inputs }) => {
+  const { output: folder = '.' } = options;
+  const configsOf = async (quantizer: Quantizer) => {
+    const configs: { preset: string; config: Config }[] = [];
+    for (const preset of presets)
+      configs.push({ preset, config: await configOf(quantizer, { ...options, preset }, context.signal) });
+    return configs;
+  };
+  return await withInputs(context, argument, options, configsOf, async (inputs, configs) => {
     const { quantizer, model, choices } = inputs;
-    const { output: folder = '.' } = options;
-    const names = presets.map((preset, i) =>
-      usualOutput(model, quantizer.plan(model, configs[i] ?? preset, choices), argument, { ...options, preset }),
-    );
-    const outputs = await outputsOf(
-      names.map((name) => join(folder, name)),
-      options,
-    );
+    const runs = configs.map(({ preset, config }) => {
+      const name = usualOutput(model, quantizer.plan(model, config, choices), argument, { ...options, preset });
+      return { preset, config, output: join(folder, name) };
+    });
+    const outputs = runs.map(({ output }) => output);
+    await checkOutputs(outputs, options);
     await checkReportPath(options, outputs);
     await mkdir(folder, { recursive: true });
     const rows: Row[] = [];
     try {
-      for (const [i, preset] of presets.entries()) {
-        const output = outputs[i] ?? preset;
-        rows.push({ preset, ...(await runInto(inputs, configs[i] ?? preset, output, options, context)) });
-      }
+      for (const { preset, config, output } of runs)
+        rows.push({ preset, ...(await runInto(inputs, config, output, options, context)) });
     } catch (error) {
       for (const { output } of rows) err.write(`finished before: ${printable(output)}\n`);
       throw error;
