@@ -149,7 +149,7 @@ function mixtureTable({ experts, tokens, rows }) {
     `${number(Math.min(...ratios))} to ${number(Math.max(...ratios))}`,
   ]);
   return [
-    `## Calibration of a mixture of experts\n\nProcessor seconds beside those of a dense model of the same active weights; ${experts} experts, ${tokens} tokens, one thread.`,
+    `## Calibration of a mixture of experts\n\nProcessor time in seconds, against a dense model with as many active weights; ${experts} experts, ${tokens} tokens, one thread.`,
     table(['pipeline', 'dense', 'mixture', 'ratio', 'of single turns'], lines),
   ];
 }

@@ -1,13 +1,14 @@
-// What it costs to calibrate a mixture of experts, beside a dense model of the same active weights: processor seconds of each, runs of the two
-// taking turns, in one thread. Both have the same attention; a token's experts together are as wide as the dense feed-forward.
+// The cost of calibrating a mixture of experts, against a dense model with as many active weights: processor time of each in one thread, in
+// alternating runs. Both have the same attention; a token's experts together are as wide as the dense feed-forward.
 //   node tests/bench/mixture_bench.mjs [--json] [--only PIPELINE] [--runs N] [--experts N] [--tokens N]
 // A row a pipeline: the least seconds of each model, their ratio, and the ratios of single turns.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bestConfig, createQuantizer } from '../../dist/node.js';
-import { noise, safetensors } from '../node/written_model.mjs';
+import { decoderTensors, writeDecoder } from '../node/written_decoder.mjs';
+import { noise } from '../node/written_model.mjs';
 
 const { values: options } = parseArgs({
   options: {
@@ -26,58 +27,11 @@ const pipelines = {
   best: bestConfig,
 };
 
-/** Writes a Mixtral with as many experts, or a Llama with none, into `folder`. */
+/** Writes a model into `folder`; a Llama without experts is as wide as the experts of a token together. */
 function writeModel(folder, experts) {
-  const { vocabulary, hidden, inner, layers, heads, chosen } = sizes;
-  let seed = 1;
-  const matrix = (rows, columns) => {
-    const data = noise(rows * columns, ++seed).map((value) => (value ** 3 * 2) / Math.sqrt(columns));
-    return { dtype: 'F32', shape: [rows, columns], data };
-  };
-  const norm = () => ({ dtype: 'F32', shape: [hidden], data: noise(hidden, ++seed).map((value) => 1.2 + value) });
-  const tensors = {
-    'model.embed_tokens.weight': matrix(vocabulary, hidden),
-    'model.norm.weight': norm(),
-    'lm_head.weight': matrix(vocabulary, hidden),
-  };
-  const addFeedForward = (name, width, [gate, down, up]) => {
-    tensors[`${name}.${gate}.weight`] = matrix(width, hidden);
-    tensors[`${name}.${down}.weight`] = matrix(hidden, width);
-    tensors[`${name}.${up}.weight`] = matrix(width, hidden);
-  };
-  for (let layer = 0; layer < layers; ++layer) {
-    const at = `model.layers.${layer}`;
-    for (const name of ['q_proj', 'k_proj', 'v_proj', 'o_proj'])
-      tensors[`${at}.self_attn.${name}.weight`] = matrix(hidden, hidden);
-    tensors[`${at}.input_layernorm.weight`] = norm();
-    tensors[`${at}.post_attention_layernorm.weight`] = norm();
-    const moe = `${at}.block_sparse_moe`;
-    if (experts > 0) tensors[`${moe}.gate.weight`] = matrix(experts, hidden);
-    for (let expert = 0; expert < experts; ++expert)
-      addFeedForward(`${moe}.experts.${expert}`, inner, ['w1', 'w2', 'w3']);
-    if (experts === 0) addFeedForward(`${at}.mlp`, chosen * inner, ['gate_proj', 'down_proj', 'up_proj']);
-  }
-  const config = {
-    model_type: experts > 0 ? 'mixtral' : 'llama',
-    architectures: [experts > 0 ? 'MixtralForCausalLM' : 'LlamaForCausalLM'],
-    vocab_size: vocabulary,
-    hidden_size: hidden,
-    intermediate_size: experts > 0 ? inner : chosen * inner,
-    num_hidden_layers: layers,
-    num_attention_heads: heads,
-    num_key_value_heads: heads,
-    max_position_embeddings: length,
-    rms_norm_eps: 1e-5,
-    rope_theta: 10000,
-    hidden_act: 'silu',
-    tie_word_embeddings: false,
-    torch_dtype: 'float32',
-    ...(experts > 0 && { num_local_experts: experts, num_experts_per_tok: chosen }),
-  };
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
-  writeFileSync(join(folder, 'model.safetensors'), safetensors(tensors));
-  return folder;
+  const inner = experts > 0 ? sizes.inner : sizes.chosen * sizes.inner;
+  const own = { ...sizes, inner, experts, positions: length };
+  return writeDecoder(folder, decoderTensors(own), own);
 }
 
 /** Tokens that follow each other in some ways more often than in others. */

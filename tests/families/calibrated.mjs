@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { buildAll } from '../setup/build.mjs';
 import { main } from '../setup/command.mjs';
 import { pythonOf } from './family_loader.mjs';
+import { tokensOf } from './pseudo_text.mjs';
 
 const compressed = 'compressed-tensors';
 /** The only format of folders that holds weights stored as [in, out]. */
@@ -39,16 +40,7 @@ async function printed(python, script, given, ...args) {
   return out;
 }
 
-/** Texts of the calibration and, with other seeds, of the judgement: tokens that follow each other in some ways more often than in others. */
-function tokensOf(length, seed) {
-  const out = [];
-  let state = seed;
-  for (let i = 0; i < length; ++i) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    out.push((((state >>> 20) % 24) + 5 * (out[i - 1] ?? 0)) % 251);
-  }
-  return out;
-}
+/** Texts of the calibration and, with other seeds, of the judgement. */
 const calibration = { tokens: { rows: Array.from({ length: 64 }, (_, i) => tokensOf(128, i + 1)) } };
 const sequences = Array.from({ length: 8 }, (_, i) => tokensOf(128, i + 101));
 

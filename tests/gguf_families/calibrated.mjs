@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { tokensOf } from '../families/pseudo_text.mjs';
 import { LlamaCpp, Server } from '../peers/llamacpp/server.mjs';
 import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
@@ -20,16 +21,6 @@ const vocabulary = 288;
 const most = 0.9;
 const tolerance = 0.01;
 
-/** Tokens that follow each other in some ways more often than in others. */
-function tokensOf(length, seed) {
-  const out = [];
-  let state = seed;
-  for (let i = 0; i < length; ++i) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    out.push((((state >>> 20) % 24) + 5 * (out[i - 1] ?? 0)) % 251);
-  }
-  return out;
-}
 const calibration = { tokens: { rows: Array.from({ length: 64 }, (_, i) => tokensOf(128, i + 1)) } };
 /** For the KL by our own pass; llama.cpp is asked for some 70 tokens. */
 const evaluated = { rows: Array.from({ length: 16 }, (_, i) => tokensOf(128, i + 201)) };

@@ -25,6 +25,24 @@ export function linkedController(signal: AbortSignal | undefined): { controller:
   return { controller, unlink: () => signal?.removeEventListener('abort', abort) };
 }
 
+/** Results of what `start` begins with a signal of its own, which fires with `signal` and with the first failure; that is thrown once all have ended. */
+export async function together<T>(
+  signal: AbortSignal | undefined,
+  start: (signal: AbortSignal) => readonly Promise<T>[],
+): Promise<T[]> {
+  const { controller, unlink } = linkedController(signal);
+  const running = start(controller.signal);
+  try {
+    return await Promise.all(running);
+  } catch (error) {
+    controller.abort(error);
+    await Promise.allSettled(running);
+    throw error;
+  } finally {
+    unlink();
+  }
+}
+
 /** Resolves when `promise` settles or the time is over. Never rejects. */
 export async function settledWithin(milliseconds: number, promise: Promise<unknown>): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;

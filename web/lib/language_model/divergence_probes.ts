@@ -2,7 +2,7 @@
 // tokens.
 
 import type { AutoConfigOptions } from '../api/types.js';
-import { linkedController } from '../io/abort.js';
+import { together } from '../io/abort.js';
 import { partOf, type TokenBatch } from '../model/tokens.js';
 import type { ForwardBatch } from '../plan/forward_plan.js';
 import type { RunContext } from '../pool/pool.js';
@@ -56,22 +56,14 @@ export class DivergenceProbes {
     const work = this.#work();
     const passes = (shares.length + probes.length) * work.batches.length;
     const progress = new ProgressMeter(this.options.onProgress, work.tensors * passes, work.bytes * passes);
-    const { controller: stop, unlink } = linkedController(this.options.signal);
     const advance = (done: WorkProgress) => progress.advance({ ...done, phase: 'evaluate' });
-    const found = await withRunInputs(pool, this.runInputs, async (context) => {
-      const running = shares.map((shared) => this.#measureShare(context, work, shared, stop.signal, advance));
-      try {
-        return (await Promise.all(running)).flat();
-      } catch (error) {
-        stop.abort(error);
-        await Promise.allSettled(running);
-        throw error;
-      } finally {
-        unlink();
-      }
-    });
+    const found = await withRunInputs(pool, this.runInputs, (context) =>
+      together(this.options.signal, (stop) =>
+        shares.map((shared) => this.#measureShare(context, work, shared, stop, advance)),
+      ),
+    );
     progress.finish('evaluate');
-    return found;
+    return found.flat();
   }
 
   /** What every pass runs and reads. */

@@ -5,7 +5,7 @@ import { failure, QuantizationError } from '../api/errors.js';
 import { embeddingOptions } from '../api/language_model_kinds.js';
 import type { EmbeddingOptions, Embeddings } from '../api/language_model_types.js';
 import type { Instance } from '../engine/instance.js';
-import { linkedController } from '../io/abort.js';
+import { together } from '../io/abort.js';
 import { OpenedModel } from '../model/model.js';
 import { cutTexts } from '../model/text_tokens.js';
 import { longestOf, partOf, type TokenBatch, tokenBatch } from '../model/tokens.js';
@@ -84,8 +84,11 @@ export async function embedTokens(
     jobs.reduce((sum, { plan }) => sum + tensorsOf(plan).length, 0),
     jobs.reduce((sum, { plan }) => sum + bytesOf(plan), 0),
   );
-  const { controller: stop, unlink } = linkedController(signal);
-  const embed = async (context: RunContext, { plan, number, batch: { first, last } }: (typeof jobs)[number]) => {
+  const embed = async (
+    context: RunContext,
+    { plan, number, batch: { first, last } }: (typeof jobs)[number],
+    stop: AbortSignal,
+  ) => {
     const { ids, lengths } = partOf(tokens, first, last);
     const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
     const work = {
@@ -103,9 +106,7 @@ export async function embedTokens(
       bytes: bytesOf(plan),
       parts: [{ kind: 'embed' as const, ...work }],
     };
-    const result = await pool.run(context, job, stop.signal, (done) =>
-      progress.advance({ ...done, phase: 'evaluate' }),
-    );
+    const result = await pool.run(context, job, stop, (done) => progress.advance({ ...done, phase: 'evaluate' }));
     const values = result.parts[0] as Float32Array;
     const width = values.length / lengths.length;
     return lengths.map((_, text) => {
@@ -118,20 +119,11 @@ export async function embedTokens(
       );
     });
   };
-  try {
-    const results = await withRunInputs(pool, { models, work: plans.map(({ work }) => work) }, (context) => {
-      const running = jobs.map((job) => embed(context, job));
-      return Promise.all(running).catch(async (error: unknown) => {
-        stop.abort(error);
-        await Promise.allSettled(running);
-        throw error;
-      });
-    });
-    progress.finish('evaluate');
-    return models.map((_, model) => results.filter((_, i) => jobs[i]?.number === model).flat());
-  } finally {
-    unlink();
-  }
+  const results = await withRunInputs(pool, { models, work: plans.map(({ work }) => work) }, (context) =>
+    together(signal, (stop) => jobs.map((job) => embed(context, job, stop))),
+  );
+  progress.finish('evaluate');
+  return models.map((_, model) => results.filter((_, i) => jobs[i]?.number === model).flat());
 }
 
 export async function embedTexts(

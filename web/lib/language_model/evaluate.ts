@@ -6,7 +6,7 @@ import { failure } from '../api/errors.js';
 import { evaluateOptions } from '../api/language_model_kinds.js';
 import type { EvaluateOptions, Evaluation } from '../api/types.js';
 import type { MemoryPlan } from '../engine/memory.js';
-import { abortable, linkedController } from '../io/abort.js';
+import { abortable, together } from '../io/abort.js';
 import { OpenedModel } from '../model/model.js';
 import { tokenBytesOf } from '../model/token_bytes.js';
 import { longestOf, partOf, type TokenBatch, type Windows } from '../model/tokens.js';
@@ -20,6 +20,7 @@ import {
   type ForwardWork,
   type JobPart,
   valuesPerPosition,
+  type WorkProgress,
 } from '../worker/jobs.js';
 import { divergenceOf } from './divergence.js';
 
@@ -188,22 +189,11 @@ export async function evaluateModel(
   return summary(found);
 
   async function runBatches(all: typeof batches, run: RunContext): Promise<number[]> {
-    const { controller: stop, unlink } = linkedController(signal);
-    const running = all.map(async ({ part, label }) => {
-      const result = await pool.run(run, { label, bytes: modelBytes, parts: [part] }, stop.signal, (done) =>
-        progress.advance({ ...done, phase: 'evaluate' }),
-      );
-      return [...(result.parts[0] as Float64Array)];
-    });
-    try {
-      return (await Promise.all(running)).flat();
-    } catch (error) {
-      stop.abort(error);
-      await Promise.allSettled(running);
-      throw error;
-    } finally {
-      unlink();
-    }
+    const advance = (done: WorkProgress) => progress.advance({ ...done, phase: 'evaluate' });
+    const results = await together(signal, (stop) =>
+      all.map(({ part, label }) => pool.run(run, { label, bytes: modelBytes, parts: [part] }, stop, advance)),
+    );
+    return results.flatMap(({ parts }) => [...(parts[0] as Float64Array)]);
   }
 
   async function summary(values: number[]): Promise<Evaluation> {
