@@ -1,6 +1,6 @@
 // Folders of MLX: parts as mx.quantize makes them (tests/files/mlx_written/make.py), config.json with the keys that mlx-lm reads, and what is refused.
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { files, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
@@ -120,10 +120,10 @@ test('keys of rotary embeddings that transformers 5 nests are written at the top
 
 // qwen3_moe with four experts in two layers; `left`: an expert that keeps its values.
 const mixture = { ...llama, model_type: 'qwen3_moe', architectures: ['Qwen3MoeForCausalLM'], num_local_experts: 4 };
-const expertWeights = (count) => {
+const expertWeights = (count, first = 0) => {
   const tensors = {};
   for (const block of [0, 1])
-    for (let expert = 0; expert < count; expert++)
+    for (let expert = first; expert < first + count; expert++)
       for (const [part, shape] of Object.entries({ up_proj: [32, 128], gate_proj: [32, 128], down_proj: [128, 64] }))
         tensors[`model.layers.${block}.mlp.experts.${expert}.${part}.weight`] = {
           dtype: 'F32',
@@ -148,6 +148,43 @@ test('experts of a layer become one tensor of the bytes that each would have, an
   const rows = compared.tensors.filter(({ error }) => error);
   assert.equal(rows.length, 24);
   for (const { error } of rows) assert.ok(error.sqnrDb > 18, `${error.sqnrDb} dB`);
+});
+
+test('experts of a layer in several shards: the same bytes for any number of workers, and in parts', async (t) => {
+  const source = scratchFolder(t);
+  const names = [1, 2, 3].map((number) => `model-0000${number}-of-00003.safetensors`);
+  const shards = [expertWeights(1), expertWeights(2, 1), expertWeights(1, 3)];
+  const places = shards.flatMap((bytes, i) => Object.keys(parsed(bytes).header).map((name) => [name, names[i]]));
+  for (const [i, bytes] of shards.entries()) writeFileSync(join(source, names[i]), bytes);
+  writeFileSync(join(source, 'config.json'), JSON.stringify(mixture));
+  const index = { metadata: { total_size: 0 }, weight_map: Object.fromEntries(places) };
+  writeFileSync(join(source, 'model.safetensors.index.json'), JSON.stringify(index));
+  const outputs = [];
+  for (const [threads, parts] of [
+    [0, 1],
+    [1, 1],
+    [3, 1],
+    [1, 2],
+  ]) {
+    const target = join(scratchFolder(t), 'out');
+    const quantizer = await quantizerFor(t, { threads });
+    const model = await modelFor(t, quantizer, source);
+    for (let part = 1; part <= parts; ++part)
+      await quantizer.quantizeModel(model, 'mlx_4bit', {
+        target,
+        format: 'mlx',
+        ...(parts > 1 && { shards: { part, of: parts } }),
+      });
+    if (parts > 1) await quantizer.mergeShards(target);
+    const files = readdirSync(target)
+      .filter((name) => name.endsWith('.safetensors'))
+      .sort();
+    outputs.push(files.map((name) => [name, readFileSync(join(target, name))]));
+  }
+  const [first] = outputs;
+  const { header } = parsed(first[0][1]);
+  assert.equal(Object.keys(header).filter((name) => name.includes('.switch_mlp.')).length, 2 * 3 * 3);
+  for (const other of outputs) assert.deepEqual(other, first);
 });
 
 test('experts of one layer with several configs are refused', async (t) => {
