@@ -1,6 +1,7 @@
 // Compiled against the packed package by several versions of TypeScript, strictly and with declarations checked: what a user
 // writes must fit, and what is wrong must not. Never run.
 import {
+  type Comparison,
   type Config,
   createQuantizer,
   type Diagnostic,
@@ -11,7 +12,7 @@ import {
   QuantizationError,
   type QuantizationSpec,
   quarkConfig,
-  type Report,
+  type RunReport,
   type Target,
 } from 'wasmquant';
 import wasmModule from 'wasmquant/wasmquant.wasm';
@@ -24,13 +25,19 @@ export async function model(target: Target, source: File | Uint8Array): Promise<
   await using opened = await quantizer.open(source);
   const plan: Plan = quantizer.plan(opened, 'int4_wo_128', { format: 'compressed-tensors' });
   for (const { name, spec, reason } of plan.tensors) if (spec) notAny<string>(`${name}: ${reason.text}`);
-  const report: Report = await quantizer.quantizeModel(opened, 'int4_wo_128', {
+  const report: RunReport = await quantizer.quantizeModel(opened, 'int4_wo_128', {
     target,
     signal: AbortSignal.timeout(60_000),
     onProgress: ({ phase, bytesDone, bytesTotal }) => notAny<string>(`${phase} ${bytesDone / bytesTotal}`),
   });
   notAny(report.tensors[0]);
   notAny(report.totals.bitsPerWeight);
+  // @ts-expect-error: only a plan says that it is of a calibrated run
+  await quantizer.quantizeModel(opened, 'fp8', { target, calibrated: true });
+  const compared: Comparison = await quantizer.compare(opened, opened);
+  notAny(compared.outputs?.error);
+  // @ts-expect-error: a comparison writes nothing
+  notAny(compared.format);
   return report.totals.bytesAfter;
 }
 

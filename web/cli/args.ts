@@ -5,8 +5,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
   type OnnxOptions,
   type OutputFormat,
+  type OutputOptions,
   outputFormats,
-  type PlanOptions,
   type QuantizerOptions,
   type ShardPart,
 } from '../lib/node.js';
@@ -230,7 +230,7 @@ export function inclusions({ includeTowers, includeExperts, excludeExperts }: In
 /** The other arguments of `plan` and `quantizeModel`. Errors: source-invalid. */
 export async function planOptions(
   options: OnnxFlags & GgufFlags & InclusionFlags & { format?: OutputFormat },
-): Promise<PlanOptions> {
+): Promise<OutputOptions> {
   const { format, qdq, accuracyLevel, externalData, constantInputs, imatrix, shardSize, mmproj } = options;
   return {
     ...(format && { format }),

@@ -9,11 +9,13 @@ import {
   dialectNames,
   openOptions,
   planOptions,
+  previewOptions,
   quantizerOptions,
   runOptions,
 } from './api/option_kinds.js';
 import type {
   CompareOptions,
+  Comparison,
   Config,
   Curve,
   CurveOptions,
@@ -29,13 +31,14 @@ import type {
   PlanOptions,
   Preset,
   PresetEdits,
+  PreviewOptions,
   QuantConfig,
   QuantizationSpec,
   QuantizedTensor,
   QuantizeModelOptions,
   Quantizer,
   QuantizerOptions,
-  Report,
+  RunReport,
   Source,
   TensorInput,
   TensorReport,
@@ -174,7 +177,7 @@ export class EngineQuantizer implements Quantizer {
     return withPlan(instance, source, textOfConfig(config), choices, settings, (_, plan) => plan);
   }
 
-  async quantizeModel(model: Model, config: Config, options: QuantizeModelOptions): Promise<Report> {
+  async quantizeModel(model: Model, config: Config, options: QuantizeModelOptions): Promise<RunReport> {
     this.#open();
     const own = check(options, runOptions, 'options');
     const { reuse, shards, resume } = own;
@@ -195,13 +198,13 @@ export class EngineQuantizer implements Quantizer {
     });
   }
 
-  async mergeShards(folder: string, options: { overwrite?: boolean } = {}): Promise<Report> {
+  async mergeShards(folder: string, options: { overwrite?: boolean } = {}): Promise<RunReport> {
     check(folder, 'string', 'folder');
     const { overwrite = false } = check(options, { overwrite: 'boolean' }, 'options');
     return this.#run(undefined, () => this.#host.mergeShards(folder, overwrite));
   }
 
-  async compare(reference: Model, quantized: Model, options: CompareOptions = {}): Promise<Report> {
+  async compare(reference: Model, quantized: Model, options: CompareOptions = {}): Promise<Comparison> {
     const own = check(options, compareOptions, 'options');
     return this.#run(own.signal, async (resources, signal) => {
       const { compareModels } = await loaded(import('./run/compare.js'));
@@ -232,10 +235,10 @@ export class EngineQuantizer implements Quantizer {
     model: Model,
     config: Config,
     tensors: readonly string[],
-    options: PlanOptions & { signal?: AbortSignal } = {},
+    options: PreviewOptions = {},
   ): Promise<TensorReport[]> {
     const names = check(tensors, 'strings', 'tensors');
-    const own = check(options, { ...planOptions, signal: 'signal' }, 'options');
+    const own = check(options, previewOptions, 'options');
     return this.#run(own.signal, async (resources, signal) => {
       const text = textOfConfig(config);
       const { previewTensors } = await loaded(import('./run/preview.js'));

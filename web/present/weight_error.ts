@@ -1,8 +1,8 @@
 /** The error of a run's weights as one number. */
-import type { Report } from 'wasmquant';
+import type { RunReport } from 'wasmquant';
 
 /** Relative error of the quantized weights: the root of the sum of squared errors by that of squares. */
-export function weightError({ tensors }: Pick<Report, 'tensors'>): number | null {
+export function weightError({ tensors }: Pick<RunReport, 'tensors'>): number | null {
   let [errors, squares] = [0, 0];
   for (const { error, calibration, shape } of tensors) {
     if (calibration) return null; // weights that were rescaled on purpose

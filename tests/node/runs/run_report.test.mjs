@@ -78,8 +78,18 @@ test('compare measures what the run reported', async (t) => {
       );
     }
     assert.deepEqual(compared.diagnostics, []);
-    assert.equal(compared.format, null);
+    assert.ok(!('format' in compared) && !('identity' in compared));
   }
+});
+
+test('only a plan says that it is of a calibrated run', async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 0 });
+  const model = await modelFor(t, quantizer, tinyLlama);
+  const target = new WritableStream();
+  const refused = { code: 'argument-invalid', detail: /no option "calibrated"/ };
+  await assert.rejects(quantizer.quantizeModel(model, 'fp8', { target, calibrated: true }), refused);
+  await assert.rejects(quantizer.preview(model, 'fp8', [], { calibrated: true }), refused);
+  assert.equal(quantizer.plan(model, 'fp8', { calibrated: true }).format, 'compressed-tensors');
 });
 
 test('a model compared with itself has no error', async (t) => {

@@ -1,6 +1,6 @@
 /** `wasmquant compare <reference> <quantized>`: error per tensor between two files, worst first. */
 import type { Command } from 'commander';
-import type { Report, TensorError, TensorReport } from '../../lib/node.js';
+import type { Comparison, RunReport, TensorError, TensorReport } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, decibelText, durationText, errorText, plural, shapeText, shareText } from '../../present/units.js';
@@ -37,8 +37,8 @@ const kShown = 40;
 export const isExact = ({ error }: Measured) => error.mse === 0 && error.maxAbs === 0;
 
 /** Tensors with an error, lowest SQNR first; equal ones by name, so that the order is the same everywhere. */
-export function worstFirst(report: Report): Measured[] {
-  const measured = report.tensors.filter((tensor): tensor is Measured => tensor.error !== null);
+export function worstFirst({ tensors }: Pick<RunReport, 'tensors'>): Measured[] {
+  const measured = tensors.filter((tensor): tensor is Measured => tensor.error !== null);
   return measured.sort((a, b) => a.error.sqnrDb - b.error.sqnrDb || (a.name < b.name ? -1 : 1) || 0);
 }
 
@@ -65,7 +65,7 @@ export function errorColumns(colors: Colors): Column<Measured>[] {
 }
 
 /** `outputs off by 1.9 % on 4 inputs made up by type and shape`, then each output if there are several. */
-function outputLines({ outputs }: Report, { bold, dim }: Colors): string[] {
+function outputLines({ outputs }: Comparison, { bold, dim }: Colors): string[] {
   if (!outputs) return [];
   const off = (error: number) => `off by ${percent(error)} (${verdictOf('output-error', error)})`;
   const of = outputs.areGenerated
@@ -83,7 +83,7 @@ function outputLines({ outputs }: Report, { bold, dim }: Colors): string[] {
 
 function compareLines(
   paths: [string, string],
-  report: Report,
+  report: Comparison,
   options: CompareOptions,
   { terminal }: Context,
 ): string[] {

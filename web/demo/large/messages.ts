@@ -4,11 +4,12 @@ import type {
   CurveOptions,
   HubOptions,
   OutputFormat,
+  OutputOptions,
   PlainError,
   Plan,
   PlanOptions,
   Progress,
-  Report,
+  RunReport,
   Source,
   TensorReport,
 } from 'wasmquant';
@@ -47,7 +48,7 @@ export interface Works {
     result: Curve;
   };
   preview: {
-    asked: { config: string | object; tensors: string[]; options: PlanOptions };
+    asked: { config: string | object; tensors: string[]; options: OutputOptions };
     told: never;
     result: TensorReport[];
   };
@@ -64,7 +65,7 @@ export interface Works {
       reuse?: LargeReuse;
     };
     told: { progress: Progress } | { sample: RunningSample | null };
-    result: Report;
+    result: RunReport;
   };
 }
 export type WorkKind = keyof Works;

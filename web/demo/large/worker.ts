@@ -6,7 +6,7 @@ import {
   type Model,
   QuantizationError,
   type Quantizer,
-  type Report,
+  type RunReport,
   type Source,
 } from 'wasmquant';
 import { activationsOf } from '../feeds/activations';
@@ -40,7 +40,7 @@ function works(): Work {
   // What is chosen was often planned for its size just before.
   let last: { key: string; plan: Promise<Works['plan']['result']> } | null = null;
   // Of this very model: a run that reuses its output need not measure it.
-  let done: { number: number; report: Report } | null = null;
+  let done: { number: number; report: RunReport } | null = null;
   const plan = ({ quantizer, model }: Means, { config, options }: Works['plan']['asked']) => {
     const key = JSON.stringify([config, options]);
     if (last?.key !== key) last = { key, plan: (async () => quantizer.plan(model, config, options))() };

@@ -1,6 +1,6 @@
 // The error of each layer of a run, in one kind for the whole run: that of the layer's output where calibration says it,
 // else that of its weight.
-import type { Report, TensorReport } from 'wasmquant';
+import type { RunReport, TensorReport } from 'wasmquant';
 import { percent } from '../../present/verdict';
 
 export interface LayerError {
@@ -20,15 +20,15 @@ export const relativeError = (sqnrDb: number | null | undefined) =>
   sqnrDb === null || sqnrDb === undefined || Number.isNaN(sqnrDb) ? null : 10 ** (-sqnrDb / 20);
 
 /** Several views show the errors of a run, which may have thousands of tensors. */
-const known = new WeakMap<Report['tensors'], Errors>();
+const known = new WeakMap<RunReport['tensors'], Errors>();
 
-export function errorsOf({ tensors }: Pick<Report, 'tensors'>): Errors {
+export function errorsOf({ tensors }: Pick<RunReport, 'tensors'>): Errors {
   const errors = known.get(tensors) ?? errorsFound(tensors);
   known.set(tensors, errors);
   return errors;
 }
 
-function errorsFound(tensors: Report['tensors']): Errors {
+function errorsFound(tensors: RunReport['tensors']): Errors {
   const quantized = tensors.filter(({ error, calibration }) => error || calibration);
   const isOfOutputs = quantized.some(({ calibration }) => calibration);
   return {

@@ -1,5 +1,5 @@
 // The rows of the table: the plan joined with the errors of a finished run; searched, sorted, and the worst marked.
-import type { Plan, PlannedTensor, Report } from 'wasmquant';
+import type { Plan, PlannedTensor, RunReport } from 'wasmquant';
 import { collapse, type Group } from '../../present/collapse';
 import { type ErrorKind, errorsOf, wordOf } from './errors';
 
@@ -32,7 +32,7 @@ export interface Joined {
 
 /** A run, and whether it was made with what is chosen now. */
 export interface Measured {
-  report: Report;
+  report: RunReport;
   isCurrent: boolean;
 }
 

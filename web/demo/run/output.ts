@@ -1,6 +1,6 @@
 // Where the files of a run are: browser storage (run-folder.ts), a folder (pick-folder.ts) or a file on disk
 // (pick-file.ts).
-import type { Report } from 'wasmquant';
+import type { RunReport } from 'wasmquant';
 
 export interface OutputFile {
   name: string;
@@ -16,7 +16,7 @@ export interface Output<Handle extends Place = Place> {
   /** Name of the folder or file on disk; null = browser storage. */
   folder: string | null;
   /** The files of a finished run. */
-  files(report: Report): Promise<OutputFile[]>;
+  files(report: RunReport): Promise<OutputFile[]>;
   /** Removes the files from browser storage, and a file on disk that is still empty. */
   remove(): Promise<void>;
 }

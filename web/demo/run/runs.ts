@@ -1,7 +1,7 @@
 // The current run, and the finished ones of this visit, oldest first. Each keeps its plan and report, so that any two
 // can be compared; only the newest keeps its files.
 import { computed, signal } from '@preact/signals';
-import type { Model, Plan, Progress, Report } from 'wasmquant';
+import type { Model, Plan, Progress, RunReport } from 'wasmquant';
 import type { Failure } from '../app/failure';
 import { type Choice, choice, isSameChoice } from '../configure/choice';
 import { opened } from '../open/opened';
@@ -26,7 +26,7 @@ export interface FinishedRun {
   /** Counts from 1 in the order of runs. */
   number: number;
   plan: Plan;
-  report: Report;
+  report: RunReport;
   /** The source model. */
   model: Model;
   choice: Choice;
@@ -50,4 +50,4 @@ export const shownRun = computed(
     runs.value.findLast((done) => done.model === opened.value?.model && isSameChoice(done.choice, choice.value)) ??
     null,
 );
-export const shownReport = computed<Report | null>(() => shownRun.value?.report ?? null);
+export const shownReport = computed<RunReport | null>(() => shownRun.value?.report ?? null);

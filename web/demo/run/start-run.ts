@@ -6,7 +6,7 @@ import {
   type Plan,
   type Progress,
   type Quantizer,
-  type Report,
+  type RunReport,
 } from 'wasmquant';
 import { hasModules } from '../../present/runtimes/load_lines';
 import { quantizer } from '../app/engine';
@@ -115,7 +115,7 @@ async function taskOf(model: Model, config: Record<string, unknown>, target: Pla
 const configOf = ({ configText, preset }: Choice) => configText ?? preset;
 
 /** In the worker that has the model. */
-async function runLarge(large: LargeModel, task: Task, signal: AbortSignal): Promise<Report> {
+async function runLarge(large: LargeModel, task: Task, signal: AbortSignal): Promise<RunReport> {
   const { model, number, choice, given: fed, text, reuse, target } = task;
   const tokens = text === null ? null : await plainTokensOf(model, text, signal);
   const former = reuse?.files && {
@@ -133,7 +133,7 @@ async function runLarge(large: LargeModel, task: Task, signal: AbortSignal): Pro
   );
 }
 
-async function runHere(engine: Quantizer, task: Task, signal: AbortSignal): Promise<Report> {
+async function runHere(engine: Quantizer, task: Task, signal: AbortSignal): Promise<RunReport> {
   const { model, choice, given, text, reuse, target } = task;
   let calibration: Calibration | null = null;
   if (given) calibration = await activationsOf(given, showSample, signal);

@@ -3,7 +3,15 @@
 import { dialects } from '../generated/dialects.js';
 import type { Kinds } from './arguments.js';
 import { inputFormats } from './formats.js';
-import type { CompareOptions, OpenOptions, PlanOptions, QuantizeModelOptions, QuantizerOptions } from './types.js';
+import type {
+  CompareOptions,
+  OpenOptions,
+  OutputOptions,
+  PlanOptions,
+  PreviewOptions,
+  QuantizeModelOptions,
+  QuantizerOptions,
+} from './types.js';
 
 export const quantizerOptions: Kinds<QuantizerOptions> = {
   threads: 'number',
@@ -22,17 +30,20 @@ export const openOptions: Kinds<OpenOptions> = {
   hub: { token: 'string', endpoint: 'string' },
 };
 
-export const planOptions: Kinds<PlanOptions> = {
+export const outputOptions: Kinds<OutputOptions> = {
   format: 'string',
   onnx: { qdq: 'boolean', externalData: 'boolean', constantInputs: 'boolean', accuracyLevel: [0, 1, 2, 3, 4] },
   gguf: { imatrix: 'bytes', imatrixName: 'string', shardBytes: 'count', mmproj: 'boolean' },
   includeTowers: 'boolean',
   experts: ['include', 'exclude'],
-  calibrated: 'boolean',
 };
 
+export const planOptions: Kinds<PlanOptions> = { ...outputOptions, calibrated: 'boolean' };
+
+export const previewOptions: Kinds<PreviewOptions> = { ...outputOptions, signal: 'signal' };
+
 export const runOptions: Kinds<QuantizeModelOptions> = {
-  ...planOptions,
+  ...outputOptions,
   target: 'any',
   calibration: 'any',
   reuse: { config: 'any', output: 'any', report: 'object' },

@@ -7,8 +7,9 @@ import type { Diagnostic } from './diagnostic_types.js';
 import type { LanguageModel } from './language_model_types.js';
 import type { Model } from './model_types.js';
 import type { Config, Dialect, Preset, PresetEdits, PresetName, QuantConfig } from './parsed_config_types.js';
-import type { Plan, Report, TensorReport } from './plan_types.js';
-import type { PlanOptions, QuantizeModelOptions } from './run_types.js';
+import type { Plan } from './plan_types.js';
+import type { Comparison, RunReport, TensorReport } from './report_types.js';
+import type { PlanOptions, PreviewOptions, QuantizeModelOptions } from './run_types.js';
 import type { OpenOptions, Source } from './source_types.js';
 import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
 
@@ -78,7 +79,7 @@ export interface Quantizer extends AsyncDisposable {
    * Quantizes a model into `target`. @throws QuantizationError those of `plan`, `target-exists`, `target-invalid`,
    * `write-failed`, `value-not-finite`, `value-overflow`
    */
-  quantizeModel(model: Model, config: Config, options: QuantizeModelOptions): Promise<Report>;
+  quantizeModel(model: Model, config: Config, options: QuantizeModelOptions): Promise<RunReport>;
   /**
    * Joins the parts of a run (`quantizeModel` with `shards`) in a folder (a path, in Node) to a model with the bytes of
    * a whole run; needs neither the original model nor the config. `overwrite`: replaces existing small files such as
@@ -87,14 +88,14 @@ export interface Quantizer extends AsyncDisposable {
    * (parts of different plans, another header), `target-exists`, each before anything is moved; `write-failed`;
    * `target-invalid` outside Node
    */
-  mergeShards(folder: string, options?: { overwrite?: boolean }): Promise<Report>;
+  mergeShards(folder: string, options?: { overwrite?: boolean }): Promise<RunReport>;
   /**
    * Error of every weight of `quantized` against `reference`, in any formats. With `runtime`, the module `onnxruntime-web` or
-   * `onnxruntime-node`, also of the outputs of two ONNX models: `Report.outputs`.
+   * `onnxruntime-node`, also of the outputs of two ONNX models: `Comparison.outputs`.
    * @throws QuantizationError with `runtime`: `format-unsupported` (not ONNX, an input that cannot be made up),
    * `argument-invalid` (feeds that the model does not take), `source-invalid` (ONNX Runtime cannot load one of the models)
    */
-  compare(reference: Model, quantized: Model, options?: CompareOptions): Promise<Report>;
+  compare(reference: Model, quantized: Model, options?: CompareOptions): Promise<Comparison>;
   /**
    * Histograms and per-channel error of one weight in a model and in its quantized output.
    * @throws QuantizationError `tensor-missing` if either lacks the weight
@@ -109,12 +110,7 @@ export interface Quantizer extends AsyncDisposable {
    * Quantizes some tensors as in a run, only by rounding if the config has calibrated algorithms, and writes nothing.
    * @throws QuantizationError those of `plan`, `tensor-missing`
    */
-  preview(
-    model: Model,
-    config: Config,
-    tensors: readonly string[],
-    options?: PlanOptions & { signal?: AbortSignal },
-  ): Promise<TensorReport[]>;
+  preview(model: Model, config: Config, tensors: readonly string[], options?: PreviewOptions): Promise<TensorReport[]>;
   /**
    * Size of the file against loss for the schemes that a runtime reads, each written to a temporary place and measured there: bits per
    * byte of `text`, error of an ONNX model's outputs, else error of the weights. `schemes` and `target` choose.

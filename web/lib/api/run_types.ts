@@ -4,8 +4,8 @@ import type { Calibration } from './calibration_types.js';
 import type { OutputFormat } from './formats.js';
 import type { Model } from './model_types.js';
 import type { Config } from './parsed_config_types.js';
-import type { Report, ShardPart } from './plan_types.js';
 import type { Progress } from './progress_types.js';
+import type { RunReport, ShardPart } from './report_types.js';
 import type { Target } from './source_types.js';
 
 /** Options of ONNX outputs. The config decides which operators read the weights, see the guide "Formats". */
@@ -50,8 +50,8 @@ export interface GgufOptions {
   mmproj?: boolean;
 }
 
-/** Options of `plan`. */
-export interface PlanOptions {
+/** What is quantized, and how it is written. */
+export interface OutputOptions {
   /** Default: the model's own for GGUF and ONNX, `gguf` for its recipes, else `compressed-tensors`. */
   format?: OutputFormat;
   /** Options of ONNX outputs. */
@@ -65,8 +65,18 @@ export interface PlanOptions {
    * with a warning; where neither does, planning fails. `exclude`: they keep their dtype, regardless of the config.
    */
   experts?: 'include' | 'exclude';
-  /** Plans as with calibration; otherwise static inputs and outputs are left out. Runs set it themselves. */
+}
+
+/** Options of `plan`. */
+export interface PlanOptions extends OutputOptions {
+  /** Plans a run with `calibration`; without it, static inputs and outputs are left out. Default false. */
   calibrated?: boolean;
+}
+
+/** Options of `preview`. */
+export interface PreviewOptions extends OutputOptions {
+  /** Cancels. */
+  signal?: AbortSignal;
 }
 
 /** A finished run of the same model into the same format. */
@@ -76,11 +86,11 @@ export interface FormerRun {
   /** The run's output, opened. */
   output: Model;
   /** The run's report. */
-  report: Report;
+  report: RunReport;
 }
 
 /** Options of `quantizeModel`. */
-export interface QuantizeModelOptions extends PlanOptions {
+export interface QuantizeModelOptions extends OutputOptions {
   /** Where the output goes. */
   target: Target;
   /**
@@ -91,7 +101,7 @@ export interface QuantizeModelOptions extends PlanOptions {
   /**
    * Copies quantized tensors that both configs treat alike from that output, with their errors, and quantizes only the
    * others; the bytes are the same. Not with calibrated configs, which process the whole model. With the same `Model` and
-   * `Report` objects as in that run, nothing else is read. Otherwise each copied tensor is first measured against this
+   * `RunReport` objects as in that run, nothing else is read. Otherwise each copied tensor is first measured against this
    * model, which reads both; tensors that cannot be measured are quantized.
    * @throws QuantizationError `argument-invalid` if that config does not make this output from this model, or if the report says
    * that it was made with another importance matrix, calibration, option or version

@@ -12,6 +12,7 @@ export type * from './parsed_config_types.js';
 export type * from './plan_types.js';
 export type * from './progress_types.js';
 export type * from './quantizer_types.js';
+export type * from './report_types.js';
 export type * from './run_types.js';
 export type * from './source_types.js';
 export type * from './tensor_types.js';

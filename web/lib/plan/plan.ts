@@ -1,7 +1,7 @@
 // The core's plan of a run. Bound objects are freed before the first `await`; what a run needs is copied.
 
 import { PlanReader, type PlanRows } from '../api/plan_json.js';
-import type { Plan, PlannedTensor, PlanOptions } from '../api/types.js';
+import type { OutputOptions, Plan, PlannedTensor } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
 import type { BoundConfig, BoundPlan } from '../engine/module.js';
@@ -16,7 +16,7 @@ export interface PresentFiles {
 }
 
 /** The caller's choices apart from the config. `file`: name of a single output file, if known. */
-export interface RunPlanOptions extends PlanOptions {
+export interface RunPlanOptions extends OutputOptions {
   file?: string | null;
   /** Whether output goes to a folder with subfolders. */
   folder?: boolean | undefined;

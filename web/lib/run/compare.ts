@@ -1,7 +1,7 @@
 // Compares two models tensor by tensor: decodes both to float32, tile by tile.
 
 import { PlanReader, type PlanRow, type PlanRows } from '../api/plan_json.js';
-import type { Diagnostic, Progress, Report } from '../api/types.js';
+import type { Comparison, Diagnostic, Progress } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import { comparedTiles } from '../engine/memory.js';
 import type { OpenedModel } from '../model/model.js';
@@ -19,7 +19,7 @@ interface ComparedPair extends WorkItem {
   report: PlanRow;
 }
 
-interface Comparison {
+interface Pairs {
   pairs: ComparedPair[];
   diagnostics: Diagnostic[];
   /** Packed tasks, in pieces. */
@@ -39,7 +39,7 @@ const pairsAtOnce = 256;
 const merge = () => new Uint8Array(0);
 
 /** Uses a fixed tile size: sums are per tile, and a report must not depend on the budget. */
-export function comparisonOf(instance: Instance, reference: OpenedModel, quantized: OpenedModel): Comparison {
+export function comparisonOf(instance: Instance, reference: OpenedModel, quantized: OpenedModel): Pairs {
   const [left, right] = [reference.indexFor(instance), quantized.indexFor(instance)];
   const bound = instance.make((module) => module.Comparison.make(left, right, JSON.stringify(comparedTiles)));
   try {
@@ -77,7 +77,7 @@ export async function compareModels(
   reference: OpenedModel,
   quantized: OpenedModel,
   options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
-): Promise<Report> {
+): Promise<Comparison> {
   const started = performance.now();
   const { instance, memory } = resources;
   options.signal?.throwIfAborted();
@@ -99,7 +99,6 @@ export async function compareModels(
   const tensors = pairs.map((pair, item) => tensorReport(pair.report, { error: schedule.error(item) }));
   if (tensors.length === 0) diagnostics.unshift(nothingCompared);
   return {
-    format: null,
     tensors,
     files: quantized.files,
     totals: totalsOf(tensors, { bytesBefore: reference.bytes, bytesAfter: quantized.bytes }),

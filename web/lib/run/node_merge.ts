@@ -4,7 +4,7 @@
 import { open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failure, textOf } from '../api/errors.js';
-import type { Report } from '../api/types.js';
+import type { RunReport } from '../api/types.js';
 import { isPartial } from '../io/node_partial.js';
 import { isInside, move } from '../io/node_placement.js';
 import { leftovers } from '../io/node_target.js';
@@ -144,7 +144,7 @@ async function removePartials(folder: string): Promise<void> {
     if (isPartial(found)) await rm(join(folder, found), { recursive: true, force: true });
 }
 
-export async function mergeShards(folder: string, overwrite: boolean): Promise<Report> {
+export async function mergeShards(folder: string, overwrite: boolean): Promise<RunReport> {
   const records = await readRecords(folder);
   const [first] = records;
   if (!first) throw failure('source-invalid', folder, 'holds no part of a run');

@@ -1,7 +1,7 @@
 // Quantizes some tensors as in a run, without writing anything.
 
 import { failure } from '../api/errors.js';
-import type { PlanOptions, TensorReport } from '../api/types.js';
+import type { PreviewOptions, TensorReport } from '../api/types.js';
 import type { OpenedModel } from '../model/model.js';
 import { packPlan } from '../plan/packed_plan.js';
 import { tensorReport } from '../pool/report.js';
@@ -13,7 +13,7 @@ export async function previewTensors(
   model: OpenedModel,
   config: string,
   tensors: readonly string[],
-  options: PlanOptions & { signal?: AbortSignal },
+  options: PreviewOptions,
 ): Promise<TensorReport[]> {
   options.signal?.throwIfAborted();
   const { instance, memory } = resources;

@@ -2,7 +2,7 @@
 
 import { formats } from '../api/formats.js';
 import { loaded } from '../api/loaded.js';
-import type { QuantizeModelOptions, Report, TensorError } from '../api/types.js';
+import type { QuantizeModelOptions, RunReport, TensorError } from '../api/types.js';
 import type { CalibrationPlan } from '../calibration/calibrate.js';
 import { abortable } from '../io/abort.js';
 import type { FileSource } from '../io/file_source.js';
@@ -30,7 +30,7 @@ interface ReusedWork {
 }
 
 /** The models that reports of this process are of; their outputs need no proof. */
-const models = new WeakMap<Report, OpenedModel>();
+const models = new WeakMap<RunReport, OpenedModel>();
 
 /** What `options.reuse` saves; null if every tensor depends on the others, or on calibration. */
 async function reusedBy(prepared: PreparedRun, former: string | undefined): Promise<Reused | null> {
@@ -126,13 +126,13 @@ async function report(
   { reused, resumed }: ReusedWork,
   outcomeOf: OutcomeOf,
   started: number,
-): Promise<Report> {
+): Promise<RunReport> {
   const { plan } = run;
   const outcomes: Outcome[] = [];
   for (const [number, { tensor }] of run.items.entries()) if (tensor >= 0) outcomes[tensor] = outcomeOf(number);
   const tensors = plan.tensors.map((tensor, number) => tensorReport(tensor, outcomes[number] ?? { error: null }));
   const remarks = calibration ? (await import('../calibration/evidence.js')).calibrationRemarks(tensors) : [];
-  const whole: Report = {
+  const whole: RunReport = {
     format: plan.format,
     tensors,
     files: [
@@ -202,14 +202,14 @@ export async function quantizeInto(
   target: OutputTarget,
   options: QuantizeModelOptions,
   former?: string,
-): Promise<Report> {
+): Promise<RunReport> {
   const started = performance.now();
   try {
     const parts: { prepared: PreparedRun; done: ReusedWork }[] = [];
     for (const prepared of await prepareParts({ resources, model, config, target, options }))
       parts.push({ prepared, done: await resume(prepared, former) });
     const progress = progressOf(parts);
-    const reports: Report[] = [];
+    const reports: RunReport[] = [];
     for (const { prepared, done } of parts) {
       const errorOf = await write(prepared, done, progress);
       reports.push(await report(prepared, done, errorOf, started));

@@ -3,7 +3,7 @@
 // measured again between model and output: it is that of the report only if the tensor was made from these weights.
 
 import { failure } from '../api/errors.js';
-import type { FormerRun, Report, TensorError } from '../api/types.js';
+import type { FormerRun, RunIdentity, RunReport, TensorError } from '../api/types.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
 import type { BoundConfig, HeapBytes } from '../engine/module.js';
@@ -64,7 +64,7 @@ function copiesOf(instance: Instance, now: PackedPlan, then: PackedPlan, pairs: 
   );
 }
 
-function reasonOf(identity: Report['identity'], library: string): string {
+function reasonOf(identity: RunIdentity | undefined, library: string): string {
   if (!identity) return 'does not say how the run was done: it is of an earlier version of this library';
   if (identity.library !== library) return `is of version ${identity.library} of this library; this is ${library}`;
   return 'is of a run with another config, importance matrix, calibration or options than these';
@@ -79,7 +79,7 @@ const isNear = (a: number, b: number) =>
 async function proven(
   resources: RunResources,
   model: OpenedModel,
-  { output, report }: { output: OpenedModel; report: Report },
+  { output, report }: { output: OpenedModel; report: RunReport },
   names: ReadonlySet<string>,
   signal: AbortSignal | undefined,
 ): Promise<Set<string>> {

@@ -4,7 +4,15 @@
 
 import { failure } from '../api/errors.js';
 import { formats } from '../api/formats.js';
-import type { Diagnostic, FileSize, Report, RunIdentity, ShardPart, TensorError, TensorReport } from '../api/types.js';
+import type {
+  Diagnostic,
+  FileSize,
+  RunIdentity,
+  RunReport,
+  ShardPart,
+  TensorError,
+  TensorReport,
+} from '../api/types.js';
 import type { PlannedRun } from '../calibration/calibrate.js';
 import type { OpenedModel } from '../model/model.js';
 import type { PlannedFile } from '../plan/output_files.js';
@@ -33,12 +41,12 @@ export interface PartRecord extends ShardPart {
   values: string;
   /** Of the whole output. */
   files: { name: string; bytes: number }[];
-  totals: Report['totals'];
+  totals: RunReport['totals'];
   shards: WrittenShard[];
   /** First part: files in `wasmquant-parts/` to move next to the shards, in this order. */
   small: { name: string; bytes: number }[];
   /** Of this part only; `order`: index of each of its tensors in the whole model. */
-  report: Report;
+  report: RunReport;
   order: number[];
 }
 
@@ -48,9 +56,9 @@ export interface PartOfRun {
   names: string[];
   /** Planned files, null for those of other parts. */
   own(files: PlannedFile[]): (PlannedFile | null)[];
-  report(whole: Report): Report;
+  report(whole: RunReport): RunReport;
   /** Stages the small files and the record. */
-  stage(small: SmallFile[], report: Report): Promise<SmallFile[]>;
+  stage(small: SmallFile[], report: RunReport): Promise<SmallFile[]>;
 }
 
 /** Errors: argument-invalid. */
@@ -167,7 +175,7 @@ function measured(error: TensorError | null): TensorError | null {
 }
 
 /** The whole run's report from all records, in order. The duration is the longest part's. */
-export function mergedReport(records: readonly PartRecord[]): Report {
+export function mergedReport(records: readonly PartRecord[]): RunReport {
   const [first] = records;
   if (!first) throw new RangeError('there is no part to merge');
   const placed = records.flatMap(({ report, order }) =>
@@ -182,7 +190,7 @@ export function mergedReport(records: readonly PartRecord[]): Report {
     files: [...first.files, ...first.small],
     totals: first.totals,
     diagnostics: [...diagnostics.values()],
-    ...(first.report.identity && { identity: first.report.identity }),
+    identity: first.report.identity,
     durationMs: Math.max(...records.map(({ report }) => report.durationMs)),
     threads: records.reduce((sum, { report }) => sum + report.threads, 0),
   };

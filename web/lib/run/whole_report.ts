@@ -1,6 +1,6 @@
 // One report of a run that wrote several graphs of a model.
 
-import type { Coverage, Diagnostic, LeftTensors, Report, Totals } from '../api/types.js';
+import type { Coverage, Diagnostic, LeftTensors, RunReport, Totals } from '../api/types.js';
 import type { OpenedModel } from '../model/model.js';
 
 function wholeCoverage(all: readonly Coverage[]): Coverage {
@@ -40,7 +40,7 @@ function wholeTotals(all: readonly Totals[]): Totals {
 }
 
 /** A part that the config leaves as it is does not end the run. */
-function remarksOf(report: Report, model: OpenedModel): Diagnostic[] {
+function remarksOf(report: RunReport, model: OpenedModel): Diagnostic[] {
   const [source] = model.files;
   const [written] = report.files;
   return report.diagnostics.map((remark) =>
@@ -58,7 +58,7 @@ function remarksOf(report: Report, model: OpenedModel): Diagnostic[] {
 
 /** The sum of the reports of a model's graphs. Tensors of the second graph and the following are named after their file,
  * as in `vision_encoder/dense.weight`. */
-export function wholeReport(models: readonly OpenedModel[], reports: readonly Report[]): Report {
+export function wholeReport(models: readonly OpenedModel[], reports: readonly RunReport[]): RunReport {
   const [first] = reports;
   if (!first) throw new RangeError('a run without graphs');
   const prefixes = models.map(({ files: [file] }, number) =>

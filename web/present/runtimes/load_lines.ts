@@ -1,5 +1,5 @@
 // How to load what was written: the same lines on the command line and on the page. The model decides, then the format.
-import type { formats, Model, OutputFormat, Report } from 'wasmquant';
+import type { formats, Model, OutputFormat, RunReport } from 'wasmquant';
 import { ggufTexts } from './gguf_lines.js';
 import { mlxTexts } from './mlx_lines.js';
 import { onnxTexts } from './onnx_lines.js';
@@ -18,9 +18,8 @@ const isForMlx = (format: OutputFormat) => (runtimes.mlx.formats as readonly Out
 /** For every program that loads the files, the usual one first. Empty for files that only this library reads. */
 export function loadTexts(
   { inputs, outputs }: typeof formats,
-  { report, ...rest }: Omit<Written, 'format' | 'report'> & { report: Report },
+  { report, ...rest }: Omit<Written, 'format' | 'report'> & { report: RunReport },
 ): LoadText[] {
-  if (report.format === null) return [];
   const format = outputs[report.format];
   const written = { ...rest, report, format };
   if (!format.isWholeFile) return isForMlx(report.format) ? mlxTexts(written) : pythonTexts(written);

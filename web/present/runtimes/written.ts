@@ -1,5 +1,5 @@
 // What load lines are made from, and what they are.
-import type { Model, OutputFormatInfo, Report } from 'wasmquant';
+import type { Model, OutputFormatInfo, RunReport } from 'wasmquant';
 
 /** What one program needs: commands, code or a sentence. */
 export interface LoadText {
@@ -10,7 +10,7 @@ export interface LoadText {
 /** A run that has ended, and where its files are. */
 export interface Written {
   model: Pick<Model, 'config' | 'metadata'>;
-  report: Pick<Report, 'files' | 'tensors' | 'diagnostics'>;
+  report: Pick<RunReport, 'files' | 'tensors' | 'diagnostics'>;
   format: OutputFormatInfo;
   /** Whether one folder contains config.json and all weights; a single file must first be moved into a model's folder. */
   isFolder: boolean;

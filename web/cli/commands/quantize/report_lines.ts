@@ -1,6 +1,6 @@
 /** What `wasmquant quantize` prints of a finished run: sizes, worst layers, files, and how to load them. */
 import { dirname, join } from 'node:path';
-import type { Model, Plan, Report } from '../../../lib/node.js';
+import type { Model, Plan, RunReport } from '../../../lib/node.js';
 import { otherDiagnostics } from '../../../present/output_size.js';
 import { actionText } from '../../../present/spec_text.js';
 import { bytesText, durationText, plural } from '../../../present/units.js';
@@ -15,7 +15,7 @@ import { headlineLines } from '../plan.js';
 
 /** A run that has ended. */
 export interface FinishedRun {
-  report: Report;
+  report: RunReport;
   /** Path of the folder or file. */
   output: string;
   isFolder: boolean;
@@ -26,7 +26,7 @@ export interface FinishedRun {
 const kWorstShown = 5;
 
 /** `24 × int4 per_group 32, 1 × int8 per_channel`, the most frequent first. */
-export function specsText(tensors: Plan['tensors'] | Report['tensors']): string {
+export function specsText(tensors: Plan['tensors'] | RunReport['tensors']): string {
   const counts = new Map<string, number>();
   for (const tensor of tensors) {
     if (tensor.action === 'quantize') counts.set(actionText(tensor), (counts.get(actionText(tensor)) ?? 0) + 1);
@@ -35,7 +35,7 @@ export function specsText(tensors: Plan['tensors'] | Report['tensors']): string 
   return sorted.map(([text, count]) => `${count} × ${printable(text)}`).join(', ');
 }
 
-function fileLines(output: string, isFolder: boolean, report: Report, colors: Colors): string[] {
+function fileLines(output: string, isFolder: boolean, report: RunReport, colors: Colors): string[] {
   // External data of an ONNX model is next to it.
   const folder = isFolder ? output : dirname(output);
   const files = report.files.map(({ name, bytes }) => ({
@@ -54,7 +54,7 @@ function fileLines(output: string, isFolder: boolean, report: Report, colors: Co
 }
 
 /** The next steps after one part of a run. */
-function partLines({ shards, files }: Report, output: string): string[] {
+function partLines({ shards, files }: RunReport, output: string): string[] {
   if (!shards) return [];
   const wrote = files.length > 0 ? plural(files.length, 'shard') : 'no shard: there are more parts than shards';
   return [

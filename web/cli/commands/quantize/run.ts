@@ -8,12 +8,12 @@ import {
   formats,
   type Model,
   type OutputFormat,
+  type OutputOptions,
   outputFormatsOf,
   type Plan,
-  type PlanOptions,
   type QuantizeModelOptions,
   type Quantizer,
-  type Report,
+  type RunReport,
   type ShardPart,
   weightFilePattern,
 } from '../../../lib/node.js';
@@ -64,7 +64,7 @@ const kCalibrationSequences = 32;
 export interface Inputs {
   quantizer: Quantizer;
   model: Model;
-  choices: PlanOptions;
+  choices: OutputOptions;
   calibration: Partial<QuantizeModelOptions>;
 }
 
@@ -149,7 +149,7 @@ export async function withInputs<C, T>(
 /** How to load the output, a folder or a file. */
 async function loadLines(
   model: Model,
-  report: Report,
+  report: RunReport,
   { output, isFolder, isProjector }: { output: string; isFolder: boolean; isProjector: boolean },
 ): Promise<string[]> {
   const written = {
@@ -177,7 +177,7 @@ export async function runInto(
     err.write(`${lines.filter(Boolean).join('\n')}\n`);
   }
   const bar = new ProgressBar(terminal);
-  let report: Report;
+  let report: RunReport;
   try {
     report = await quantizer.quantizeModel(model, config, {
       target: output,
