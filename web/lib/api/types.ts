@@ -1,6 +1,5 @@
 /** The public types of wasmquant. */
 
-export type * from './auto_config_types.js';
 export type * from './calibration_types.js';
 export type * from './compare_types.js';
 export type * from './curve_types.js';
