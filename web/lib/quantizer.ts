@@ -12,6 +12,7 @@ import {
   previewOptions,
   quantizerOptions,
   runOptions,
+  watched,
 } from './api/option_kinds.js';
 import type {
   CompareOptions,
@@ -24,6 +25,7 @@ import type {
   Distribution,
   DistributionOptions,
   LanguageModel,
+  MergeOptions,
   Model,
   Observer,
   OpenOptions,
@@ -198,10 +200,10 @@ export class EngineQuantizer implements Quantizer {
     });
   }
 
-  async mergeShards(folder: string, options: { overwrite?: boolean } = {}): Promise<RunReport> {
+  async mergeShards(folder: string, options: MergeOptions = {}): Promise<RunReport> {
     check(folder, 'string', 'folder');
-    const { overwrite = false } = check(options, { overwrite: 'boolean' }, 'options');
-    return this.#run(undefined, () => this.#host.mergeShards(folder, overwrite));
+    const own = check(options, { ...watched, overwrite: 'boolean' }, 'options');
+    return this.#run(own.signal, (_, signal) => this.#host.mergeShards(folder, { ...own, signal }));
   }
 
   async compare(reference: Model, quantized: Model, options: CompareOptions = {}): Promise<Comparison> {
@@ -246,11 +248,10 @@ export class EngineQuantizer implements Quantizer {
     });
   }
 
-  async curve(model: Model | Source | Source[], options: CurveOptions = {}): Promise<Curve> {
+  async curve(model: Model, options: CurveOptions = {}): Promise<Curve> {
     return this.#run(options?.signal, async (resources, signal) => {
-      const { curveOf, withModel } = await loaded(import('./curve/curve.js'));
-      const means = { resources, host: this.#host };
-      return withModel(resources, model, (each) => curveOf(means, each, options, signal));
+      const { curveOf } = await loaded(import('./curve/curve.js'));
+      return curveOf({ resources, host: this.#host }, opened(model), options, signal);
     });
   }
 

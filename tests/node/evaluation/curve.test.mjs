@@ -157,10 +157,10 @@ test("weights, if nothing else can be measured: the report's errors, weighted by
       ['b.bias', { shape: [32], data: noise(32, 3) }],
     ]),
   );
-  const curve = await quantizer.curve(path, { schemes: ['int8', 'int4_wo_128'] }); // opens it
+  const model = await modelFor(t, quantizer, path);
+  const curve = await quantizer.curve(model, { schemes: ['int8', 'int4_wo_128'] });
   assert.deepEqual(curve.metric, { kind: 'weight-error', name: 'relative error of weights' });
   checkShape(curve);
-  const model = await modelFor(t, quantizer, path);
   for (const { scheme, loss, measured } of curve.points) {
     assert.ok(measured);
     const tried = await quantizer.preview(model, scheme, ['a.weight', 'b.weight']);
@@ -352,13 +352,15 @@ test('the entry for browsers measures in memory, and an abort ends it', async (t
   const names = ['model.safetensors', 'config.json', 'tokenizer.json'];
   const source = names.map((name) => new File([readFileSync(join(tinyLlama, name))], name));
   const options = { schemes: ['q4_k_m'], target: 'web', tokens: { rows: rowsOf(2) } };
-  const { points, metric } = await quantizer.curve(source, options);
+  await assert.rejects(quantizer.curve(source, options), { code: 'argument-invalid', where: 'model' });
+  const { points, metric } = await quantizer.curve(await modelFor(t, quantizer, source), options);
   const node = await quantizerFor(t);
-  const same = await node.curve(tinyLlama, options);
+  const model = await modelFor(t, node, tinyLlama);
+  const same = await node.curve(model, options);
   assert.deepEqual([points, metric], [same.points, same.metric]);
   const controller = new AbortController();
   const onPoint = () => controller.abort();
-  await assert.rejects(node.curve(tinyLlama, { ...options, signal: controller.signal, onPoint }), {
+  await assert.rejects(node.curve(model, { ...options, signal: controller.signal, onPoint }), {
     name: 'AbortError',
   });
 });

@@ -164,8 +164,15 @@ test('through the library: reports of parts, workers and memory that differ', as
   );
   assert.equal(reports[0].tensors.length + reports[1].tensors.length, 39);
   assert.deepEqual(reports.flatMap(({ files }) => files.map(({ name }) => name)).sort(), shardNames);
-  const merged = await quantizers[0].mergeShards(out);
   const [quantizer] = quantizers;
+  const stopped = { signal: AbortSignal.abort() };
+  await assert.rejects(quantizer.mergeShards(out, stopped), { name: 'AbortError' });
+  const steps = [];
+  const merged = await quantizer.mergeShards(out, { onProgress: (step) => steps.push(step) });
+  const { bytesDone, bytesTotal, ...last } = steps.at(-1);
+  assert.deepEqual(last, { phase: 'read', index: 39, count: 39 });
+  assert.equal(bytesDone, bytesTotal);
+  assert.ok(bytesTotal > 1e6, `${bytesTotal}`);
   const model = await modelFor(t, quantizer, tinyLlama);
   const whole = await quantizer.quantizeModel(model, 'int8', { target: join(folder, 'whole') });
   assert.deepEqual(merged.tensors, whole.tensors);

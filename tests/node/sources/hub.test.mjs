@@ -70,6 +70,9 @@ test('ids and pages of a repository, a revision, a folder and a file', async (t)
   for (const [source, shards, wanted] of [
     ['hf:org/model', 1, commit],
     ['org/model', 1, commit],
+    [{ hub: 'org/model' }, 1, commit],
+    [{ hub: 'org/model@v1/bf16' }, 3, later],
+    [{ url: `${endpoint}/org/model` }, 1, commit],
     ['hf:org/model@v1', 1, later],
     ['hf:org/model@refs%2Fpr%2F1', 1, commit],
     ['hf:org/model/model.safetensors', 1, commit],
@@ -83,7 +86,7 @@ test('ids and pages of a repository, a revision, a folder and a file', async (t)
   ]) {
     requests.length = 0;
     const model = await quantizer.open(source, { hub: { endpoint } });
-    assert.equal(model.files.length, shards, String(source));
+    assert.equal(model.files.length, shards, JSON.stringify(source));
     assert.equal(model.tensors.length, 39);
     const resolved = requests.filter(({ at, url }) => at === 'hub' && url.includes('/resolve/'));
     assert.ok(resolved.length > 0 && resolved.every(({ url }) => url.includes(wanted)), `${source}: at its commit`);

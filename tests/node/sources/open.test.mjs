@@ -4,9 +4,10 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { open as openHandle } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { createQuantizer } from '../../../dist/index.js';
 import { modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
 import { safetensors } from '../written_model.mjs';
 
@@ -167,6 +168,20 @@ test('a requested format must be the one that is found', async (t) => {
   await assert.rejects(quantizer.open(single, { format: 'zip' }), { code: 'argument-invalid' });
   for (const format of ['gguf', 'onnx', 'npy'])
     await assert.rejects(quantizer.open(single, { format }), { code: 'format-unknown', message: /safetensors/ });
+});
+
+test('a source says whether it is a path or a URL', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const shards = ['model.safetensors', 'config.json'].map((name) => ({ path: join(tinyLlama, name) }));
+  for (const source of [{ path: single }, { path: relative('', tinyLlama) }, { url: pathToFileURL(single) }, shards])
+    assert.equal((await modelFor(t, quantizer, source)).tensors.length, 39, JSON.stringify(source));
+  await assert.rejects(quantizer.open({ path: 'org/model' }), { code: 'source-invalid', message: /no such file/ });
+  for (const source of [{ path: '' }, { path: 7 }, { hub: null }, { url: 'no address' }, { path: 'a', url: 'b' }])
+    await assert.rejects(quantizer.open(source), { code: 'source-invalid' }, JSON.stringify(source));
+  const wasmModule = await WebAssembly.compile(readFileSync(join(import.meta.dirname, '../../../dist/wasmquant.wasm')));
+  const page = await createQuantizer({ threads: 0, wasmModule });
+  t.after(() => page.close());
+  await assert.rejects(page.open({ path: single }), { code: 'source-invalid', message: /a path, which is for Node/ });
 });
 
 test('values that are not a source are refused', async (t) => {

@@ -6,14 +6,18 @@ import { plural } from '../../present/units.js';
 import { addOutputOptions, addReportOptions, type ReportOptions } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
 import type { Context, Outcome, Run } from '../outcome.js';
+import { ProgressBar } from '../progress.js';
 import { checkReportPath, writeReport } from '../report_file.js';
 import { printable } from '../terminal.js';
 import { headlineLines } from './plan.js';
 
-async function mergeIndex({ terminal }: Context, folder: string, options: ReportOptions): Promise<Outcome> {
+async function mergeIndex({ signal, terminal }: Context, folder: string, options: ReportOptions): Promise<Outcome> {
   await checkReportPath(options, [folder]);
   await using quantizer = await createQuantizer({ threads: 0 });
-  const report = await quantizer.mergeShards(folder, { overwrite: options.force === true });
+  const bar = new ProgressBar(terminal, 'checking');
+  const watched = { signal, onProgress: bar.update };
+  const merged = quantizer.mergeShards(folder, { overwrite: options.force === true, ...watched });
+  const report = await merged.finally(() => bar.stop());
   if (options.report !== undefined) await writeReport(options.report, report);
   const { out: colors } = terminal;
   const diagnostics = otherDiagnostics(report.diagnostics);

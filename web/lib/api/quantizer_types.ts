@@ -9,7 +9,7 @@ import type { Model } from './model_types.js';
 import type { Config, Dialect, Preset, PresetEdits, PresetName, QuantConfig } from './parsed_config_types.js';
 import type { Plan } from './plan_types.js';
 import type { Comparison, RunReport, TensorReport } from './report_types.js';
-import type { PlanOptions, PreviewOptions, QuantizeModelOptions } from './run_types.js';
+import type { MergeOptions, PlanOptions, PreviewOptions, QuantizeModelOptions } from './run_types.js';
 import type { OpenOptions, Source } from './source_types.js';
 import type { Observer, QuantizationSpec, QuantizedTensor, TensorInput } from './tensor_types.js';
 
@@ -82,13 +82,12 @@ export interface Quantizer extends AsyncDisposable {
   quantizeModel(model: Model, config: Config, options: QuantizeModelOptions): Promise<RunReport>;
   /**
    * Joins the parts of a run (`quantizeModel` with `shards`) in a folder (a path, in Node) to a model with the bytes of
-   * a whole run; needs neither the original model nor the config. `overwrite`: replaces existing small files such as
-   * tokenizer.json. Default false. Resolves to the whole run's report.
+   * a whole run; needs neither the original model nor the config. Resolves to the whole run's report.
    * @throws QuantizationError `source-invalid` (no parts, parts or shards missing), `file-truncated`, `file-invalid`
    * (parts of different plans, another header), `target-exists`, each before anything is moved; `write-failed`;
    * `target-invalid` outside Node
    */
-  mergeShards(folder: string, options?: { overwrite?: boolean }): Promise<RunReport>;
+  mergeShards(folder: string, options?: MergeOptions): Promise<RunReport>;
   /**
    * Error of every weight of `quantized` against `reference`, in any formats. With `runtime`, the module `onnxruntime-web` or
    * `onnxruntime-node`, also of the outputs of two ONNX models: `Comparison.outputs`.
@@ -116,7 +115,7 @@ export interface Quantizer extends AsyncDisposable {
    * byte of `text`, error of an ONNX model's outputs, else error of the weights. `schemes` and `target` choose.
    * @throws QuantizationError those of `plan`, `quantizeModel`, `evaluate`; `argument-invalid` for feeds that the model does not take
    */
-  curve(model: Model | Source | Source[], options?: CurveOptions): Promise<Curve>;
+  curve(model: Model, options?: CurveOptions): Promise<Curve>;
   /**
    * A model as a language model. `source`: folder a GGUF model was made from, for its config.json and tokenizer.json.
    * @throws QuantizationError `argument-invalid` for models not opened by this library

@@ -128,3 +128,13 @@ export interface QuantizeModelOptions extends OutputOptions {
    */
   resume?: boolean;
 }
+
+/** Options of `mergeShards`. */
+export interface MergeOptions {
+  /** Replaces existing small files such as tokenizer.json. Default false. */
+  overwrite?: boolean;
+  /** Cancels while the shards are checked; then nothing has been moved. */
+  signal?: AbortSignal;
+  /** Called about ten times a second, while the shards are checked. */
+  onProgress?: (progress: Progress) => void;
+}

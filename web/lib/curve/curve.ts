@@ -2,10 +2,10 @@
 
 import { checkedWith, jsonText } from '../api/arguments.js';
 import { failure, QuantizationError } from '../api/errors.js';
-import type { Curve, CurveOptions, CurvePoint, Model } from '../api/types.js';
+import type { Curve, CurveOptions, CurvePoint } from '../api/types.js';
 import type { Host, Scratch } from '../host/host.js';
 import { abortable } from '../io/abort.js';
-import { OpenedModel } from '../model/model.js';
+import type { OpenedModel } from '../model/model.js';
 import { withPlan } from '../plan/plan.js';
 import type { RunResources } from '../pool/run_resources.js';
 import { previewTensors } from '../run/preview.js';
@@ -204,20 +204,5 @@ async function measureAll(
   if (!ran) {
     const [point] = curve.points;
     throw failure('format-unsupported', point?.scheme ?? '', `no scheme could be measured: ${point?.reason}`);
-  }
-}
-
-/** A model that is given as such, or opened for the curve. */
-export async function withModel<T>(
-  resources: RunResources,
-  source: Model | Parameters<RunResources['open']>[0],
-  use: (model: OpenedModel) => Promise<T>,
-): Promise<T> {
-  if (source instanceof OpenedModel) return use(source);
-  const model = (await resources.open(source as Parameters<RunResources['open']>[0])) as OpenedModel;
-  try {
-    return await use(model);
-  } finally {
-    await model.close();
   }
 }

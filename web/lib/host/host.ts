@@ -2,7 +2,7 @@
 
 import { failure, textOf } from '../api/errors.js';
 import { loaded } from '../api/loaded.js';
-import type { HubOptions, RunReport, Source, Target } from '../api/types.js';
+import type { HubOptions, MergeOptions, RunReport, Source, Target } from '../api/types.js';
 import type { ModelFiles } from '../io/model_files.js';
 import type { OutputTarget, TargetUse } from '../io/target.js';
 import type { FromWorker, Port } from '../worker/protocol.js';
@@ -23,7 +23,7 @@ export interface Host {
   openModel(source: Source | Source[], hub: HubOptions): Promise<ModelFiles>;
   /** `inputs`: paths that the run reads. */
   openTarget(target: Target, overwrite: boolean, inputs: string[], use: TargetUse): Promise<OutputTarget>;
-  mergeShards(folder: string, overwrite: boolean): Promise<RunReport>;
+  mergeShards(folder: string, options: MergeOptions): Promise<RunReport>;
   /** A place for an output that is opened and then dropped. */
   scratch(): Promise<Scratch>;
 }

@@ -4,9 +4,10 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { failure, textOf } from '../api/errors.js';
-import type { HubOptions } from '../api/types.js';
+import type { HubOptions, Source } from '../api/types.js';
 import { directoryFolder, listFolder } from '../io/folder.js';
 import {
   filesOfFolder,
@@ -18,7 +19,7 @@ import {
 } from '../io/model_files.js';
 import { folderAround, kindOfPath, openNodeSource, pathFolder, pathOf } from '../io/node_source.js';
 import { openPathTarget, openSharedFolder } from '../io/node_target.js';
-import { openUrlModel } from '../io/open_model.js';
+import { openUrlModel, unplaced } from '../io/open_model.js';
 import { isIndexName } from '../io/part_name.js';
 import { isAddress, isDirectoryHandle } from '../io/source.js';
 import { openTarget } from '../io/target.js';
@@ -78,8 +79,10 @@ export const nodeHost: Host = {
   workerHost: nodeWorkerHost,
   compile,
   startWorker: workerPort,
-  async openModel(source, hub) {
-    if (Array.isArray(source)) return filesOfList(await listFolder(source, openNodeSource));
+  async openModel(given, hub) {
+    const plain = (source: Source) => unplaced(source, pathToFileURL);
+    if (Array.isArray(given)) return filesOfList(await listFolder(given.map(plain), openNodeSource));
+    const source = plain(given);
     if (isDirectoryHandle(source)) return filesOfFolder(await directoryFolder(source));
     const path = pathOf(source);
     if (path !== null) return openPathModel(path, hub);
@@ -101,8 +104,8 @@ export const nodeHost: Host = {
     const source = (names: readonly string[]) => join(target, whole(names) ?? '');
     return { target, source, remove: () => rm(folder, { recursive: true, force: true }) };
   },
-  async mergeShards(folder, overwrite) {
+  async mergeShards(folder, options) {
     const { mergeShards } = await import('../run/node_merge.js');
-    return mergeShards(folder, overwrite);
+    return mergeShards(folder, options);
   },
 };

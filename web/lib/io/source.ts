@@ -60,7 +60,8 @@ export async function openSource(source: Source, fallbackName: string): Promise<
   if (isObject(source) && 'read' in source && typeof source.read === 'function' && 'size' in source) {
     return openCustom(source as ByteSource, fallbackName);
   }
-  const detail = 'not a source; give a File, Blob, file handle, bytes, URL, Response, {size, read}, or in Node a path';
+  const detail =
+    'not a source; give a File, Blob, file handle, bytes, URL, Response, {size, read}, {url}, {hub}, or in Node a path';
   throw failure('source-invalid', '', detail);
 }
 

@@ -4,10 +4,11 @@
 import { open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failure, textOf } from '../api/errors.js';
-import type { RunReport } from '../api/types.js';
+import type { MergeOptions, RunReport } from '../api/types.js';
 import { isPartial } from '../io/node_partial.js';
 import { isInside, move } from '../io/node_placement.js';
 import { leftovers } from '../io/node_target.js';
+import { ProgressMeter } from '../pool/progress.js';
 import {
   mergedReport,
   type PartRecord,
@@ -105,8 +106,20 @@ async function checkShard(folder: string, { name, bytes, headBytes, head }: Writ
   throw failure('file-invalid', name, `has another header than part ${part} wrote; ${again}`);
 }
 
-async function checkShards(folder: string, records: PartRecord[]): Promise<void> {
-  for (const { shards, part } of records) for (const shard of shards) await checkShard(folder, shard, part);
+async function checkShards(folder: string, records: PartRecord[], { signal, onProgress }: MergeOptions): Promise<void> {
+  const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
+  const tensors = sum(records.map(({ report }) => report.tensors.length));
+  const bytes = sum(records.flatMap(({ shards }) => shards.map((shard) => shard.bytes)));
+  const progress = new ProgressMeter(onProgress, tensors, bytes);
+  for (const { shards, part, report } of records) {
+    for (const shard of shards) {
+      signal?.throwIfAborted();
+      await checkShard(folder, shard, part);
+      progress.advance({ phase: 'read', bytes: shard.bytes, tensors: 0 });
+    }
+    progress.advance({ phase: 'read', bytes: 0, tensors: report.tensors.length });
+  }
+  progress.finish('read');
   const written = new Set(records.flatMap(({ shards }) => shards.map(({ name }) => name)));
   const planned = records[0]?.files.map(({ name }) => name) ?? [];
   const missing = planned.find((name) => !written.has(name));
@@ -144,13 +157,14 @@ async function removePartials(folder: string): Promise<void> {
     if (isPartial(found)) await rm(join(folder, found), { recursive: true, force: true });
 }
 
-export async function mergeShards(folder: string, overwrite: boolean): Promise<RunReport> {
+export async function mergeShards(folder: string, options: MergeOptions): Promise<RunReport> {
   const records = await readRecords(folder);
   const [first] = records;
   if (!first) throw failure('source-invalid', folder, 'holds no part of a run');
-  await checkShards(folder, records);
+  await checkShards(folder, records, options);
+  options.signal?.throwIfAborted();
   try {
-    await placeSmallFiles(folder, first, overwrite);
+    await placeSmallFiles(folder, first, options.overwrite ?? false);
     await removePartials(folder);
     await rm(join(folder, partsFolder), { recursive: true });
   } catch (error) {
