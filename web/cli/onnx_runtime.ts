@@ -11,6 +11,8 @@ const kModules = ['onnxruntime-node', 'onnxruntime-web'];
 
 /** How people get it. */
 export const onnxRuntimeInstall = `npm install ${kModules[0]}`;
+/** What is named in tables and reports. */
+export const onnxRuntimeTitle = 'ONNX Runtime';
 /** For help texts. */
 export const onnxRuntimeOfUser = `the ${kModules[0]} installed here`;
 
@@ -34,7 +36,7 @@ export async function runtimeFor(
 ): Promise<{ runtime: object; feeds?: Model }> {
   const runtime = await findOnnxRuntime();
   if (!runtime)
-    throw new CommandError('source-invalid', 'running the model on feeds needs ONNX Runtime, which is not installed', {
+    throw new CommandError('source-invalid', `running the model needs ${onnxRuntimeTitle}, which is not installed`, {
       hint: `${onnxRuntimeInstall}, in this folder`,
     });
   return { runtime, ...(feeds !== undefined && { feeds: await openModel(quantizer, feeds, signal) }) };

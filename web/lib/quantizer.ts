@@ -212,7 +212,7 @@ export class EngineQuantizer implements Quantizer {
       const { compareModels } = await loaded(import('./run/compare.js'));
       const models = [opened(reference, 'reference'), opened(quantized, 'quantized')] as const;
       const report = await compareModels(resources, ...models, { ...own, signal });
-      if (own.runtime === undefined) return report;
+      if (own.runtime === undefined && !own.measureSpeed) return report;
       const { compareOutputs } = await loaded(import('./curve/outputs.js'));
       return { ...report, outputs: await compareOutputs(...models, { ...own, signal }) };
     });

@@ -1,8 +1,9 @@
 /** `wasmquant compare <reference> <quantized>`: error per tensor between two files, worst first. */
 import type { Command } from 'commander';
-import type { Comparison, RunReport, TensorError, TensorReport } from '../../lib/node.js';
+import type { Comparison, RunReport, Speed, TensorError, TensorReport } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
 import { actionText } from '../../present/spec_text.js';
+import { speedText, spreadText } from '../../present/speed_text.js';
 import { bytesText, decibelText, durationText, errorText, plural, shapeText, shareText } from '../../present/units.js';
 import { percent, ruleText, verdictOf } from '../../present/verdict.js';
 import {
@@ -15,7 +16,7 @@ import {
 } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, openModel } from '../model_source.js';
-import { onnxRuntimeOfUser, runtimeFor } from '../onnx_runtime.js';
+import { onnxRuntimeOfUser, onnxRuntimeTitle, runtimeFor } from '../onnx_runtime.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
@@ -27,6 +28,7 @@ interface CompareOptions extends ResourceOptions, ReportOptions, ModelFlags {
   all?: boolean;
   outputs?: boolean;
   feeds?: string;
+  measureSpeed?: boolean;
 }
 
 /** A tensor of a report that was measured. */
@@ -78,8 +80,13 @@ function outputLines({ outputs }: Comparison, { bold, dim }: Colors): string[] {
       ? outputs.outputs.map(({ name, error }) => dim(`  ${printable(name)} ${off(error)}`))
       : []),
     dim(ruleText('output-error')),
+    ...(outputs.speed ? ['', bold(speedText(outputs.speed)), dim(turnsText(outputs.speed))] : []),
   ];
 }
+
+/** What the time is of. */
+const turnsText = ({ milliseconds, original, turns }: Speed) =>
+  `${spreadText(milliseconds)} against ${spreadText(original)}, median and quartiles of ${turns} turns each in ${onnxRuntimeTitle} on one thread`;
 
 function compareLines(
   paths: [string, string],
@@ -129,9 +136,14 @@ async function compare(context: Context, paths: [string, string], options: Compa
   ]);
   const bar = new ProgressBar(terminal, 'comparing');
   try {
-    const isRun = options.outputs === true || options.feeds !== undefined;
+    const isRun = options.outputs === true || options.feeds !== undefined || options.measureSpeed === true;
     const given = isRun ? await runtimeFor(quantizer, options.feeds, signal) : {};
-    const document = await quantizer.compare(reference, quantized, { ...given, signal, onProgress: bar.update });
+    const document = await quantizer.compare(reference, quantized, {
+      ...given,
+      ...(options.measureSpeed && { measureSpeed: true }),
+      signal,
+      onProgress: bar.update,
+    });
     if (options.report !== undefined) await writeReport(options.report, document);
     const failed = document.diagnostics.some(({ severity }) => severity === 'error');
     return { document, lines: compareLines(paths, document, options, context), failed };
@@ -149,7 +161,8 @@ export function addCompare(program: Command, run: Run): void {
     .addOption(kStripPrefix)
     .option('-a, --all', 'every tensor, including those without an error')
     .option('--outputs', `ONNX: also the outputs of both on made-up inputs, with ${onnxRuntimeOfUser}`)
-    .option('--feeds <file>', 'the same on these inputs: .npz or safetensors arrays named like them');
+    .option('--feeds <file>', 'the same on these inputs: .npz or safetensors arrays named like them')
+    .option('--measure-speed', 'ONNX: also the time of a run of both, in turns, with the same runtime');
   addOutputOptions(addReportOptions(addResourceOptions(command), 'an existing report')).action(
     (reference: string, quantized: string, options: CompareOptions) =>
       run(options, (context) => compare(context, [reference, quantized], options)),

@@ -9,9 +9,11 @@ import {
   type Model,
   type Quantizer,
   type RuntimeName,
+  type Spread,
 } from '../../lib/node.js';
 import { curvePicture, lossText } from '../../present/curve_picture.js';
 import { curveRuntimes } from '../../present/runtimes/table.js';
+import { isNotFaster, notFaster, ratioOfTimes, spreadText } from '../../present/speed_text.js';
 import { bytesText, plural, shareText } from '../../present/units.js';
 import {
   addOutputOptions,
@@ -23,11 +25,17 @@ import {
 } from '../args.js';
 import { presetNamed, readConfigText } from '../config_source.js';
 import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
-import { findOnnxRuntime, onnxRuntimeInstall, runtimeFor } from '../onnx_runtime.js';
+import {
+  findOnnxRuntime,
+  onnxRuntimeInstall,
+  onnxRuntimeOfUser,
+  onnxRuntimeTitle,
+  runtimeFor,
+} from '../onnx_runtime.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport, writeWhole } from '../report_file.js';
-import { table } from '../tables.js';
+import { type Column, table } from '../tables.js';
 import { printable } from '../terminal.js';
 import { openText, parseCount } from '../token_source.js';
 
@@ -40,6 +48,7 @@ interface CurveCommand extends ResourceOptions, ReportOptions, ModelFlags {
   length?: number;
   windows?: number;
   feeds?: string;
+  measureSpeed?: boolean;
   svg?: string;
 }
 
@@ -58,6 +67,32 @@ function pointLoss(point: CurvePoint, kind: Curve['metric']['kind']): string {
   return point.error === undefined ? text : `${text} ± ${lossText(point.error, kind)}`;
 }
 
+/** Time of a run, and how it compares. `original`: that of the first row. */
+const speedColumns = (original: Spread): Column<CurvePoint>[] => [
+  {
+    title: 'a run',
+    align: 'right',
+    cell: ({ scheme, speed }) =>
+      speed ? spreadText(speed.milliseconds) : scheme === 'original' ? spreadText(original) : '–',
+  },
+  { title: 'speed', align: 'right', cell: ({ speed }) => (speed ? ratioOfTimes(speed) : '') },
+];
+
+function remarksOn({ onFrontier, speed, bytes }: CurvePoint, original: Curve['original']): string[] {
+  return [
+    ...(onFrontier ? ['nothing smaller is as good'] : []),
+    ...(speed && isNotFaster(speed) && bytes < original.bytes ? [notFaster] : []),
+  ];
+}
+
+/** What the times are of; '' if none were measured. */
+function timesText({ points }: Curve): string {
+  const speeds = points.flatMap(({ speed }) => speed ?? []);
+  if (speeds.length === 0) return '';
+  const none = speeds.every(isNotFaster) ? '; none is faster than the original here' : '';
+  return `time of a run in ${onnxRuntimeTitle} on one thread: median and quartiles, each scheme in turns with the original${none}`;
+}
+
 function curveLines(path: string, model: Model, curve: Curve, { terminal }: Context): string[] {
   const { out: colors, columns } = terminal;
   const { metric, original, points, undecided } = curve;
@@ -73,9 +108,10 @@ function curveLines(path: string, model: Model, curve: Curve, { terminal }: Cont
       { title: 'file', align: 'right', cell: ({ bytes }) => bytesText(bytes) },
       { title: 'of the original', align: 'right', cell: ({ bytes }) => shareText(bytes, original.bytes), spare: 2 },
       { title: 'loss', align: 'right', cell: (point) => pointLoss(point, metric.kind) },
+      ...(original.milliseconds ? speedColumns(original.milliseconds) : []),
       {
         title: '',
-        cell: ({ onFrontier, reason }) => reason ?? (onFrontier ? 'nothing smaller is as good' : ''),
+        cell: (point) => point.reason ?? remarksOn(point, original).join('; '),
         paint: () => colors.dim,
         prose: true,
       },
@@ -89,6 +125,7 @@ function curveLines(path: string, model: Model, curve: Curve, { terminal }: Cont
     ...lines,
     '',
     colors.dim(metricText(metric)),
+    ...[timesText(curve)].filter(Boolean).map(colors.dim),
     ...(pairs
       ? [
           colors.dim(
@@ -108,7 +145,7 @@ async function inputsOf(
 ): Promise<{ given: CurveOptions; opened: Model[]; hint: string | null }> {
   if (model.format === 'onnx') {
     const isInstalled = (await findOnnxRuntime()) !== null;
-    if (!isInstalled && options.feeds === undefined)
+    if (!isInstalled && options.feeds === undefined && !options.measureSpeed)
       return { given: {}, opened: [], hint: `to measure the outputs instead, run ${onnxRuntimeInstall} here` };
     const given = await runtimeFor(quantizer, options.feeds, signal);
     return { given, opened: given.feeds ? [given.feeds] : [], hint: null };
@@ -149,6 +186,7 @@ async function curve(context: Context, path: string, options: CurveCommand): Pro
       ...(options.configs && { configs }),
       ...(options.for && { target: options.for }),
       ...(windows !== undefined && { windows }),
+      ...(options.measureSpeed && { measureSpeed: true }),
       signal,
       onProgress: bar.update,
     });
@@ -191,6 +229,10 @@ export function addCurve(program: Command, run: Run): void {
     .option(
       '--feeds <file>',
       'ONNX: .npz or safetensors arrays named like the inputs (default: made up by type and shape)',
+    )
+    .option(
+      '--measure-speed',
+      `ONNX: also the time of a run of each scheme, in turns with the original, by ${onnxRuntimeOfUser}`,
     )
     .option('--svg <file>', 'also write the curve as a picture');
   addOutputOptions(addReportOptions(addResourceOptions(command), 'existing files')).action(

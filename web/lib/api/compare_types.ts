@@ -1,10 +1,10 @@
 // Two models compared: options of `compare` and what it finds of outputs, and the distribution of one weight in both.
 
-import type { CurveOptions } from './curve_types.js';
+import type { CurveOptions, Speed } from './curve_types.js';
 import type { Progress } from './progress_types.js';
 
 /** Options of `compare`. */
-export interface CompareOptions extends Pick<CurveOptions, 'runtime' | 'feeds' | 'windows'> {
+export interface CompareOptions extends Pick<CurveOptions, 'runtime' | 'feeds' | 'windows' | 'measureSpeed'> {
   /**
    * Each output of floating-point values, of both models, feed by feed, with `runtime`. The arrays are of the call.
    */
@@ -46,6 +46,8 @@ export interface OutputComparison {
   feeds: number;
   /** Whether feeds were made up by type, shape and name of the inputs. */
   areGenerated: boolean;
+  /** With `measureSpeed`. */
+  speed?: Speed;
 }
 
 /** Histograms of a weight before and after quantization. Pairs with NaN or infinity are in no bin. */

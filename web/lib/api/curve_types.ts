@@ -1,4 +1,4 @@
-// The curve of a model: size of the file against loss, by scheme.
+// The curve of a model: size of the file against loss, by scheme, and the time of a run.
 
 import type { RuntimeName } from '../generated/runtimes.js';
 import type { TextInput, TokenInput, Tokenizer, TokenRows } from './calibration_types.js';
@@ -34,6 +34,11 @@ export interface CurveOptions {
   feeds?: Iterable<object> | AsyncIterable<object> | (() => Iterable<object> | AsyncIterable<object>) | Model;
   /** For ONNX models: the module `onnxruntime-web` or `onnxruntime-node`. Without it the loss is the error of the weights. */
   runtime?: object;
+  /**
+   * For ONNX models, with `runtime`: also how long a run takes there on one thread, in turns with the original. Best with feeds of the size that the
+   * model will get.
+   */
+  measureSpeed?: boolean;
   /** Cancels. */
   signal?: AbortSignal;
   /** Each point when its size is known, when its loss is estimated and when it is measured, with the whole so far. */
@@ -59,6 +64,30 @@ export interface CurveMetric {
   reason?: string;
 }
 
+/** What measuring the same thing several times gave. */
+export interface Spread {
+  /** In the middle of all values. */
+  median: number;
+  /** Lower quartile. */
+  low: number;
+  /** Upper quartile. */
+  high: number;
+}
+
+/** Time of a quantized model and of its original, which ran in turns, so that what slowed the machine slowed both. */
+export interface Speed {
+  /** Milliseconds of one run. Each value is the mean of a turn of runs. */
+  milliseconds: Spread;
+  /** The same of the original. */
+  original: Spread;
+  /** Time of the quantized model, divided by that of the original in the same turn: over 1 it is slower. */
+  ratio: Spread;
+  /** `alike`: the medians differ by less than 5 %, or the quartiles are on both sides of 1. */
+  verdict: 'faster' | 'alike' | 'slower';
+  /** Turns of each of the two models. */
+  turns: number;
+}
+
 /** One scheme. */
 export interface CurvePoint {
   /** Name of the preset. */
@@ -77,6 +106,8 @@ export interface CurvePoint {
   onFrontier: boolean;
   /** Why it could not be measured. */
   reason?: string;
+  /** With `measureSpeed`. */
+  speed?: Speed;
 }
 
 /** Size against loss. */
@@ -89,6 +120,8 @@ export interface Curve {
     bytes: number;
     /** 0 for errors. */
     loss: number | null;
+    /** With `measureSpeed`: of one run, over the turns with all schemes. */
+    milliseconds?: Spread;
   };
   /** By size, largest first. */
   points: CurvePoint[];

@@ -58,6 +58,7 @@ export const compareOptions: Kinds<CompareOptions> = {
   runtime: 'any',
   feeds: 'any',
   windows: 'count',
+  measureSpeed: 'boolean',
   onOutput: 'function',
   signal: 'signal',
   onProgress: 'function',

@@ -6,6 +6,7 @@ import type { Curve, CurveOptions, CurvePoint } from '../api/types.js';
 import type { Host, Scratch } from '../host/host.js';
 import { abortable } from '../io/abort.js';
 import type { OpenedModel } from '../model/model.js';
+import { speedOf, spreadOf, type TurnTimes } from '../model/onnx_speed.js';
 import { withPlan } from '../plan/plan.js';
 import type { RunResources } from '../pool/run_resources.js';
 import { previewTensors } from '../run/preview.js';
@@ -151,10 +152,18 @@ async function measureAll(
   const found = new Map<number, Found>();
   let ran = false;
   let original: Found | null = null;
+  const originalTimes: number[] = [];
+  const setSpeed = (i: number, times: TurnTimes) => {
+    originalTimes.push(...times.original);
+    curve.original.milliseconds = spreadOf(originalTimes);
+    (curve.points[i] as CurvePoint).speed = speedOf(times);
+  };
   const measured = async (i: number, first: number, last: number) => {
     const output = kept.get(i) ?? (await written(means, model, schemes[i] as Scheme, options));
     try {
-      return await judge.measure(output.model, first, last, found.get(i) ?? null, original);
+      const result = await judge.measure(output.model, first, last, found.get(i) ?? null, original);
+      if (judge.time) setSpeed(i, await judge.time(output.model));
+      return result;
     } finally {
       if (keeps && judge.rounds.at(-1) !== last) kept.set(i, output);
       else {

@@ -14,6 +14,7 @@ export const curveOptions: Kinds<CurveOptions> = {
   windows: 'count',
   feeds: 'any', // outputs.ts reads them
   runtime: 'any', // a namespace object
+  measureSpeed: 'boolean',
   signal: 'signal',
   onPoint: 'function',
   onProgress: 'function',

@@ -29,6 +29,9 @@ export const feedGuesses: readonly FeedGuess[] = (['largest', 'smallest'] as con
   [32, 224, 512, 1].map((open) => ({ open, ids })),
 );
 
+/** Of pictures: what a run costs and how far outputs are off is not told by ones of 32 pixels. */
+const pictureSide = 224;
+
 function dimsOf({ name, shape }: ModelInput, open: number): number[] {
   return (shape ?? []).map((size, axis) => {
     if (typeof size === 'number') return size;
@@ -37,6 +40,7 @@ function dimsOf({ name, shape }: ModelInput, open: number): number[] {
     if (/chan/i.test(word) || (axis === 1 && shape?.length === 4)) return 3;
     if (/past/i.test(word) || /past/i.test(name)) return 0;
     if (/state|hidden|cell|^[hc]n?_?\d?$/i.test(name)) return 1;
+    if (shape?.length === 4 && axis > 1 && open > 1) return Math.max(open, pictureSide);
     return open;
   });
 }

@@ -1,12 +1,15 @@
 // Losses of schemes on the same samples: windows of text, feeds, or the weights themselves. A scheme is asked for samples [first, last).
 
 import { failure, QuantizationError } from '../api/errors.js';
+import { formats } from '../api/formats.js';
 import type { CurveMetric, CurveOptions, EvaluateOptions, Evaluation, TextInput } from '../api/types.js';
 import { cosine } from '../language_model/agreement.js';
 import { embedTokens, isEncoder } from '../language_model/embeddings.js';
 import { bytesOfText, evaluateModel } from '../language_model/evaluate.js';
 import { embeddingHeadOf } from '../language_model/sentence_modules.js';
 import type { OpenedModel } from '../model/model.js';
+import { requireRuntime } from '../model/onnx_session.js';
+import { type TurnTimes, turnTimesOf } from '../model/onnx_speed.js';
 import { partOf, type TokenBatch } from '../model/tokens.js';
 import { forwardBatchOf, forwardPlanOf } from '../plan/forward_plan.js';
 import type { RunResources } from '../pool/run_resources.js';
@@ -37,6 +40,8 @@ export interface Judge {
   ): Promise<Found>;
   /** Whether the original is measured, too; else its loss is 0. */
   measuresOriginal: boolean;
+  /** Of a run, in turns with the original; null: not wanted. */
+  time: ((model: OpenedModel) => Promise<TurnTimes>) | null;
 }
 
 /** Windows of text: by default more of them until the order is safe. */
@@ -83,7 +88,7 @@ async function textJudge(resources: RunResources, model: OpenedModel, options: T
   if (!(await bytesUntil(rounds[0])) || !(await bytesUntil(rounds.at(-1)))) {
     const measure: Judge['measure'] = async (of, first, last) => divergenceOf(await evaluate(of, first, last, model));
     const all = [Math.min(windows, options.windows ?? usualKldWindows)];
-    return { kind: 'kld', name: 'KLD to the original', rounds: all, measure, measuresOriginal: false };
+    return { kind: 'kld', name: 'KLD to the original', rounds: all, measure, measuresOriginal: false, time: null };
   }
   const bytesOf = new Map<number, number>(); // of windows [0, end)
   const measure: Judge['measure'] = async (of, first, last, before, original) => {
@@ -95,7 +100,7 @@ async function textJudge(resources: RunResources, model: OpenedModel, options: T
     if (!original || samples.length < 2) return { samples, loss };
     return { samples, loss, error: bitsOf(meanDifference(samples, original.samples).error * samples.length) };
   };
-  return { kind: 'bits-per-byte', name: 'bits per byte', rounds, measure, measuresOriginal: true };
+  return { kind: 'bits-per-byte', name: 'bits per byte', rounds, measure, measuresOriginal: true, time: null };
 }
 
 /** Judges an encoder's embeddings of windows of text; null without text. */
@@ -121,7 +126,7 @@ async function embeddingJudge(
     return { samples, loss: Math.max(0, samples.reduce((sum, each) => sum + each, 0) / samples.length) };
   };
   const name = '1 − cosine of embeddings';
-  return { kind: 'embedding-error', name, rounds: [windows], measure, measuresOriginal: false };
+  return { kind: 'embedding-error', name, rounds: [windows], measure, measuresOriginal: false, time: null };
 }
 
 function rowsOf({ ids, lengths }: TokenBatch): Int32Array[] {
@@ -145,12 +150,28 @@ async function outputJudge(model: OpenedModel, options: CurveOptions): Promise<J
   };
   const rounds = [errors.feeds.length];
   const name = `relative error of outputs${errors.areMadeUp ? ' for made-up inputs' : ''}`;
-  return { kind: 'output-error', name, rounds, measure, measuresOriginal: false };
+  const time = (of: OpenedModel) => turnTimesOf(errors.runtime, [model, of], errors.feeds, options);
+  return {
+    kind: 'output-error',
+    name,
+    rounds,
+    measure,
+    measuresOriginal: false,
+    time: options.measureSpeed ? time : null,
+  };
 }
 
 const isNotOurs = (error: unknown) =>
   error instanceof QuantizationError &&
   ['not-implemented', 'config-invalid', 'format-unsupported'].includes(error.code);
+
+/** Errors: argument-invalid for models whose speed is not measured here, and without a runtime. */
+function requireTimable({ format }: OpenedModel, { runtime }: CurveOptions): void {
+  const { title, hasGraph } = formats.inputs[format];
+  const detail = `is for ONNX models, which the module in runtime runs; what will run a model of the format ${title} is not here`;
+  if (!hasGraph) throw failure('argument-invalid', 'measureSpeed', detail);
+  requireRuntime(runtime);
+}
 
 /** How the model can be judged with what was given; null: by its weights, and why. */
 export async function judgeFor(
@@ -158,6 +179,8 @@ export async function judgeFor(
   model: OpenedModel,
   options: CurveOptions,
 ): Promise<{ judge: Judge | null; reason?: string }> {
+  const { measureSpeed = false } = options;
+  if (measureSpeed) requireTimable(model, options);
   try {
     if (model.format === 'onnx') {
       if (options.runtime) return { judge: await outputJudge(model, options) };
@@ -167,7 +190,7 @@ export async function judgeFor(
     const judge = await judgeOf(resources, model, options);
     return judge ? { judge } : { judge };
   } catch (error) {
-    if (!isNotOurs(error)) throw error;
+    if (measureSpeed || !isNotOurs(error)) throw error;
     return { judge: null, reason: error instanceof QuantizationError ? error.message : '' };
   }
 }

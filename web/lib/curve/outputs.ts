@@ -17,6 +17,7 @@ import {
   requireRuntime,
   type TensorClass,
 } from '../model/onnx_session.js';
+import { speedOf, turnTimesOf } from '../model/onnx_speed.js';
 import { feedGuesses, generatedFeeds } from './generated_feeds.js';
 
 type Values = Float32Array | Float64Array;
@@ -204,10 +205,13 @@ export async function compareOutputs(
     byName.set(output.name, [...(byName.get(output.name) ?? []), output.error]);
     options.onOutput?.(output);
   });
+  const times =
+    options.measureSpeed && (await turnTimesOf(judge.runtime, [reference, quantized], judge.feeds, options));
   return {
     error: mean(errors),
     outputs: [...byName].map(([name, list]) => ({ name, error: mean(list) })),
     feeds: judge.feeds.length,
     areGenerated: judge.areMadeUp,
+    ...(times && { speed: speedOf(times) }),
   };
 }

@@ -17,6 +17,8 @@ export interface RuntimeTensor {
 export interface RuntimeSession {
   run(feeds: Record<string, RuntimeTensor>, fetches: readonly string[]): Promise<Record<string, RuntimeTensor>>;
   release(): Promise<void>;
+  /** Milliseconds of so many runs together, of a session in another thread: how long messages take does not count. */
+  timed?(feeds: Record<string, RuntimeTensor>, fetches: readonly string[], runs: number): Promise<number>;
 }
 
 /** The subset of `onnxruntime-web` and `onnxruntime-node` used here. */

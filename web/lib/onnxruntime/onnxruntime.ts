@@ -1,15 +1,16 @@
-// `wasmquant/onnxruntime` in browsers and web workers: ONNX activations for calibration.
+// `wasmquant/onnxruntime` in browsers and web workers: ONNX activations for calibration, and the time of a run.
 
 import type { CapturedActivations, Model, Source } from '../api/types.js';
 import { createQuantizer } from '../index.js';
 import type { Feeds, Runtime } from '../model/onnx_session.js';
 import { type CaptureOptions, capturer } from './capture.js';
 
-export type { ActivationBatch, CapturedActivations } from '../api/types.js';
+export type { ActivationBatch, CapturedActivations, Speed, Spread } from '../api/types.js';
 export { type FileFeeds, feedsOf, modelInputs } from '../model/array_feeds.js';
 export type { ModelInput } from '../model/onnx_inputs.js';
 export type { Feed, Feeds, Runtime, RuntimeSession, RuntimeTensor, TensorClass } from '../model/onnx_session.js';
 export type { CaptureOptions } from './capture.js';
+export { measureSpeed, type SpeedOptions } from './speed.js';
 
 /**
  * Inputs and outputs of an ONNX model's layers when ONNX Runtime runs it on `feeds`, for `calibration` of
