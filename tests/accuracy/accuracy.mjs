@@ -77,10 +77,10 @@ class Bench {
   #config({ preset, algorithms, format }) {
     if (format === 'gguf') {
       const recipe = { dialect: 'gguf', recipe: preset };
-      return algorithms[0] === 'best' ? this.bestConfig(recipe) : recipe;
+      return algorithms[0] === 'best' ? this.quantizer.presetConfig(recipe, { best: true }) : recipe;
     }
-    const { config } = this.quantizer.presets().find(({ name }) => name === preset);
-    if (algorithms[0] === 'best') return this.bestConfig(config);
+    if (algorithms[0] === 'best') return this.quantizer.presetConfig(preset, { best: true });
+    const config = this.quantizer.presetConfig(preset);
     const entries = (areBefore) =>
       algorithms.filter((name) => stepsBefore.includes(name) === areBefore).map((name) => ({ name }));
     const [before, after] = [entries(true), entries(false)];
@@ -222,13 +222,13 @@ main(async (args) => {
   if (missing)
     throw needs(`.peers-python/models/${missing.model} is missing: npm run test:peers -- transformers makes it`);
   buildAll();
-  const { bestConfig, createQuantizer } = await import(join(root, 'dist/node.js'));
+  const { createQuantizer } = await import(join(root, 'dist/node.js'));
   const { tokensOfText } = await import(join(root, 'dist/model/text_tokens.js'));
   const quantizer = await createQuantizer();
   const folder = mkdtempSync(join(tmpdir(), 'wasmquant-accuracy-'));
   let failures = 0;
   try {
-    const bench = new Bench(quantizer, folder, { bestConfig, tokensOfText });
+    const bench = new Bench(quantizer, folder, { tokensOfText });
     for (const row of wanted) {
       try {
         keep(await bench.run(row));

@@ -21,7 +21,7 @@ versions that made it. \`npm run accuracy -- int4_wo_64\` runs the rows with tha
 
 Texts are three parts of Python's language reference. Algorithms calibrate on the first (16 sequences of 512 tokens), nothing in this table was chosen by the
 second, and the figures are those of the third. KLD is that of the weights: inputs of layers are float32. Seconds depend on the machine, two cores without a
-GPU, and on what else it ran; those of all cores together less so. \`best\` is [\`bestConfig\`](calibrate.md). gptqmodel and llm-compressor run
+GPU, and on what else it ran; those of all cores together less so. \`best\` is [\`--best\`](calibrate.md). gptqmodel and llm-compressor run
 GPTQ with their defaults, AutoRound 50 iterations on 8 of the sequences. All quantize the linear layers of the blocks.`;
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;

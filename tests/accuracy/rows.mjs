@@ -21,7 +21,7 @@ const presets = [
   ['int2_wo_32', 'gptq'],
 ];
 
-/** `best` is bestConfig. */
+/** `best` is that of presetConfig. */
 const algorithms = {
   int4_wo_64: [['gptq'], ['gptaq'], ['qronos'], ['gpfq'], ['awq'], ['smoothquant', 'gptq'], ['awq', 'gptq'], ['best']],
   uint4_wo_64: [['gptq'], ['best']],

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { bestConfig, createQuantizer } from '../../dist/node.js';
+import { createQuantizer } from '../../dist/node.js';
 import { decoderTensors, writeDecoder } from '../node/written_decoder.mjs';
 import { noise } from '../node/written_model.mjs';
 
@@ -23,8 +23,8 @@ const sizes = { vocabulary: 512, hidden: 256, inner: 256, layers: 2, heads: 4, c
 const length = 256;
 
 const pipelines = {
-  gptq: (config) => ({ ...config, algo_config: [{ name: 'gptq' }] }),
-  best: bestConfig,
+  gptq: (quantizer) => ({ ...quantizer.presetConfig('int4_wo_32'), algo_config: [{ name: 'gptq' }] }),
+  best: (quantizer) => quantizer.presetConfig('int4_wo_32', { best: true }),
 };
 
 /** Writes a model into `folder`; a Llama without experts is as wide as the experts of a token together. */
@@ -64,7 +64,7 @@ try {
   const mixture = writeModel(join(work, 'mixture'), Number(options.experts));
   for (const [name, of] of Object.entries(pipelines)) {
     if (!name.includes(options.only)) continue;
-    const config = { ...of(quantizer.presetConfig('int4_wo_32')), exclude: ['lm_head', '*.gate'] };
+    const config = { ...of(quantizer), exclude: ['lm_head', '*.gate'] };
     const seconds = { dense: [], mixture: [] };
     for (let run = 0; run < Number(options.runs); ++run) {
       seconds.dense.push(await secondsOf(quantizer, dense, config, join(work, 'out')));

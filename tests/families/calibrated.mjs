@@ -44,24 +44,24 @@ async function printed(python, script, given, ...args) {
 const calibration = { tokens: { rows: Array.from({ length: 64 }, (_, i) => tokensOf(128, i + 1)) } };
 const sequences = Array.from({ length: 8 }, (_, i) => tokensOf(128, i + 101));
 
-const algorithms = (bestConfig) => ({
+const algorithms = {
   nearest: (config) => config,
   gptq: (config) => ({ ...config, algo_config: [{ name: 'gptq' }] }),
   awq: (config) => ({ ...config, algo_config: [{ name: 'awq' }] }),
-  best: bestConfig,
-});
+  best: (config, quantizer) => quantizer.presetConfig(config, { best: true }),
+};
 
 /** Folders of a family by algorithm, and the mean KL of each by our own pass. */
-async function calibrated({ quantizer, bestConfig }, work, family) {
+async function calibrated(quantizer, work, family) {
   const source = join(work, family);
   const model = await quantizer.open(source);
   const preset = quantizer.presetConfig('int4_wo_32');
   const folders = {};
   const means = {};
-  for (const [name, of] of Object.entries(algorithms(bestConfig))) {
+  for (const [name, of] of Object.entries(algorithms)) {
     folders[name] = join(work, `${family}.${name}`);
     const options = name === 'nearest' ? {} : { calibration };
-    await quantizer.quantizeModel(model, of(preset), {
+    await quantizer.quantizeModel(model, of(preset, quantizer), {
       target: folders[name],
       format: families[family],
       ...options,
@@ -89,7 +89,7 @@ function problemOf(found, means) {
 
 await main(async () => {
   buildAll();
-  const { bestConfig, createQuantizer } = await import('../../dist/node.js');
+  const { createQuantizer } = await import('../../dist/node.js');
   const python = pythonOf('pinned');
   const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(families);
   const quantizer = await createQuantizer({ threads: 0 });
@@ -98,7 +98,7 @@ await main(async () => {
   try {
     await printed(python, 'make_families.py', '', work, ...names);
     const models = [];
-    for (const name of names) models.push(await calibrated({ quantizer, bestConfig }, work, name));
+    for (const name of names) models.push(await calibrated(quantizer, work, name));
     const lines = await printed(python, 'calibrated.py', JSON.stringify({ models, sequences }));
     const results = lines
       .split('\n')

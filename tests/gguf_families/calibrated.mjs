@@ -74,10 +74,14 @@ async function ownDivergence(quantizer, file, source) {
 }
 
 /** Figures of a family: KL of nearest and of the best config, by llama.cpp and by us, and the cross entropy of the latter by llama.cpp and by us. */
-async function figuresOf({ quantizer, bestConfig }, folder, isRead) {
+async function figuresOf(quantizer, folder, isRead) {
   const model = await quantizer.open(folder);
   const recipe = (name) => ({ dialect: 'gguf', recipe: name });
-  const configs = { source: recipe('f32'), nearest: recipe('q4_k_m'), best: bestConfig(recipe('q4_k_m')) };
+  const configs = {
+    source: recipe('f32'),
+    nearest: recipe('q4_k_m'),
+    best: quantizer.presetConfig(recipe('q4_k_m'), { best: true }),
+  };
   const found = {};
   const file = (name) => `${folder}.${name}.gguf`;
   for (const [name, config] of Object.entries(configs)) {
@@ -112,7 +116,7 @@ function problemOf({ nearest, best, ownNearest, ownBest, llamaLoss, loss }) {
 await main(async () => {
   buildAll();
   new LlamaCpp('llamacpp');
-  const { bestConfig, createQuantizer } = await import('../../dist/node.js');
+  const { createQuantizer } = await import('../../dist/node.js');
   const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(families);
   const quantizer = await createQuantizer({ threads: 0 });
   const work = mkdtempSync(join(tmpdir(), 'calibrated-gguf-'));
@@ -122,7 +126,7 @@ await main(async () => {
     const made = spawnSync(peers, args, { cwd: root, encoding: 'utf8' });
     if (made.status !== 0) throw new Error(`make_families.py: ${made.stdout.slice(-500)}${made.stderr.slice(-500)}`);
     for (const name of names) {
-      const figures = await figuresOf({ quantizer, bestConfig }, join(work, name), families[name]);
+      const figures = await figuresOf(quantizer, join(work, name), families[name]);
       const problem = problemOf(figures);
       const shown = Object.entries(figures).map(([key, value]) => `${key} ${value?.toPrecision(4) ?? '-'}`);
       process.stdout.write(`${name.padEnd(14)} ${problem ? 'W' : '='} ${shown.join('  ')}  ${problem}\n`);

@@ -72,6 +72,10 @@ export async function config(): Promise<Diagnostic[]> {
   // @ts-expect-error: no such preset
   const none: PresetName = 'q4_k_z';
   notAny([given, preset, none]);
+  const edited = quantizer.presetConfig('int8', { best: true, exclude: ['*.gate'] });
+  quantizer.presetConfig(edited, { layers: { '*.down_proj': 'int8' } });
+  // @ts-expect-error: no such edit
+  quantizer.presetConfig('int8', { bestest: true });
   // @ts-expect-error: no such dialect
   quantizer.convertConfig({}, 'quarks');
   // @ts-expect-error: no such scheme

@@ -114,8 +114,8 @@ export class EngineQuantizer implements Quantizer {
     return this.#open().call((module) => module.presets());
   }
 
-  presetConfig(name: string, edits: PresetEdits = {}): Record<string, unknown> {
-    return editedPreset(this.presets(), name, edits);
+  presetConfig(preset: string | object, edits: PresetEdits = {}): Record<string, unknown> {
+    return editedPreset(this.presets(), preset, edits);
   }
 
   checkConfig(config: Config, options: { dialect?: Dialect | 'auto' } = {}): Diagnostic[] {

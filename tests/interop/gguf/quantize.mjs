@@ -5,7 +5,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { bestConfig, createQuantizer } from '../../../dist/node.js';
+import { createQuantizer } from '../../../dist/node.js';
 import { main, root } from '../../setup/command.mjs';
 import { completion, llama } from '../peers.mjs';
 import { writeExperts, writeImportance } from './experts.mjs';
@@ -118,7 +118,11 @@ async function calibrated(quantizer, source, matrix, work, report) {
     const config = { dialect: 'gguf', recipe };
     const gguf = { imatrix: readFileSync(matrix) };
     await quantizer.quantizeModel(source, config, { target: plain, overwrite: true, gguf });
-    await quantizer.quantizeModel(source, bestConfig(config), { target: ours, overwrite: true, calibration });
+    await quantizer.quantizeModel(source, quantizer.presetConfig(config, { best: true }), {
+      target: ours,
+      overwrite: true,
+      calibration,
+    });
     const [expected, found] = [await shapes(plain), await shapes(ours)];
     const other = found.find((line, i) => line !== expected[i]);
     report(`${recipe}, calibrated, has the recipe's types`, other ? `${other} is another type or size` : null);

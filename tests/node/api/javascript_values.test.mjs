@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import vm from 'node:vm';
 import {
-  bestConfig,
   dynamicInput,
   microscaling,
   nvfp4,
@@ -191,7 +190,8 @@ test('configs, wherever one is given', async (t) => {
   await tryAll('convertConfig', config, (given) => quantizer.convertConfig(given, 'quark'), asConfig);
   await tryAll('plan', config, (given) => planned(quantizer.plan(model, given)), asConfig);
   await tryAll('preview', plain, (given) => quantizer.preview(model, given, names), asConfig);
-  await tryAll('bestConfig', { global_quant_config: { weight: spec }, exclude: ['a'] }, bestConfig, asConfig);
+  const own = { global_quant_config: { weight: spec }, exclude: ['a'] };
+  await tryAll('presetConfig', own, (given) => quantizer.presetConfig(given, { best: true }), asConfig);
   for (const [pointer, , replaced] of placesOf(config))
     for (const [form, wrong] of Object.entries(strange)) {
       const [found] = quantizer.checkConfig(replaced(wrong));

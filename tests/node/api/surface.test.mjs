@@ -13,7 +13,6 @@ test('both entries export the same names', () => {
   const names = [
     'QuantizationError',
     'aihwkitConfig',
-    'bestConfig',
     'brevitasConfig',
     'coreErrorCodes',
     'createQuantizer',

@@ -1,6 +1,7 @@
 // presetConfig and --layer-type: a preset with changes, in the library as on the command line.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { perGroup } from '../../../dist/node.js';
 import { cli, cliJson } from '../cli/process.mjs';
 import { modelFor, quantizerFor, tinyLlama } from '../scratch.mjs';
 
@@ -46,8 +47,21 @@ test("recipes accept llama.cpp's types for layers", async (t) => {
   assert.match(refused.stderr, /--layer-type does not work with GGUF recipes/);
 });
 
+test('a config of your own has the same edits as a preset', async (t) => {
+  const quantizer = await quantizerFor(t);
+  const own = { global_quant_config: { weight: perGroup('int4', 64) }, exclude: ['lm_head'] };
+  const layers = { '*.down_proj': 'int8' };
+  assert.deepEqual(quantizer.presetConfig(own, { exclude: ['*.gate'], layers }), {
+    ...own,
+    exclude: ['lm_head', '*.gate'],
+    layer_quant_config: quantizer.presetConfig('int8', { layers }).layer_quant_config,
+  });
+  assert.deepEqual(own.exclude, ['lm_head']);
+});
+
 test('impossible options are refused by name', async (t) => {
   const quantizer = await quantizerFor(t);
+  assert.throws(() => quantizer.presetConfig(7), { code: 'argument-invalid', where: 'config' });
   assert.throws(() => quantizer.presetConfig('int5'), { code: 'argument-invalid', where: 'int5' });
   assert.throws(() => quantizer.presetConfig('int8', { layers: { a: 'int5' } }), { where: 'int5' });
   assert.throws(() => quantizer.presetConfig('int8', { layers: { a: 'q4_k_m' } }), /GGUF recipe/);

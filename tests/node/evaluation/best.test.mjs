@@ -1,9 +1,9 @@
-// The recipe that loses least: what bestConfig makes of configs, what it is worth, and --best of the command line.
+// The recipe that loses least: what `best` of presetConfig makes of configs, what it is worth, and --best of the command line.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { bestConfig, perChannel, perGroup, quarkConfig } from '../../../dist/node.js';
+import { perChannel, perGroup, quarkConfig } from '../../../dist/node.js';
 import { cli, cliJson } from '../cli/process.mjs';
 import { modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
 import { tokensOf } from '../tiny_llama.mjs';
@@ -19,11 +19,11 @@ test('every preset in the dialect of Quark, and every recipe, has a best config 
       continue;
     }
     if (!config.global_quant_config || config.dialect) {
-      assert.throws(() => bestConfig(config), { code: 'argument-invalid' }, name);
+      assert.throws(() => quantizer.presetConfig(config, { best: true }), { code: 'argument-invalid' }, name);
       continue;
     }
     const best = quantizer.presetConfig(name, { best: true });
-    assert.deepEqual(best, bestConfig(config));
+    assert.deepEqual(best, quantizer.presetConfig(config, { best: true }));
     const { weight } = config.global_quant_config;
     // Casts, blocks and stages have no scale for columns to be rounded by, which a run says.
     const errors = quantizer.checkConfig(best).filter(({ severity }) => severity === 'error');
@@ -40,17 +40,20 @@ test('every preset in the dialect of Quark, and every recipe, has a best config 
   }
 });
 
-test('values that a spec or config sets are kept', () => {
+test('values that a spec or config sets are kept', async (t) => {
+  const quantizer = await quantizerFor(t);
   const own = perGroup('int4', 64, { observer_cls: 'HQQObserver', symmetric: true });
   const coarse = perGroup('int4', 32, { scale_type: 'pof2' });
   const layers = { '*.down_proj': perChannel('int8'), '*.up_proj': coarse };
   const config = { ...quarkConfig(own, { layers }), pre_quant_opt_config: [{ name: 'cle' }] };
-  const best = bestConfig(config);
+  const best = quantizer.presetConfig(config, { best: true });
   assert.deepEqual(best.global_quant_config.weight, own);
   assert.deepEqual(best.layer_quant_config['*.up_proj'].weight, coarse);
   assert.equal(best.layer_quant_config['*.down_proj'].weight.observer_cls, 'PerChannelMSEObserver');
   assert.deepEqual(best.pre_quant_opt_config, config.pre_quant_opt_config);
-  assert.throws(() => bestConfig({ ...config, algo_config: [{ name: 'gptq' }] }), { code: 'argument-invalid' });
+  assert.throws(() => quantizer.presetConfig({ ...config, algo_config: [{ name: 'gptq' }] }, { best: true }), {
+    code: 'argument-invalid',
+  });
 });
 
 test('at three and at two bits the best loses much less than gptq', { timeout: 600_000 }, async (t) => {

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { bestConfig } from '../../../dist/node.js';
 import { memoryStream, modelFor, quantizerFor, tinyLlama } from '../scratch.mjs';
 
 const name = 'blk.0.attn_q.weight';
@@ -76,7 +75,7 @@ test('entries that GPTQ chooses lose less, in a file of the same types', async (
     const types = [];
     for (const [config, options] of [
       [plain, {}],
-      [bestConfig(plain), { calibration }],
+      [quantizer.presetConfig(plain, { best: true }), { calibration }],
     ]) {
       const model = await modelFor(t, quantizer, (await written(quantizer, source, config, options)).bytes);
       types.push(model.tensors.map(({ name: tensor, dtype }) => `${tensor} ${dtype}`).sort());

@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { bestConfig } from '../../../dist/node.js';
 import { cli } from '../cli/process.mjs';
 import { memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
 import { tokensOf } from '../tiny_llama.mjs';
@@ -36,7 +35,7 @@ test('algorithms and importance: the tensors of the folder, for any number of wo
   const calibration = { tokens: tokensOf('calib', 4) };
   const rotation = { name: 'rotation', scaling_layers, r2: true };
   for (const config of [
-    bestConfig(gguf('q4_k_m')),
+    quantizer.presetConfig(gguf('q4_k_m'), { best: true }),
     gguf('q2_k', { algo_config: [{ name: 'gptaq' }] }),
     gguf('q4_0', { pre_quant_opt_config: [rotation, { name: 'smooth' }] }),
     gguf('q3_k_m'),

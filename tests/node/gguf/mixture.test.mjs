@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { bestConfig } from '../../../dist/node.js';
 import { cli, cliJson } from '../cli/process.mjs';
 import { memoryStream, modelFor, quantizerFor, scratchFolder, tinyLlama } from '../scratch.mjs';
 import { tokensOf } from '../tiny_llama.mjs';
@@ -39,7 +38,7 @@ test('at a size of a recipe it loses less than half; the same for any number of 
   );
   assert.ok(layers.some(({ name }) => name === 'lm_head.weight') && layers.some(({ name }) => /embed/.test(name)));
   assert.ok(new Set(Object.values(config.layers)).size > 2);
-  const bytes = await written(quantizer, model, bestConfig(config));
+  const bytes = await written(quantizer, model, quantizer.presetConfig(config, { best: true }));
   assert.equal(bytes.length, totals.bytesAfter);
   const tokens = tokensOf('validation', 12);
   const lossOf = async (file) => {

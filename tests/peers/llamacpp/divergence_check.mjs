@@ -86,7 +86,6 @@ export async function checkDivergence(environment, quantizer, folder, only) {
   );
   if (recipes.length === 0) return row;
   const path = (name) => join(folder, `divergence-${name}`);
-  const { bestConfig } = await import(join(root, 'dist/node.js')); // built by then
   const model = await quantizer.open(source);
   const write = async (name, calibration) => {
     const [recipe, best] = name.split('-');
@@ -94,7 +93,10 @@ export async function checkDivergence(environment, quantizer, folder, only) {
     const mixed = recipe === 'mixture' && (await quantizer.languageModel(model).autoConfig(auto));
     const config = mixed ? mixed.config : { dialect: 'gguf', recipe };
     const target = path(`${name}.gguf`);
-    await quantizer.quantizeModel(model, best ? bestConfig(config) : config, { target, ...(best && { calibration }) });
+    await quantizer.quantizeModel(model, best ? quantizer.presetConfig(config, { best: true }) : config, {
+      target,
+      ...(best && { calibration }),
+    });
     return target;
   };
   const { data } = readTensors(validation).get('input_ids');

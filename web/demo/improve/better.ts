@@ -1,6 +1,6 @@
 // "Make it better": the same scheme with calibration, run and measured, and how much of the loss of plain rounding that recovers.
 import { computed, signal } from '@preact/signals';
-import { bestConfig, formats, type Model } from 'wasmquant';
+import { formats, type Model } from 'wasmquant';
 import { curveRuntimeOf } from '../../present/runtimes/table';
 import { quantizer } from '../app/engine';
 import { lastRun } from '../app/stage';
@@ -36,7 +36,9 @@ function namesAlgorithms({ algo_config: given }: Record<string, unknown>): boole
 /** The chosen config with AWQ and GPTQ; null if it cannot have them. */
 function withAlgorithms(config: Record<string, unknown>): Record<string, unknown> | null {
   const hasBest = holdsAlgorithms(config, choice.value.format) && ['quark', 'gguf'].includes(dialectOf(config));
-  return hasBest && !namesAlgorithms(config) && !needsText(config) ? bestConfig(config) : null;
+  return hasBest && !namesAlgorithms(config) && !needsText(config)
+    ? quantizer.value!.presetConfig(config, { best: true })
+    : null;
 }
 
 /** Why there is nothing to be had; null if there is. */

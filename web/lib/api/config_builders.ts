@@ -128,18 +128,9 @@ const bestAlgorithms = (bits: number) => [
   { name: 'gptq', damp_percent: 0.05, refine: bits <= 2 ? 2 : 1 },
 ];
 
-/**
- * A config in Quark's dialect, or of a GGUF recipe, with the algorithms and scales that lose least at its size, for a run with
- * `calibration`: `awq` with duo scaling, then `gptq` refined, and scales of integers by least squares. Files and runtimes are the same.
- * @throws QuantizationError `argument-invalid` for configs of other dialects, recipes of floats, and configs that name algorithms
- */
-export function bestConfig(config: object): Record<string, unknown> {
-  const {
-    global_quant_config: all,
-    layer_quant_config: layers,
-    layer_type_quant_config: types,
-    ...rest
-  } = check(plainOf(config, 'config', ''), 'object', 'config') as Fields;
+/** A config with what `best` of the edits says. Errors: argument-invalid. */
+function bestConfig(config: Fields): Fields {
+  const { global_quant_config: all, layer_quant_config: layers, layer_type_quant_config: types, ...rest } = config;
   const recipe = rest.dialect === 'gguf' ? String(rest.recipe) : undefined;
   if (recipe === undefined && (!isFields(all) || (rest.dialect ?? 'quark') !== 'quark'))
     throw failure('argument-invalid', 'config', "is neither in Quark's dialect nor a GGUF recipe, which best needs");
@@ -147,8 +138,7 @@ export function bestConfig(config: object): Record<string, unknown> {
     throw failure('argument-invalid', 'recipe', `${recipe} rounds nothing that best could choose`);
   if (Array.isArray(rest.algo_config) ? rest.algo_config.length > 0 : isFields(rest.algo_config))
     throw failure('argument-invalid', 'algo_config', 'already names algorithms; remove them, or leave best out');
-  if (recipe !== undefined)
-    return { ...(config as Fields), algo_config: bestAlgorithms(Number(/\d/.exec(recipe)?.[0] ?? 4)) };
+  if (recipe !== undefined) return { ...config, algo_config: bestAlgorithms(Number(/\d/.exec(recipe)?.[0] ?? 4)) };
   const weight = (all as Fields).weight;
   return {
     ...rest,
@@ -162,15 +152,15 @@ export function bestConfig(config: object): Record<string, unknown> {
 const layerEdits = { exclude: 'strings', layers: 'object', layerTypes: 'object', best: 'boolean' } as const;
 
 /** `presetConfig` of a quantizer: `presets` are those that it knows. Errors: argument-invalid. */
-export function editedPreset(presets: readonly Preset[], name: string, edits: PresetEdits): Record<string, unknown> {
-  check(name, 'string', 'name');
+export function editedPreset(presets: readonly Preset[], preset: string | object, edits: PresetEdits): Fields {
   const { exclude, layers, layerTypes, best } = check(edits, layerEdits, 'edits');
   const named = (wanted: string) => {
     const found = presets.find((preset) => preset.name === wanted.toLowerCase());
     if (found) return found.config;
     throw failure('argument-invalid', wanted, 'is not a preset; presets() lists all');
   };
-  const config = named(name);
+  const config =
+    typeof preset === 'string' ? named(preset) : (check(plainOf(preset, 'config', ''), 'object', 'config') as Fields);
   const isRecipe = 'recipe' in config;
   if (isRecipe && layerTypes)
     throw failure('argument-invalid', 'layerTypes', 'do not work with GGUF recipes; name layers instead');

@@ -3,7 +3,6 @@
 export type * from '../generated/config_types.js';
 export {
   aihwkitConfig,
-  bestConfig,
   brevitasConfig,
   dynamicInput,
   microscaling,

@@ -18,7 +18,7 @@ export interface QuantConfig {
   diagnostics: Diagnostic[];
 }
 
-/** Changes of a preset; each stands before what the preset says. */
+/** Changes of a config; each stands before what the config says. */
 export interface PresetEdits {
   /** Layers that are not quantized, by name or pattern. */
   exclude?: string[];
@@ -26,7 +26,11 @@ export interface PresetEdits {
   layers?: Record<string, string | QuantizationSpec | QuantizationSpec[]>;
   /** By class of the layer, `Embedding`, `GRU`, `Conv2d` ...: another preset, or a spec. Not for recipes. */
   layerTypes?: Record<string, string | QuantizationSpec | QuantizationSpec[]>;
-  /** With the algorithms of `bestConfig`, for runs with `calibration`. */
+  /**
+   * The algorithms and scales that lose least at the config's size, for runs with `calibration`: `awq` with duo scaling, then `gptq`
+   * refined, and scales of integers by least squares. Files and runtimes are the same. For configs in Quark's dialect and GGUF recipes
+   * that round and name no algorithms. Default false.
+   */
   best?: boolean;
 }
 

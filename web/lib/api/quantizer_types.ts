@@ -50,10 +50,11 @@ export interface Quantizer extends AsyncDisposable {
   /** All presets. */
   presets(): Preset[];
   /**
-   * A preset with changes, for `plan` and `quantizeModel`: what `--exclude`, `--layer` and `--layer-type` of the command line do.
-   * @throws QuantizationError `argument-invalid` for names of no preset
+   * A preset, or a config of your own, with changes, for `plan` and `quantizeModel`: what `--exclude`, `--layer`, `--layer-type` and
+   * `--best` of the command line do.
+   * @throws QuantizationError `argument-invalid` for names of no preset, and changes that the config cannot have
    */
-  presetConfig(name: PresetName | (string & {}), edits?: PresetEdits): Record<string, unknown>;
+  presetConfig(preset: PresetName | (string & {}) | object, edits?: PresetEdits): Record<string, unknown>;
   /** All problems in a config; never throws. */
   checkConfig(config: Config, options?: { dialect?: Dialect | 'auto' }): Diagnostic[];
   /** @throws QuantizationError `config-invalid` with `diagnostics`. */

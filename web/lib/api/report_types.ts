@@ -74,7 +74,7 @@ export interface RunIdentity {
 }
 
 /** What reports of runs and comparisons have in common. */
-interface Report {
+export interface Report {
   /** Every tensor, in file order. */
   tensors: TensorReport[];
   /** Sums over all tensors. */

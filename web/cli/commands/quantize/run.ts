@@ -2,7 +2,6 @@
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import {
-  bestConfig,
   type Config,
   createQuantizer,
   formats,
@@ -70,9 +69,8 @@ export interface Inputs {
 
 /** The config with the algorithms that lose least; a preset's name and a file's text become objects first. */
 function best(quantizer: Quantizer, config: Config): object {
-  if (typeof config === 'object') return bestConfig(config);
-  const preset = quantizer.presets().find(({ name }) => name === config);
-  return bestConfig(preset?.config ?? quantizer.parseConfig(config).config);
+  const isNamed = typeof config === 'object' || quantizer.presets().some(({ name }) => name === config);
+  return quantizer.presetConfig(isNamed ? config : quantizer.parseConfig(config).config, { best: true });
 }
 
 /** What --preset or --config names, with --best. */
