@@ -15,6 +15,17 @@ test('help goes to stdout and names every command', async () => {
 test('the help of quantize names every option of the contract', async () => {
   const { code, stdout } = await cli(['quantize', '--help']);
   assert.equal(code, 0);
+  const whole = await cli(['quantize', '--help-all', 'no-such-model']);
+  assert.deepEqual([whole.code, whole.stderr], [0, '']);
+  const optionsOf = (text) => [...text.matchAll(/^ {2}(?:-\w, )?--([\w-]+)/gm)].map(([, name]) => name);
+  const [usual, all] = [optionsOf(stdout), optionsOf(whole.stdout)];
+  assert.ok(usual.length <= 18, `${usual.length}`);
+  assert.deepEqual(
+    all.filter((name) => usual.includes(name)),
+    usual,
+  );
+  for (const rare of ['pure', 'shards', 'qdq', 'imatrix', 'no-color'])
+    assert.ok(all.includes(rare) && !usual.includes(rare), rare);
   const options = [
     '--output',
     '--preset',
@@ -26,7 +37,7 @@ test('the help of quantize names every option of the contract', async () => {
     '--threads',
     '--memory',
   ];
-  for (const option of [...options, '--report', '--force', '--json', '--quiet', '--no-color'])
+  for (const option of [...options, '--report', '--force', '--json', '--quiet', '--help-all'])
     assert.ok(stdout.includes(option), option);
 });
 

@@ -12,6 +12,7 @@ import {
   addResourceOptions,
   parseShards,
 } from '../args.js';
+import { shortenHelp } from '../help.js';
 import { kModelArgument, kSource, kStripPrefix } from '../model_source.js';
 import type { Context, Outcome, Run } from '../outcome.js';
 import { checkReportPath, writeReport } from '../report_file.js';
@@ -35,6 +36,12 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
     };
   });
 }
+
+/** Of `--help`. */
+const kUsualOptions = [
+  ...['output', 'preset', 'config', 'format', 'exclude', 'layer', 'calibration', 'best', 'resume'],
+  ...['threads', 'memory', 'report', 'force', 'json', 'quiet'],
+];
 
 export function addQuantize(program: Command, run: Run): void {
   const command = program
@@ -69,7 +76,7 @@ export function addQuantize(program: Command, run: Run): void {
         .conflicts('resume'),
     );
   addReportOptions(addResourceOptions(command), 'existing output and report');
-  addOutputOptions(command).action((model: string, options: QuantizeOptions) =>
+  shortenHelp(addOutputOptions(command), kUsualOptions).action((model: string, options: QuantizeOptions) =>
     run(options, (context) => quantize(context, model, options)),
   );
 }
