@@ -90,7 +90,7 @@ test('320 tensors with feeds are measured, run and compared without a task over 
     await page.getByText(/\d+ schemes measured/).waitFor({ timeout: 300_000 });
   });
   found.outputs = await longestTask(page, async () => {
-    await page.getByRole('button', { name: 'Measure the outputs' }).click();
+    await page.getByRole('button', { name: 'Measure outputs and speed' }).click();
     await page.getByText('on 4 inputs').waitFor({ timeout: 300_000 });
     await page.getByText(/\d+ schemes measured/).waitFor({ timeout: 300_000 });
   });
@@ -110,7 +110,7 @@ test('320 tensors with feeds are measured, run and compared without a task over 
   });
   assert.match((await shown()).join('\n'), /Running the model on sample 1 of 1/);
   found.compare = await longestTask(page, async () => {
-    await page.getByRole('button', { name: 'Compare the outputs' }).click();
+    await page.getByRole('button', { name: 'Compare outputs and speed' }).click();
     await page
       .getByText(/outputs compared on 1 of your inputs/)
       .first()

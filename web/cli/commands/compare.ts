@@ -1,9 +1,9 @@
 /** `wasmquant compare <reference> <quantized>`: error per tensor between two files, worst first. */
 import type { Command } from 'commander';
-import type { Comparison, RunReport, Speed, TensorError, TensorReport } from '../../lib/node.js';
+import type { Comparison, RunReport, TensorError, TensorReport } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
 import { actionText } from '../../present/spec_text.js';
-import { speedText, spreadText } from '../../present/speed_text.js';
+import { speedDetail, speedText } from '../../present/speed_text.js';
 import { bytesText, decibelText, durationText, errorText, plural, shapeText, shareText } from '../../present/units.js';
 import { percent, ruleText, verdictOf } from '../../present/verdict.js';
 import {
@@ -80,13 +80,11 @@ function outputLines({ outputs }: Comparison, { bold, dim }: Colors): string[] {
       ? outputs.outputs.map(({ name, error }) => dim(`  ${printable(name)} ${off(error)}`))
       : []),
     dim(ruleText('output-error')),
-    ...(outputs.speed ? ['', bold(speedText(outputs.speed)), dim(turnsText(outputs.speed))] : []),
+    ...(outputs.speed
+      ? ['', bold(speedText(outputs.speed)), dim(`${speedDetail(outputs.speed)} in ${onnxRuntimeTitle}`)]
+      : []),
   ];
 }
-
-/** What the time is of. */
-const turnsText = ({ milliseconds, original, turns }: Speed) =>
-  `${spreadText(milliseconds)} against ${spreadText(original)}, median and quartiles of ${turns} turns each in ${onnxRuntimeTitle} on one thread`;
 
 function compareLines(
   paths: [string, string],

@@ -1,4 +1,6 @@
 // How small: three cards. Sizes are those of the files.
+import type { Speed } from 'wasmquant';
+import { isNotFaster, notFaster, runText, speedDetail } from '../../present/speed_text';
 import { bytesText, ratioText } from '../../present/units';
 import { ruleText } from '../../present/verdict';
 import { choice } from '../configure/choice';
@@ -29,6 +31,16 @@ function line({ preset, bytes, configText, loss }: Card, before: number): string
     .join(' · ');
 }
 
+/** The time, and below it that it is smaller, not faster. */
+function SpeedLine({ speed }: { speed: Speed }) {
+  return (
+    <span class="fine cards-speed" title={speedDetail(speed)}>
+      {runText(speed)}
+      {isNotFaster(speed) && <b>{notFaster}</b>}
+    </span>
+  );
+}
+
 export function CardsView() {
   const model = opened.value?.model;
   if (!model) return null;
@@ -53,6 +65,7 @@ export function CardsView() {
             </span>
             <span class="cards-size">{bytesText(card.bytes)}</span>
             <span class="fine">{line(card, model.bytes)}</span>
+            {card.speed && <SpeedLine speed={card.speed} />}
           </label>
         );
       })}

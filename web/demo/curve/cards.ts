@@ -1,6 +1,6 @@
 // The three cards: safe, balanced, smallest. Before anything is measured they are usual schemes; then those that the curve says.
 import { computed, effect } from '@preact/signals';
-import type { OutputFormat } from 'wasmquant';
+import type { OutputFormat, Speed } from 'wasmquant';
 import { increaseOf, type Kind, lossText, unseenIncrease, type Verdict, verdictOf } from '../../present/verdict';
 import { stage } from '../app/stage';
 import { type CardName, choice } from '../configure/choice';
@@ -26,6 +26,8 @@ export interface Card {
   configText: string | null;
   bytes: number;
   loss: LossNote | null;
+  /** Null: not measured. */
+  speed: Speed | null;
 }
 
 export function noteOf(point: Point): LossNote | null {
@@ -68,7 +70,8 @@ function usualCards(): Card[] {
     const last = found.at(-1);
     if (last && !isEnoughSmaller(bytes, last.bytes) && format !== 'fake-quantized') continue;
     const point = points.value.find(({ id }) => id === pointId({ preset, format, configText: null }));
-    found.push({ name, preset, format, configText: null, bytes, loss: point ? noteOf(point) : null });
+    const measured = { loss: point ? noteOf(point) : null, speed: point?.speed ?? null };
+    found.push({ name, preset, format, configText: null, bytes, ...measured });
   }
   return found;
 }
@@ -77,8 +80,8 @@ export const cards = computed<Card[]>(() => {
   const measured = measuredCards();
   if (!measured) return usualCards();
   return [...measured].map(([name, point]) => {
-    const { scheme, format, configText, bytes } = point;
-    return { name, preset: scheme, format, configText, bytes, loss: noteOf(point) };
+    const { scheme, format, configText, bytes, speed = null } = point;
+    return { name, preset: scheme, format, configText, bytes, loss: noteOf(point), speed };
   });
 });
 

@@ -115,7 +115,7 @@ async function textOf(model: Model): Promise<string | null> {
   return measuredText;
 }
 
-/** Measures all schemes of the runtime. `outputs`: those of an ONNX model, which a runtime has to compute. */
+/** Measures all schemes of the runtime. `outputs`: those of an ONNX model, which a runtime has to compute, and how fast it does. */
 export async function measureCurve({ outputs = false } = {}): Promise<void> {
   const model = opened.peek()?.model;
   const engine = quantizer.peek();
@@ -162,7 +162,7 @@ export async function measureCurve({ outputs = false } = {}): Promise<void> {
       signal,
       onPoint: (_: CurvePoint, soFar: Curve) => take(soFar),
       ...(tokens && { tokens }),
-      ...(outputs && { runtime: workerRuntime(signal) }),
+      ...(outputs && { runtime: workerRuntime(signal), measureSpeed: true }),
     });
   };
   try {

@@ -1,6 +1,7 @@
 // The curve of the open model, and the button that measures it.
 import { useEffect } from 'preact/hooks';
 import { formats } from 'wasmquant';
+import { isNotFaster } from '../../present/speed_text';
 import { bytesText, elementCount, remainingText } from '../../present/units';
 import { quantizer } from '../app/engine';
 import { FailureMessage } from '../app/failure';
@@ -50,7 +51,9 @@ function metricText({ metric, points: found }: ShownCurve): string {
   const estimates = found.some(({ measured, loss }) => !measured && loss !== null);
   const graph = opened.value && formats.inputs[opened.value.model.format].hasGraph;
   const reason = graph ? metric.kind === 'weight-error' && 'the model was not run' : metric.reason;
-  return [on, estimates && 'dashed points are estimates', reason].filter(Boolean).join(' · ');
+  const speeds = found.flatMap(({ speed }) => speed ?? []);
+  const none = speeds.length > 0 && speeds.every(isNotFaster) && 'none is faster than the original in this browser';
+  return [on, estimates && 'dashed points are estimates', none, reason].filter(Boolean).join(' · ');
 }
 
 /** Low screens show the button, too. */
@@ -122,7 +125,7 @@ export function CurveView() {
             disabled={isBusy.value}
             onClick={() => void measureCurve({ outputs: true })}
           >
-            Measure the outputs
+            Measure outputs and speed
           </button>
         )}
       </div>

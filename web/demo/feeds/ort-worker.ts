@@ -10,9 +10,10 @@ export interface PlainTensor {
 
 export type RuntimeWork =
   | { create: Uint8Array; options: InferenceSession.SessionOptions }
-  | { feed: Record<string, PlainTensor>; fetches: readonly string[] };
-/** Replies are in the order of requests; `outputs` is empty for a new session. */
-export type RuntimeReply = { outputs: Record<string, PlainTensor> } | { problem: string };
+  | { feed: Record<string, PlainTensor>; fetches: readonly string[] }
+  | { feed: Record<string, PlainTensor>; fetches: readonly string[]; runs: number };
+/** Replies are in the order of requests; `outputs` is empty for a new session. `milliseconds` are of all `runs` together. */
+export type RuntimeReply = { outputs: Record<string, PlainTensor> } | { milliseconds: number } | { problem: string };
 
 // More threads need SharedArrayBuffer, which requires headers that a static host does not send.
 env.wasm.numThreads = 1;
@@ -28,10 +29,17 @@ async function answer(work: RuntimeWork): Promise<RuntimeReply> {
     }
     if (!session) return { problem: 'no session was created' };
     // Plain tensors have valid contents for the class; only its overloads do not accept the union.
-    const feed = Object.entries(work.feed).map(
-      ([name, { type, data, dims }]) => [name, new Tensor(type as 'float32', data as Float32Array, dims)] as const,
+    const feed = Object.fromEntries(
+      Object.entries(work.feed).map(
+        ([name, { type, data, dims }]) => [name, new Tensor(type as 'float32', data as Float32Array, dims)] as const,
+      ),
     );
-    const found = await session.run(Object.fromEntries(feed), work.fetches);
+    if ('runs' in work) {
+      const begin = performance.now();
+      for (let run = 0; run < work.runs; ++run) await session.run(feed, work.fetches);
+      return { milliseconds: performance.now() - begin };
+    }
+    const found = await session.run(feed, work.fetches);
     const outputs: Record<string, PlainTensor> = {};
     for (const [name, { type, data, dims }] of Object.entries(found)) outputs[name] = { type, data, dims };
     return { outputs };

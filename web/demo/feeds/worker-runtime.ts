@@ -24,7 +24,7 @@ class WorkerSession implements RuntimeSession {
     signal.addEventListener('abort', () => this.#worker.terminate(), { once: true });
   }
 
-  async #ask(work: RuntimeWork, transfer: Transferable[]): Promise<Record<string, PlainTensor>> {
+  async #ask(work: RuntimeWork, transfer: Transferable[] = []): Promise<Exclude<RuntimeReply, { problem: string }>> {
     this.#signal.throwIfAborted();
     const worker = this.#worker;
     const reply = await new Promise<RuntimeReply>((resolve, reject) => {
@@ -45,15 +45,23 @@ class WorkerSession implements RuntimeSession {
       worker.postMessage(work, transfer);
     });
     if ('problem' in reply) throw new Error(reply.problem);
-    return reply.outputs;
+    return reply;
   }
 
   async create(model: Uint8Array, options: object): Promise<void> {
     await this.#ask({ create: model, options }, [model.buffer as ArrayBuffer]);
   }
 
-  run(feed: Feed, fetches: readonly string[]): Promise<Record<string, RuntimeTensor>> {
-    return this.#ask({ feed: { ...feed } as Record<string, PlainTensor>, fetches }, []);
+  async run(feed: Feed, fetches: readonly string[]): Promise<Record<string, RuntimeTensor>> {
+    const reply = await this.#ask({ feed: { ...feed } as Record<string, PlainTensor>, fetches });
+    if (!('outputs' in reply)) throw new TypeError('a run has outputs');
+    return reply.outputs;
+  }
+
+  async timed(feed: Feed, fetches: readonly string[], runs: number): Promise<number> {
+    const reply = await this.#ask({ feed: { ...feed } as Record<string, PlainTensor>, fetches, runs });
+    if (!('milliseconds' in reply)) throw new TypeError('timed runs have a time');
+    return reply.milliseconds;
   }
 
   async release(): Promise<void> {

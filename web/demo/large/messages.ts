@@ -42,7 +42,7 @@ export interface Works {
   /** A plan without its rows. */
   size: { asked: { config: string | object; options: PlanOptions }; told: never; result: Omit<Plan, 'tensors'> };
   curve: {
-    /** `outputs`: those of an ONNX model are compared. */
+    /** `outputs`: those of an ONNX model are compared, and its speed is measured. */
     asked: Pick<CurveOptions, 'target' | 'schemes' | 'windows'> & { tokens?: PlainTokens; outputs?: boolean };
     told: Curve;
     result: Curve;

@@ -53,7 +53,10 @@ function works(): Work {
       return rest;
     },
     curve({ quantizer, model, signal }, { tokens, outputs, ...options }, tell) {
-      const given = { ...(tokens && { tokens: textOf(tokens) }), ...(outputs && { runtime: workerRuntime(signal) }) };
+      const given = {
+        ...(tokens && { tokens: textOf(tokens) }),
+        ...(outputs && { runtime: workerRuntime(signal), measureSpeed: true }),
+      };
       return quantizer.curve(model, { ...options, ...given, signal, onPoint: (_, soFar) => tell(soFar) });
     },
     preview({ quantizer, model, signal }, { config, tensors, options }) {

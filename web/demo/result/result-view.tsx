@@ -36,7 +36,7 @@ function Measuring({ done }: { done: FinishedRun }) {
   if (hasGraph)
     return canCompareOutputs(done) && !outputErrors.value.some(({ run }) => run === done.number) ? (
       <button type="button" class="button" disabled={isBusy.value} onClick={() => void compareOutputs(done)}>
-        Compare the outputs
+        Compare outputs and speed
       </button>
     ) : null;
   const known = lossOf(done);

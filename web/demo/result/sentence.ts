@@ -1,4 +1,5 @@
 // A run in a sentence, and its details in a line.
+import { speedText } from '../../present/speed_text';
 import { bytesText, durationText } from '../../present/units';
 import { increaseOf, type Kind, lossText, percent, type Verdict, verdictOf } from '../../present/verdict';
 import { weightError } from '../../present/weight_error';
@@ -7,7 +8,7 @@ import { curve, pointOf } from '../curve/state';
 import { losses } from '../improve/better';
 import { measured } from '../quality/measurements';
 import type { FinishedRun } from '../run/runs';
-import { outputErrors } from './outputs';
+import { outputErrors, speeds } from './outputs';
 
 export interface RunLoss {
   kind: Kind;
@@ -90,11 +91,13 @@ export function sentenceOf(done: FinishedRun): Sentence {
     : [sizeText(bytesBefore, bytesAfter), loss && !loss.isOfMadeUp && lossText(loss.kind, Math.max(0, loss.increase))]
         .filter(Boolean)
         .join(', ');
+  const speed = speeds.value.find(({ run }) => run === done.number)?.speed ?? pointOf(done.choice)?.speed;
   const error = loss ? null : weightError(done.report);
   const details = [
     `${bytesText(bytesBefore)} → ${bytesText(bytesAfter)}`,
     loss?.detail ?? 'loss not measured',
     error !== null && `quantized weights off by ${percent(error)}`,
+    speed && speedText(speed),
     recoveredText(done),
     `${durationText(durationMs)}${reused ? `, ${reused} tensors kept` : ''}`,
   ].filter((text) => typeof text === 'string' && text !== '') as string[];

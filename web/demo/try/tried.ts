@@ -5,7 +5,7 @@ import { quantizer } from '../app/engine';
 import { workerRuntime } from '../feeds/worker-runtime';
 import { modelOf } from '../inspect/kept-model';
 import { runJob } from '../quality/job';
-import { outputErrors } from '../result/outputs';
+import { keepOutputs } from '../result/outputs';
 import type { FinishedRun } from '../run/runs';
 import { feedOf, type Place, type RangeName } from './try-input';
 
@@ -31,12 +31,10 @@ export function tryFile(done: FinishedRun, place: Place, file: File): Promise<vo
     }
     const outputs: ComparedOutput[] = [];
     const found = await quantizer.value!.compare(done.model, await modelOf(done), {
-      ...{ runtime, feeds: [feed], signal, onProgress },
+      ...{ runtime, feeds: [feed], measureSpeed: true, signal, onProgress },
       onOutput: (output) => outputs.push(output),
     });
     tried.value = { run: done.number, file: file.name, outputs };
-    const error = found.outputs?.error ?? 0;
-    const others = outputErrors.value.filter(({ run }) => run !== done.number);
-    outputErrors.value = [...others, { run: done.number, error, inputs: 1, areGiven: true }];
+    if (found.outputs) keepOutputs(done.number, found.outputs, true);
   });
 }

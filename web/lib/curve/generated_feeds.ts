@@ -20,6 +20,8 @@ function generator(seed: number): () => number {
 export interface FeedGuess {
   /** Size of dimensions that the model leaves open: of sequences and pictures. */
   open: number;
+  /** Of pictures; default: `open`. */
+  side?: number;
   /** Ids are of the largest or the smallest table that the model looks something up in. */
   ids: 'largest' | 'smallest';
 }
@@ -29,10 +31,10 @@ export const feedGuesses: readonly FeedGuess[] = (['largest', 'smallest'] as con
   [32, 224, 512, 1].map((open) => ({ open, ids })),
 );
 
-/** Of pictures: what a run costs and how far outputs are off is not told by ones of 32 pixels. */
-const pictureSide = 224;
+/** The same with pictures of a usual size: the time of smaller ones says little. */
+export const timedGuess = (guess: FeedGuess): FeedGuess => ({ ...guess, side: Math.max(guess.open, 224) });
 
-function dimsOf({ name, shape }: ModelInput, open: number): number[] {
+function dimsOf({ name, shape }: ModelInput, { open, side = open }: FeedGuess): number[] {
   return (shape ?? []).map((size, axis) => {
     if (typeof size === 'number') return size;
     const word = `${size ?? ''}`;
@@ -40,7 +42,7 @@ function dimsOf({ name, shape }: ModelInput, open: number): number[] {
     if (/chan/i.test(word) || (axis === 1 && shape?.length === 4)) return 3;
     if (/past/i.test(word) || /past/i.test(name)) return 0;
     if (/state|hidden|cell|^[hc]n?_?\d?$/i.test(name)) return 1;
-    if (shape?.length === 4 && axis > 1 && open > 1) return Math.max(open, pictureSide);
+    if (shape?.length === 4 && axis > 1) return side;
     return open;
   });
 }
@@ -110,16 +112,17 @@ export function generatedFeeds(
   model: OpenedModel,
   inputs: readonly ModelInput[],
   count: number,
-  { open, ids }: FeedGuess,
+  guess: FeedGuess,
 ): Feed[] | null {
   const needed = inputs.filter(({ optional }) => !optional);
   if (needed.some(({ type }) => !makers[type])) return null;
+  const { open, ids } = guess;
   const vocabulary = vocabularyOf(model, ids);
   return Array.from({ length: count }, (_, number) => {
     const random = generator(number + 1);
     return Object.fromEntries(
       needed.map((input) => {
-        const dims = dimsOf(input, open);
+        const dims = dimsOf(input, guess);
         const elements = dims.reduce((product, size) => product * size, 1);
         const integer = integerOf(input.name, vocabulary, random, open);
         const data = makers[input.type]?.(elements, () => normal(random), integer);

@@ -150,7 +150,7 @@ async function outputJudge(model: OpenedModel, options: CurveOptions): Promise<J
   };
   const rounds = [errors.feeds.length];
   const name = `relative error of outputs${errors.areMadeUp ? ' for made-up inputs' : ''}`;
-  const time = (of: OpenedModel) => turnTimesOf(errors.runtime, [model, of], errors.feeds, options);
+  const time = (of: OpenedModel) => turnTimesOf(errors.runtime, [model, of], errors.timed, options);
   return {
     kind: 'output-error',
     name,

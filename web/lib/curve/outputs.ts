@@ -18,7 +18,7 @@ import {
   type TensorClass,
 } from '../model/onnx_session.js';
 import { speedOf, turnTimesOf } from '../model/onnx_speed.js';
-import { feedGuesses, generatedFeeds } from './generated_feeds.js';
+import { type FeedGuess, feedGuesses, generatedFeeds, timedGuess } from './generated_feeds.js';
 
 type Values = Float32Array | Float64Array;
 
@@ -34,6 +34,11 @@ type Outputs = Map<string, Output>;
 interface Runs {
   feeds: Feed[];
   expected: Outputs[];
+}
+
+/** Made-up feeds that ran, and how they were guessed. */
+interface MadeRuns extends Runs {
+  guess: FeedGuess;
 }
 
 type WithTensors = Runtime & { Tensor: TensorClass };
@@ -102,12 +107,20 @@ export class OutputErrors {
     readonly expected: readonly Outputs[],
     readonly names: readonly string[],
     readonly areMadeUp: boolean,
+    /** Feeds for the time of a run. */
+    readonly timed: readonly Feed[],
   ) {}
 
   /** Errors: argument-invalid (no runtime, no feeds, or ones that the model does not take). */
   static async of(
     model: OpenedModel,
-    { runtime, feeds, windows, signal }: Pick<CurveOptions, 'runtime' | 'feeds' | 'windows' | 'signal'>,
+    {
+      runtime,
+      feeds,
+      windows,
+      measureSpeed,
+      signal,
+    }: Pick<CurveOptions, 'runtime' | 'feeds' | 'windows' | 'measureSpeed' | 'signal'>,
   ): Promise<OutputErrors> {
     requireRuntime(runtime);
     const { outputs: names } = layerValuesOf(model);
@@ -123,9 +136,8 @@ export class OutputErrors {
         return done;
       };
       const given = feeds instanceof OpenedModel ? feedsOf(runtime as WithTensors, model, feeds) : feeds;
-      const done = given
-        ? await run(typeof given === 'function' ? given() : (given as Iterable<Feed>))
-        : await runMade(runtime as WithTensors, model, windows ?? generatedCount, run);
+      const made = given ? null : await runMade(runtime as WithTensors, model, windows ?? generatedCount, run);
+      const done = made ?? (await run(typeof given === 'function' ? given() : (given as Iterable<Feed>)));
       if (done.feeds.length === 0)
         throw failure(
           'argument-invalid',
@@ -134,7 +146,12 @@ export class OutputErrors {
         );
       if (done.expected.every(({ size }) => size === 0))
         throw failure('format-unsupported', model.name, 'none of its outputs has floating-point values to compare');
-      return new OutputErrors(runtime, done.feeds, done.expected, names, !given);
+      const pictures =
+        measureSpeed && made
+          ? generatedFeeds((runtime as WithTensors).Tensor, model, inputsOf(model), 1, timedGuess(made.guess))
+          : null;
+      const timed = pictures && (await runs(session, pictures, names)) ? pictures : done.feeds;
+      return new OutputErrors(runtime, done.feeds, done.expected, names, !given, timed);
     });
   }
 
@@ -163,13 +180,24 @@ export class OutputErrors {
   }
 }
 
+/** Whether a model takes feeds: some have only one size that is possible, and do not say so. */
+async function runs(session: RuntimeSession, feeds: readonly Feed[], names: readonly string[]): Promise<boolean> {
+  try {
+    for (const feed of feeds) await outputsOf(session, feed, names, 0);
+    return true;
+  } catch (error) {
+    if (error instanceof QuantizationError) return false;
+    throw error;
+  }
+}
+
 /** Runs feeds that are made up, by the first guess that the model takes. Errors: format-unsupported if it takes none. */
 async function runMade(
   runtime: { Tensor: TensorClass },
   model: OpenedModel,
   count: number,
   run: (feeds: readonly Feed[]) => Promise<Runs>,
-): Promise<Runs> {
+): Promise<MadeRuns> {
   const inputs = inputsOf(model);
   let refusal = '';
   for (const guess of feedGuesses) {
@@ -177,7 +205,7 @@ async function runMade(
     if (!feeds)
       throw failure('format-unsupported', model.name, 'has an input for which no values can be generated; give feeds');
     try {
-      return await run(feeds);
+      return { ...(await run(feeds)), guess };
     } catch (error) {
       if (!(error instanceof QuantizationError)) throw error;
       refusal = error.detail;
@@ -206,7 +234,7 @@ export async function compareOutputs(
     options.onOutput?.(output);
   });
   const times =
-    options.measureSpeed && (await turnTimesOf(judge.runtime, [reference, quantized], judge.feeds, options));
+    options.measureSpeed && (await turnTimesOf(judge.runtime, [reference, quantized], judge.timed, options));
   return {
     error: mean(errors),
     outputs: [...byName].map(([name, list]) => ({ name, error: mean(list) })),

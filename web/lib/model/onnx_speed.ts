@@ -8,6 +8,7 @@ import { createSession, type Feed, type Runtime, type RuntimeSession, ran } from
 /** How long a turn takes at least: clocks of browsers have steps of up to 1 ms. Many short turns are surer than few long ones. */
 const turnMilliseconds = 15;
 const mostRuns = 1000;
+const warmMilliseconds = 300;
 /** Odd: the median is one of the turns. */
 const mostTurns = 31;
 const leastTurns = 7;
@@ -42,9 +43,12 @@ async function timesInTurns(
   const runs: number[] = [];
   for (const session of sessions) {
     signal?.throwIfAborted();
-    // What a session prepares in its first run is no part of a run.
-    await timed(session, feedOf(0), names, 0, 1);
-    const one = await timed(session, feedOf(0), names, 0, 1);
+    // What a session prepares in its first runs, as browsers compile WebAssembly anew while it runs, is no part of a run.
+    let [one, spent] = [await timed(session, feedOf(0), names, 0, 1), 0];
+    do {
+      one = await timed(session, feedOf(0), names, 0, 1);
+      spent += one;
+    } while (spent < warmMilliseconds);
     runs.push(Math.min(mostRuns, Math.max(1, Math.ceil(turnMilliseconds / Math.max(one, 1e-3)))));
   }
   const times: [number[], number[]] = [[], []];
