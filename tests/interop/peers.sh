@@ -49,8 +49,8 @@ create() {
   fi
   if ! command -v debootstrap >/dev/null; then
     say "installing debootstrap"
-    apt-get -qq update >&2 || true
-    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends debootstrap >&2
+    apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=5 update >&2 || true
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=5 install -y --no-install-recommends debootstrap >&2
   fi
   if [ "$(cut -d' ' -f1 "$stamp" 2>/dev/null)" = "$suite" ]; then
     say "adding to .peers/ what it lacks of: $packages"

@@ -69,9 +69,9 @@ export function installPackages(...packages) {
   if (!isRoot || !findProgram('apt-get')) return false;
   say(`installing ${packages.join(' ')}`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  spawnSync('apt-get', ['-qq', 'update'], { env, stdio: ['ignore', 2, 2] });
-  const args = ['-qq', '-o', 'DPkg::Lock::Timeout=600', 'install', '-y', '--no-install-recommends', ...packages];
-  run('apt-get', args, { env, quietStdout: true });
+  const patient = ['-qq', '-o', 'DPkg::Lock::Timeout=600', '-o', 'Acquire::Retries=5'];
+  spawnSync('apt-get', [...patient, 'update'], { env, stdio: ['ignore', 2, 2] });
+  run('apt-get', [...patient, 'install', '-y', '--no-install-recommends', ...packages], { env, quietStdout: true });
   return true;
 }
 

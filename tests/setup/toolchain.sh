@@ -22,8 +22,8 @@ install_tools() { # COMMAND:PACKAGE...: system programs that are missing
   [ ${#missing[@]} = 0 ] && return
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     say "installing ${missing[*]}"
-    apt-get -qq update >&2 || true
-    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >&2
+    apt-get -qq -o Acquire::Retries=5 update >&2 || true
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=5 install -y --no-install-recommends "${missing[@]}" >&2
   else
     say "missing: ${missing[*]}; install them and run this again"
     exit 1
