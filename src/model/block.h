@@ -68,9 +68,9 @@ class BlockRunner {
   void scan_tokens(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
   void project_states(const BlockValues& weights, uint32_t layer);
   void gate_states(const BlockValues& weights, uint32_t layer, size_t at_v);
-  /// x, y [length, channels], of one sequence, behind its tokens in the cache.
-  void convolve_channels(const BlockValues& weights, uint32_t layer, size_t length, size_t channels, const float* x,
-                         float* y);
+  /// q_ to `out`, both [tokens_, channels]; each sequence begins behind its tokens in the cache.
+  void convolve_channels(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, size_t channels,
+                         std::vector<float>& out);
   /// Rotates heads of each token, a token's first at `x`, `stride` apart.
   void rotate(uint32_t layer, std::span<const uint32_t> lengths, size_t heads, size_t stride, float* x) const;
   void attend_heads(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);

@@ -118,12 +118,7 @@ void BlockRunner::run_recurrence(const BlockValues& weights, uint32_t layer, std
   const size_t keys = r.key_columns(), values = r.value_columns(), heads = r.heads, convolved = 2 * keys + values;
   const bool is_delta = mixer_of(architecture_, layer) == Mixer::delta;
   project_states(weights, layer);
-  fused_.resize(q_.size());
-  size_t at = 0;
-  for (const uint32_t length : lengths) {
-    convolve_channels(weights, layer, length, convolved, q_.data() + at, fused_.data() + at);
-    at += length * convolved;
-  }
+  convolve_channels(weights, layer, lengths, convolved, fused_);
   q_.assign(fused_.size(), 1.0f);
   kernels::activate_gate(kernels::Activation::silu, fused_, q_.data());
   // Of Mamba 2 values come first.

@@ -43,12 +43,7 @@ Result<bool> BlockRunner::scan(const BlockValues& weights, uint32_t layer, std::
     std::copy_n(from, channels, q_.data() + token * channels);
     std::copy_n(from + channels, channels, gate_.data() + token * channels);
   }
-  fused_.resize(tokens_ * channels);
-  size_t at = 0;
-  for (const uint32_t length : lengths) {
-    convolve_channels(weights, layer, length, channels, q_.data() + at, fused_.data() + at);
-    at += length * channels;
-  }
+  convolve_channels(weights, layer, lengths, channels, fused_);
   q_.assign(fused_.size(), 1.0f);
   kernels::activate_gate(kernels::Activation::silu, fused_, q_.data());
   TRY(sees_channels, show(layer, LinearInput::latent_query, fused_, channels, {}, sink, nullptr));
