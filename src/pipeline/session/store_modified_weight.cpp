@@ -210,14 +210,6 @@ Result<StoredValues> store_grouped(const TensorTask& task, std::span<const uint8
 
 Result<StoredValues> store_blocks(const TensorTask& task, std::span<const uint8_t> blocks,
                                   std::span<const float> original) {
-  const StorageDtype dtype = task.layout->components.front().dtype;
-  const std::string_view type = info_of(dtype).name;
-  const float largest = largest_value(*ggml_type_of(dtype)), most = kernels::reduce_absmax(original).value;
-  if (most > largest && task.non_finite != NonFinite::saturate)
-    return error_at(
-        ErrorCode::value_overflow, task.name,
-        "{} is beyond {}, whose largest value is {}. Exclude the layer, or set \"non_finite\": \"saturate\"", most,
-        type, largest);
   const TensorTask tile = whole(task);
   const uint64_t rows = task.layout->rows, row_bytes = rows == 0 ? 0 : blocks.size() / rows;
   Bytes bytes;
@@ -230,10 +222,12 @@ Result<StoredValues> store_blocks(const TensorTask& task, std::span<const uint8_
   TileResult result;
   result.writes.push_back({task.components.front().file, task.components.front().offset, bytes.data(), bytes.size()});
   StoredValues out = read_back(tile, 0, result, original);
-  if (const int64_t at = kernels::find_non_finite(out.values); at >= 0)
-    return error_at(ErrorCode::value_overflow, task.name,
-                    "element {} needs a scale beyond float16 in {}. Exclude the layer, or leave out the algorithm", at,
-                    type);
+  const StorageDtype dtype = task.layout->components.front().dtype;
+  const float most = kernels::reduce_absmax(original).value;
+  const bool is_clipped = most > largest_value(*ggml_type_of(dtype)) && task.non_finite != NonFinite::saturate;
+  if (is_clipped || kernels::find_non_finite(out.values) >= 0)
+    return error_at(ErrorCode::value_overflow, task.name, "{} is beyond what {} can store. Exclude the layer", most,
+                    info_of(dtype).name);
   return out;
 }
 
