@@ -127,25 +127,25 @@ Status ValueCheck::blocks(const kernels::ErrorSums& sums, GgmlType type, std::sp
                           const uint8_t* blocks, uint64_t element) const {
   if (saturates()) return {};
   const GgmlTypeInfo& info = info_of(type);
-  if (const float largest = largest_value(type); kernels::reduce_absmax(x).value > largest)
-    for (size_t i = 0; i < x.size(); ++i)
-      if (std::isfinite(x[i]) && std::fabs(x[i]) > largest)
-        return overflow(element + i, x[i], text_of("is beyond {}, whose largest value is {}", info.name, largest));
-  if (sums.all_finite()) return {};
+  const float largest = largest_value(type);
+  const bool is_clipped = kernels::reduce_absmax(x).value > largest;
+  if (sums.all_finite() && !is_clipped) return {};
   std::vector<float> read(info.block);
   for (size_t begin = 0; begin < x.size(); begin += info.block) {
     const std::span<const float> block = x.subspan(begin, info.block);
     kernels::dequantize_blocks(type, blocks + info.bytes_of(begin), info.block, read.data());
-    if (kernels::find_non_finite(block) < 0 && kernels::find_non_finite({read.data(), info.block}) < 0) continue;
     if (const int64_t bad = kernels::find_non_finite(block); bad >= 0)
       return not_finite(element + begin + static_cast<uint64_t>(bad), block[static_cast<size_t>(bad)]);
     const auto larger = [](float a, float b) { return std::fabs(a) < std::fabs(b); };
     const auto most = static_cast<size_t>(std::max_element(block.begin(), block.end(), larger) - block.begin());
+    if (!(std::fabs(block[most]) > largest) && kernels::find_non_finite({read.data(), info.block}) < 0) continue;
     const std::string_view dtype = float_name_of(limit_.dtype);
-    return overflow(element + begin + most, block[most],
-                    info.block == 1 ? text_of("is beyond {}, whose largest value is {}", dtype, limit_.largest)
-                                    : text_of("needs a scale beyond {} in {}, whose largest is {}", dtype, info.name,
-                                              limit_.largest));
+    const std::string what =
+        is_clipped || info.block == 1
+            ? text_of("is beyond {}, whose largest value is {}", is_clipped ? info.name : dtype,
+                      is_clipped ? largest : limit_.largest)
+            : text_of("needs a scale beyond {} in {}, whose largest is {}", dtype, info.name, limit_.largest);
+    return overflow(element + begin + most, block[most], what);
   }
   return {};
 }
