@@ -85,8 +85,7 @@ Result<StoredValues> store_copy(const TensorTask& task, std::span<const float> g
     if (std::isfinite(weight[i]) && !std::isfinite(out.values[i]))
       return error_at(
           ErrorCode::value_overflow, task.name,
-          "would become {} at element {}, which is beyond {}. Give it a spec, such as bfloat16, or remove the "
-          "algorithm that changes it",
+          "would become {} at element {}, beyond {}. Give it a spec, such as bfloat16, or leave out the algorithm",
           weight[i], i, float_name_of(dtype));
   undo(task, out.values);
   turn(task, out);
@@ -253,9 +252,9 @@ Result<StoredValues> store_modified_rows(const TensorTask& task, uint64_t tile_r
   tiled.tiles = (task.layout->lines() + tile_rows - 1) / tile_rows;
   TensorSession session(tiled);
   if (!can_store_rows(task, tile_rows))
-    return error_at(ErrorCode::format_unsupported, task.name,
-                    "is changed by the rotation and stored row by row, which this format or scheme cannot do; exclude "
-                    "the layer");
+    return error_at(
+        ErrorCode::format_unsupported, task.name,
+        "is changed by the rotation, but this format or scheme does not store rows apart. Exclude the layer");
   const uint64_t number = first_row / tile_rows;
   for (const TileRead& read : session.reads(number)) std::memcpy(read.pointer, values.data(), values.size_bytes());
   TRY(result, session.run(number));
