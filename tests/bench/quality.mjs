@@ -145,7 +145,7 @@ async function measure({ scheme, method, weight, input_tensors, isAuto = false, 
   };
   const target = join(folder, 'out');
   const format = 'quark';
-  const targetBytes = quantizer.plan(model, uniform, { format }).totals.bytesAfter;
+  const targetBytes = (await quantizer.plan(model, uniform, { format })).totals.bytesAfter;
   const config = isAuto
     ? (
         await (

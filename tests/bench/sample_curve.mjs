@@ -41,7 +41,7 @@ export async function measureSample(quantizer, model, config, { isCalibrated = f
   const folder = mkdtempSync(join(tmpdir(), 'wasmquant-curve-'));
   try {
     const calibration = { tokens: sampleText('calibrate', 32) };
-    const { totals, format } = quantizer.plan(model, config);
+    const { totals, format } = await quantizer.plan(model, config);
     const target = join(folder, format === 'gguf' ? 'model.gguf' : 'model');
     await quantizer.quantizeModel(model, config, { target, ...(isCalibrated && { calibration }) });
     const quantized = await quantizer.open(target);
@@ -88,7 +88,7 @@ if (process.argv[1] === import.meta.filename)
       points.push({ preset, name, ...measured, isCalibrated: true });
       say(`${name}: ${measured.bytes} bytes, ${measured.loss.toFixed(4)} bits per byte`);
     }
-    const { parameters } = quantizer.plan(model, 'int8').totals.coverage;
+    const { parameters } = (await quantizer.plan(model, 'int8')).totals.coverage;
     const whole = { parameters, windows: found.sequences, original, points: marked(points, original) };
     writeFileSync(output, `${JSON.stringify(whole, null, 2)}\n`);
     await model.close();

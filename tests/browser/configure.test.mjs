@@ -34,7 +34,7 @@ test('the list shows every preset with the size of its file and its purpose', as
   const model = await quantizer.open(sampleFolder);
   for (const name of ['int8', 'mxfp4', 'fp8', 'mxfp6_e2m3', 'q4_k_m']) {
     const format = name === 'mxfp6_e2m3' ? 'quark' : undefined;
-    const { totals } = quantizer.plan(model, name, format && { format });
+    const { totals } = await quantizer.plan(model, name, format && { format });
     const row = page.locator('.scheme').filter({ has: page.locator('code').getByText(name, { exact: true }) });
     await row.getByText(`${(totals.bytesAfter / 1e6).toFixed(2)} MB`).waitFor();
   }

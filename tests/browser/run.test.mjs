@@ -34,7 +34,7 @@ async function quantizedInNode(preset, format) {
     const model = await quantizer.open(join(sampleFolder, 'model.safetensors'));
     const target = join(mkdtempSync(join(browser.folder, 'node-')), 'model.safetensors');
     const report = await quantizer.quantizeModel(model, preset, { target, format });
-    const { quantizationConfig } = quantizer.plan(model, preset, { format });
+    const { quantizationConfig } = await quantizer.plan(model, preset, { format });
     await model.close();
     return { bytes: readFileSync(target), report, quantizationConfig };
   } finally {

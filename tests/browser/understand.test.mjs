@@ -102,7 +102,8 @@ test('a suggestion says what it costs and gains, and is applied with a click', a
     const edited = { ...config, layer_quant_config: { [worst.replace('.weight', '')]: { weight } } };
     const [tried] = await quantizer.preview(model, edited, [worst]);
     const [now] = await quantizer.preview(model, config, [worst]);
-    const bytes = quantizer.plan(model, edited).totals.bytesAfter - quantizer.plan(model, config).totals.bytesAfter;
+    const bytes =
+      (await quantizer.plan(model, edited)).totals.bytesAfter - (await quantizer.plan(model, config)).totals.bytesAfter;
     const target = join(browser.folder, 'improved');
     const { totals } = await quantizer.quantizeModel(model, edited, { target });
     const [was, is] = [now, tried].map(({ error }) => 10 ** (-error.sqnrDb / 20));

@@ -33,9 +33,9 @@ const product = () =>
   );
 
 /** Whether the preset itself is stored: a plan that succeeds and falls back to no other dtype. */
-function isStored(quantizer, source, preset, format) {
+async function isStored(quantizer, source, preset, format) {
   try {
-    const { diagnostics } = quantizer.plan(source, preset, { format });
+    const { diagnostics } = await quantizer.plan(source, preset, { format });
     return !diagnostics.some(({ code, severity }) => severity === 'error' || code === 'int8-instead');
   } catch {
     return false;
@@ -52,14 +52,16 @@ export async function formatTable(quantizer) {
   const onnx = await quantizer.open(new File([product()], 'model.onnx'));
   try {
     const presets = quantizer.presets().filter(({ config }) => !config.recipe);
-    const cellOf = (name, format) => {
-      if (!isStored(quantizer, format === 'onnx' ? onnx : folder, name, format)) return '–';
+    const cellOf = async (name, format) => {
+      if (!(await isStored(quantizer, format === 'onnx' ? onnx : folder, name, format))) return '–';
       const names = Object.entries(runtimes).filter(([peer]) => loaded.includes(`${peer} ${format} ${name}`));
       return names.length > 0 ? names.map(([, title]) => title).join(', ') : 'stored';
     };
-    const lines = presets
-      .filter(({ name }) => !name.startsWith('mlx_')) // only for a format of their own
-      .map(({ name }) => [`\`${name}\``, ...formats.map((format) => cellOf(name, format))]);
+    const lines = [];
+    for (const { name } of presets) {
+      if (name.startsWith('mlx_')) continue; // only for a format of their own
+      lines.push([`\`${name}\``, ...(await Promise.all(formats.map((format) => cellOf(name, format))))]);
+    }
     return table(['preset', ...formats.map((format) => `\`${format}\``)], lines);
   } finally {
     await folder.close();

@@ -26,14 +26,14 @@ async function tableOf(quantizer, name, schemes) {
   const model = await quantizer.open(join(modelsFolder, name));
   try {
     const bytes = model.tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
-    const rows = schemes.map((scheme) => {
+    const rows = schemes.map(async (scheme) => {
       const [format, preset] = scheme.split(':');
-      const { totals } = quantizer.plan(model, preset, { format });
+      const { totals } = await quantizer.plan(model, preset, { format });
       return [`\`--preset ${preset} --format ${format}\``, megabytes(totals.bytesAfter)];
     });
     return table(
       ['`npx wasmquant plan ./my-model`', 'size'],
-      [[`${titles[name]} itself, ${dtypeOf(model)}`, megabytes(bytes)], ...rows],
+      [[`${titles[name]} itself, ${dtypeOf(model)}`, megabytes(bytes)], ...(await Promise.all(rows))],
     );
   } finally {
     await model.close();

@@ -95,7 +95,7 @@ export class Prober {
     };
     const data = calibration === 'tokens' ? tokens : calibration === 'activations' ? activations[model] : undefined;
     try {
-      const plan = this.quantizer.plan(this.models[model], config, { format, calibrated: data !== undefined });
+      const plan = await this.quantizer.plan(this.models[model], config, { format, calibrated: data !== undefined });
       const report = await this.quantizer.quantizeModel(this.models[model], config, {
         target,
         format,

@@ -92,7 +92,7 @@ async function write(quantizer, folder, input, config, fromCommandLine) {
     await calibration?.tokens.close();
   }
 
-  const { tensors } = quantizer.plan(model, config, { format: 'compressed-tensors' });
+  const { tensors } = await quantizer.plan(model, config, { format: 'compressed-tensors' });
   await model.close();
   const source = readModel(join(root, input));
   const stored = readModel(target);

@@ -40,7 +40,7 @@ main(async () => {
       mkdirSync(folder);
       await quantizer.quantizeModel(model, config, { target: join(folder, 'quantized'), format });
       const dequantized = new Map();
-      for (const { name: weight, action, spec } of quantizer.plan(model, config, { format }).tensors) {
+      for (const { name: weight, action, spec } of (await quantizer.plan(model, config, { format })).tensors) {
         if (action !== 'quantize') continue;
         const tensor = source.get(weight);
         dequantized.set(weight, { shape: tensor.shape, data: quantizer.dequantize(quantizer.quantize(tensor, spec)) });

@@ -23,7 +23,7 @@ const notAny = <T>(_: IsAny<T> extends true ? never : T): void => {};
 export async function model(target: Target, source: File | Uint8Array): Promise<number> {
   await using quantizer = await createQuantizer({ threads: 2, wasmModule });
   await using opened = await quantizer.open(source);
-  const plan: Plan = quantizer.plan(opened, 'int4_wo_128', { format: 'compressed-tensors' });
+  const plan: Plan = await quantizer.plan(opened, 'int4_wo_128', { format: 'compressed-tensors' });
   for (const { name, spec, reason } of plan.tensors) if (spec) notAny<string>(`${name}: ${reason.text}`);
   const report: RunReport = await quantizer.quantizeModel(opened, 'int4_wo_128', {
     target,

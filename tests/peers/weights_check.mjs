@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { CaseRow } from './case_row.mjs';
 import { differenceOf, errorsOf, readTensors } from './tensor_files.mjs';
 
-function planOf(quantizer, model, config) {
+async function planOf(quantizer, model, config) {
   try {
-    return { plan: quantizer.plan(model, config, { format: 'fake-quantized' }) };
+    return { plan: await quantizer.plan(model, config, { format: 'fake-quantized' }) };
   } catch (error) {
     return { problems: errorsOf(error) };
   }
@@ -92,7 +92,7 @@ export async function checkWeights({
       continue;
     }
     const entry = models.get(line.model);
-    const { plan, problems } = planOf(quantizer, entry.model, prepare(line.config, entry.types));
+    const { plan, problems } = await planOf(quantizer, entry.model, prepare(line.config, entry.types));
     const name = `${line.name} ${line.model} ${JSON.stringify(line.config)}`;
     if (problems && line.error) row.add(name, []);
     else if (problems)

@@ -153,6 +153,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^wasmquant\/onnxruntime$/, replacement: join(repository, 'dist/onnxruntime/onnxruntime.js') },
+      { find: /^wasmquant\/internal$/, replacement: join(repository, 'dist/internal.js') },
       { find: /^wasmquant$/, replacement: join(repository, 'dist/index.js') },
       { find: /^wasmquant\/schema/, replacement: join(repository, 'dist/schema') },
     ],

@@ -53,7 +53,6 @@ import { dequantizeTensor, fakeQuantizeTensor, quantizeTensor } from './engine/t
 import type { Host } from './host/host.js';
 import { OpenedLanguageModel } from './language_model/language_model.js';
 import { OpenedModel } from './model/model.js';
-import { withPlan } from './plan/plan.js';
 import type { LocalPort } from './pool/local_port.js';
 import { Pool } from './pool/pool.js';
 import type { RunResources } from './pool/run_resources.js';
@@ -170,13 +169,27 @@ export class EngineQuantizer implements Quantizer {
     throw this.#closed ? disposed() : failure('format-unknown', files.where, `is ${model.format}, not ${given.format}`);
   }
 
-  plan(model: Model, config: Config, options: PlanOptions = {}): Plan {
+  async plan(model: Model, config: Config, options: PlanOptions = {}): Promise<Plan> {
+    const task = this.planTask(model, config, options);
+    return this.#run(task.choices.signal, async (resources, signal) => {
+      const { planModel } = await loaded(import('./plan/plan_model.js'));
+      return planModel(resources, task, signal);
+    });
+  }
+
+  /** What `plan` is to do, also in this thread (internal.ts). */
+  planTask(model: Model, config: Config, options: PlanOptions) {
     const instance = this.#open();
     const given = check(options, planOptions, 'options');
     const settings = { ...this.#memory.tiles, calibrates: given.calibrated === true };
     const source = opened(model);
-    const choices = { ...given, folder: source.isInOnnxFolder };
-    return withPlan(instance, source, textOfConfig(config), choices, settings, (_, plan) => plan);
+    return {
+      instance,
+      source,
+      text: textOfConfig(config),
+      choices: { ...given, folder: source.isInOnnxFolder },
+      settings,
+    };
   }
 
   async quantizeModel(model: Model, config: Config, options: QuantizeModelOptions): Promise<RunReport> {

@@ -108,7 +108,7 @@ const config = { global_quant_config: { weight: spec } };
 async function works(quantizer) {
   assert.equal(quantizer.quantize(tensor, spec).codes.length, 32);
   const model = await quantizer.open(smallModel());
-  assert.equal(quantizer.plan(model, config).totals.quantized, 2);
+  assert.equal((await quantizer.plan(model, config)).totals.quantized, 2);
   await model.close();
 }
 
@@ -161,7 +161,7 @@ test('configs, and plans as JSON', async (t) => {
     includeTowers: true,
   };
   await attack('plan', [model, 'q8_0', options], (...args) => quantizer.plan(...args));
-  const plan = quantizer.plan(model, config);
+  const plan = await quantizer.plan(model, config);
   await attack('planJson', [plan], (given) => planJson(given));
   await attack('planOf', [planJson(plan)], (given) => planOf(given));
   for (const wrong of Object.values(junk)) {

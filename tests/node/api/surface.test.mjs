@@ -77,7 +77,7 @@ test('output formats are those that the core names, in order', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await quantizer.open(join(root, 'tests/files/tiny-llama'));
   const config = { global_quant_config: {} };
-  assert.throws(
+  await assert.rejects(
     () => quantizer.plan(model, config, { format: 'none' }),
     ({ message }) => {
       const [, names] = /choose one of (.*)$/.exec(message);

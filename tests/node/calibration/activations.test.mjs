@@ -40,9 +40,9 @@ test("static scales and zero points match the formulas, and are stored in each f
         assert.deepEqual([...tensor(`${layer}.input_zero_point`).data], [0]);
       }
     }
-    const outputs = quantizer
-      .plan(model, config, { format })
-      .tensors.find(({ layer }) => layer === 'mlp.up_proj').outputs;
+    const outputs = (await quantizer.plan(model, config, { format })).tensors.find(
+      ({ layer }) => layer === 'mlp.up_proj',
+    ).outputs;
     assert.ok(!outputs.some(({ name }) => name.includes('input_scale')), 'nothing is promised without calibration');
     assert.deepEqual(
       report.diagnostics.filter(({ code }) => code === 'not-applied'),

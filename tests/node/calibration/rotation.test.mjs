@@ -97,7 +97,7 @@ test('a head that shares the embedding gets its own tensor', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 2 });
   const source = await modelFor(t, quantizer, tiedLlama(join(folder, 'tied')));
   const { bitsPerByte: before } = await quantizer.languageModel(source).evaluate({ tokens: validation });
-  const plan = quantizer.plan(source, configOf(), { format: 'fake-quantized' });
+  const plan = await quantizer.plan(source, configOf(), { format: 'fake-quantized' });
   const head = plan.tensors.find(({ name }) => name === 'lm_head.weight');
   assert.equal(head.layer, 'lm_head');
   assert.ok(plan.diagnostics.some(({ code }) => code === 'head-untied'));

@@ -10,7 +10,7 @@ const allFlags = [...flags, '--exclude-experts'];
 
 test('plan, quantize and auto take both flags', async () => {
   for (const command of ['plan', 'quantize', 'auto']) {
-    const { code, stdout } = await cli([command, '--help']);
+    const { code, stdout } = await cli([command, command === 'quantize' ? '--help-all' : '--help']);
     assert.equal(code, 0);
     for (const flag of allFlags) assert.ok(stdout.includes(`  ${flag} `), `${command} ${flag}`);
   }
@@ -19,8 +19,8 @@ test('plan, quantize and auto take both flags', async () => {
 test('a model without towers and experts gets the same plan with and without the flags', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
-  const plan = quantizer.plan(model, 'int8');
-  assert.deepEqual(quantizer.plan(model, 'int8', { includeTowers: true, experts: 'include' }), plan);
+  const plan = await quantizer.plan(model, 'int8');
+  assert.deepEqual(await quantizer.plan(model, 'int8', { includeTowers: true, experts: 'include' }), plan);
   const { document, stderr } = await cliJson(['plan', tinyLlama, '--preset', 'int8', ...flags]);
   assert.equal(stderr, '');
   assert.deepEqual(planOf(document), plan);
@@ -32,11 +32,11 @@ test('experts are included or excluded, not both', async (t) => {
   assert.match(stderr, /--include-experts/);
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
-  assert.throws(() => quantizer.plan(model, 'int8', { experts: 'both' }), {
+  await assert.rejects(() => quantizer.plan(model, 'int8', { experts: 'both' }), {
     code: 'argument-invalid',
     where: 'experts',
   });
-  assert.throws(() => quantizer.plan(model, 'q4_k_m', { format: 'gguf', experts: 'exclude' }), {
+  await assert.rejects(() => quantizer.plan(model, 'q4_k_m', { format: 'gguf', experts: 'exclude' }), {
     code: 'format-unsupported',
   });
 });

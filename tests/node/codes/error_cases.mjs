@@ -45,7 +45,7 @@ async function crashedEngine(c) {
       for (const { buffer } of memories) new Uint8Array(buffer).fill(0xff);
     });
     await quantizer.quantizeModel(model, 'int8', { target: stream });
-    quantizer.plan(model, 'int8'); // a small run may have nothing left to compute after its first write
+    await quantizer.plan(model, 'int8'); // a small run may have nothing left to compute after its first write
   } finally {
     WebAssembly.instantiate = instantiate;
   }

@@ -60,7 +60,7 @@ export class Provoker {
   }
 
   async plan(source, config, options = {}, modelConfig = undefined) {
-    return this.quantizer.plan(await this.open(source, modelConfig), config, options).diagnostics;
+    return (await this.quantizer.plan(await this.open(source, modelConfig), config, options)).diagnostics;
   }
 
   /** Runs into memory. */

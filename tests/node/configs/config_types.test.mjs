@@ -135,7 +135,7 @@ test('built configs are clean, and plan what they say', async (t) => {
     assert.deepEqual(quantizer.checkConfig(config), []);
     assert.ok(validators[config.dialect ?? 'quark'](config));
   }
-  const { tensors } = quantizer.plan(model, mixed, { format: 'fake-quantized' });
+  const { tensors } = await quantizer.plan(model, mixed, { format: 'fake-quantized' });
   const dtypeOf = (ending) => tensors.find(({ name }) => name.endsWith(ending)).spec.dtype;
   assert.equal(dtypeOf('0.mlp.down_proj.weight'), 'int8');
   assert.equal(dtypeOf('0.self_attn.o_proj.weight'), 'uint4');
@@ -153,7 +153,7 @@ test('an embedding that is also the output layer gets a warning', async (t) => {
   const config = { layer_type_quant_config: { Embedding: { weight: { dtype: 'int8' } } } };
   const codes = async (names) => {
     const model = await modelFor(t, quantizer, tensors(names));
-    const { diagnostics } = quantizer.plan(model, config, { format: 'fake-quantized' });
+    const { diagnostics } = await quantizer.plan(model, config, { format: 'fake-quantized' });
     return diagnostics.map(({ code }) => code).filter((code) => code !== 'output-larger'); // a header for little
   };
   assert.deepEqual(await codes(['model.embed_tokens.weight', 'model.layers.0.q_proj.weight']), ['tied-weights']);
@@ -163,7 +163,7 @@ test('an embedding that is also the output layer gets a warning', async (t) => {
 test('dynamic inputs are written if the format can express them', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
-  const { quantizationConfig, diagnostics } = quantizer.plan(model, 'ptpc_fp8');
+  const { quantizationConfig, diagnostics } = await quantizer.plan(model, 'ptpc_fp8');
   assert.deepEqual(
     diagnostics.filter(({ severity }) => severity !== 'note'),
     [],
@@ -172,7 +172,7 @@ test('dynamic inputs are written if the format can express them', async (t) => {
   assert.equal(inputs.strategy, 'token');
   assert.equal(inputs.dynamic, true);
   assert.equal(inputs.type, 'float');
-  const left = quantizer.plan(model, 'mxfp4_mxfp6_e2m3');
+  const left = await quantizer.plan(model, 'mxfp4_mxfp6_e2m3');
   assert.equal(left.quantizationConfig.config_groups.group_0.input_activations, null);
   assert.ok(left.diagnostics.some(({ code, where }) => code === 'not-applied' && where.endsWith('input_tensors')));
 });

@@ -43,7 +43,7 @@ test('a scheme that covers more layers than the config still plans: their groups
     const { losses, config: written } = quantizer.convertConfig(config, to);
     assert.equal(written.indivisible_groups, 'fallback');
     assert.ok(losses.some(({ message }) => message.includes('the scheme covers more layers in')));
-    const rows = quantizer.plan(opened, written, { format: 'fake-quantized' }).tensors;
+    const rows = (await quantizer.plan(opened, written, { format: 'fake-quantized' })).tensors;
     assert.deepEqual(
       rows.map(({ spec }) => spec?.qscheme),
       ['per_group', 'per_channel'],
@@ -76,11 +76,13 @@ test('groups of whole rows are written as channels, with a note', async (t) => {
 test('every dtype with every scheme: the converted config has the same spec, or a loss is named', async (t) => {
   const quantizer = await quantizerFor(t);
   const opened = await modelFor(t, quantizer, model);
-  const planned = (config) =>
-    quantizer.plan(opened, config, { format: 'fake-quantized' }).tensors.find(({ name }) => name.startsWith('a.')).spec;
-  const attempt = (make) => {
+  const planned = async (config) =>
+    (await quantizer.plan(opened, config, { format: 'fake-quantized' })).tensors.find(({ name }) =>
+      name.startsWith('a.'),
+    ).spec;
+  const attempt = async (make) => {
     try {
-      return make();
+      return await make();
     } catch (error) {
       assert.ok(['config-invalid', 'format-unsupported'].includes(error.code), error.message);
       return null;
@@ -98,12 +100,12 @@ test('every dtype with every scheme: the converted config has the same spec, or 
   for (const dtype of ['int2', 'int3', 'int4', 'uint4', 'int8', 'uint8', 'fp4', 'fp6_e2m3', 'fp8_e4m3', 'fp8_e5m2'])
     for (const scheme of schemes) {
       const config = { layer_quant_config: { 'a.up_proj': { weight: { dtype, ...scheme } } } };
-      const before = attempt(() => planned(config));
+      const before = await attempt(() => planned(config));
       if (!before) continue;
       for (const to of ['quark', 'brevitas', 'aihwkit', 'compressed-tensors', 'gptq', 'awq']) {
-        const converted = attempt(() => quantizer.convertConfig(config, to));
+        const converted = await attempt(() => quantizer.convertConfig(config, to));
         if (!converted) continue;
-        const after = attempt(() => planned(converted.config));
+        const after = await attempt(() => planned(converted.config));
         const keys = Object.keys(before).filter((key) => JSON.stringify(before[key]) !== JSON.stringify(after?.[key]));
         if (keys.length === 0) same++;
         else if (converted.losses.length === 0) differing.push(`${dtype} ${scheme.qscheme} to ${to}: ${keys}`);

@@ -73,7 +73,7 @@ test('conversions list their losses', async (t) => {
 test("imported model configs are planned, with reasons in the config's own terms", async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
-  const { tensors } = quantizer.plan(model, {
+  const { tensors } = await quantizer.plan(model, {
     config_groups: { g: { targets: ['re:.*_proj$'], weights: { num_bits: 8 } } },
   });
   const byName = (ending) => tensors.find(({ name }) => name.endsWith(ending));

@@ -110,16 +110,23 @@ test('null in a spec of a layer defers to the global spec', async (t) => {
     ...rest,
   });
   const model = await modelFor(t, quantizer, tinyLlama);
-  const parsed = (...args) =>
-    quantizer.plan(model, config(...args), { format: 'fake-quantized' }).tensors.map(({ name, spec }) => [name, spec]);
+  const parsed = async (...args) =>
+    (await quantizer.plan(model, config(...args), { format: 'fake-quantized' })).tensors.map(({ name, spec }) => [
+      name,
+      spec,
+    ]);
   const nulls = Object.fromEntries(Object.keys(given).map((key) => [key, null]));
-  assert.deepEqual(parsed({ ...layer, ...nulls }), parsed({ ...layer, ...given }));
+  assert.deepEqual(await parsed({ ...layer, ...nulls }), await parsed({ ...layer, ...given }));
   for (const key of Object.keys(given))
-    assert.deepEqual(parsed({ ...layer, [key]: null }), parsed({ ...layer, [key]: given[key] }), key);
+    assert.deepEqual(await parsed({ ...layer, [key]: null }), await parsed({ ...layer, [key]: given[key] }), key);
   const replaced = { resolution: 'replace' };
-  assert.deepEqual(parsed({ ...layer, ...nulls }, replaced), parsed(layer, replaced), 'replace does not defer');
+  assert.deepEqual(
+    await parsed({ ...layer, ...nulls }, replaced),
+    await parsed(layer, replaced),
+    'replace does not defer',
+  );
   const float = { dtype: 'fp8_e4m3', qscheme: 'per_tensor' };
-  assert.deepEqual(parsed({ ...float, ...nulls }), parsed(float), 'floats have nothing to choose');
+  assert.deepEqual(await parsed({ ...float, ...nulls }), await parsed(float), 'floats have nothing to choose');
 });
 
 test('a misspelt word gets the nearest known one as a hint', async (t) => {

@@ -16,7 +16,7 @@ test('a preset with layers, classes and exclusions equals the config of the same
     layers: { '*.down_proj': 'int8', '*.up_proj': { dtype: 'int8', qscheme: 'per_tensor' } },
     layerTypes: { Embedding: 'int8' },
   });
-  const { tensors } = quantizer.plan(model, config, { format: 'fake-quantized' });
+  const { tensors } = await quantizer.plan(model, config, { format: 'fake-quantized' });
   const found = dtypesOf(tensors);
   assert.equal(found['model.embed_tokens.weight'], 'int8');
   assert.equal(found['self_attn.k_proj.weight'], null);
@@ -30,7 +30,7 @@ test('a preset with layers, classes and exclusions equals the config of the same
     layers: { '*.down_proj': 'int8' },
     layerTypes: { Embedding: 'int8' },
   });
-  const { totals } = quantizer.plan(model, same, { format: 'fake-quantized' });
+  const { totals } = await quantizer.plan(model, same, { format: 'fake-quantized' });
   assert.deepEqual(document.totals, JSON.parse(JSON.stringify(totals)));
   assert.deepEqual(quantizer.checkConfig(same), []);
 });
@@ -39,7 +39,7 @@ test("recipes accept llama.cpp's types for layers", async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
   const config = quantizer.presetConfig('q4_0', { layers: { '*.down_proj': 'q8_0' } });
-  const down = quantizer.plan(model, config).tensors.find(({ name }) => name.endsWith('down_proj.weight'));
+  const down = (await quantizer.plan(model, config)).tensors.find(({ name }) => name.endsWith('down_proj.weight'));
   assert.equal(down.outputs[0].dtype, 'q8_0');
   assert.throws(() => quantizer.presetConfig('q4_0', { layerTypes: { Embedding: 'q8_0' } }), { where: 'layerTypes' });
   const refused = await cli(['plan', tinyLlama, '-p', 'q4_0', '--layer-type', 'Embedding=q8_0']);

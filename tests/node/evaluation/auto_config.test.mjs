@@ -95,7 +95,7 @@ test('auto-plan beats one scheme for all, at no more bytes', async (t) => {
     calibration: { tokens: calib },
     format: 'quark',
   });
-  const { tensors } = quantizer.plan(model, withHead.config, { format: 'quark' });
+  const { tensors } = await quantizer.plan(model, withHead.config, { format: 'quark' });
   assert.equal(tensors.find(({ name }) => name === 'lm_head.weight').action, 'copy');
   assert.ok(withHead.totals.bytesAfter <= bits.totals.bytesAfter);
   const maxLoss = bits.loss * 1.2;

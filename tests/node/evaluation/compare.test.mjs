@@ -123,7 +123,7 @@ test('a quantized model as the source: decoded, tile by tile, into every format'
     if (format === 'awq' || format === 'gptq') continue; // they leave the head as it is
     // Codes of another format do not go over: what the config leaves out is written as values.
     const excluded = { ...grouped('int4', true), exclude: ['model.layers.0.mlp.up_proj', 'lm_head'] };
-    const { tensors } = quantizer.plan(codes, excluded);
+    const { tensors } = await quantizer.plan(codes, excluded);
     const left = tensors.find(({ name }) => name === 'model.layers.0.mlp.up_proj.weight');
     assert.match(left.reason.text, /excluded by .*up_proj.*decoded values are written as BF16/);
     assert.deepEqual(

@@ -100,7 +100,7 @@ test('configs are compared with presets under the names that they get', async (t
     ['mixture', 'q4_k_m'],
   );
   assert.ok(curve.points.every(({ measured, format }) => measured && format === 'gguf'));
-  assert.equal(curve.points[0].bytes, quantizer.plan(model, mixture).totals.bytesAfter);
+  assert.equal(curve.points[0].bytes, (await quantizer.plan(model, mixture)).totals.bytesAfter);
   const all = await quantizer.curve(model, { ...options, configs: { mixture } });
   assert.ok(all.points.length > 4 && all.points.some(({ scheme }) => scheme === 'mixture'));
   const wrong = { dialect: 'gguf', recipe: 'q4_k_z' };

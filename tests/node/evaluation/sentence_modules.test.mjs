@@ -269,8 +269,8 @@ for (const [name, [file, text, code, where]] of Object.entries(broken))
     const quantizer = await quantizerFor(t);
     const source = await modelFor(t, quantizer, folder);
     await assert.rejects(quantizer.languageModel(source).embeddings({ texts: sentences, tokenizer }), { code, where });
-    assert.throws(() => quantizer.plan(source, 'q8_0'), { code, where });
-    const [first] = quantizer.plan(source, 'int8').diagnostics;
+    await assert.rejects(() => quantizer.plan(source, 'q8_0'), { code, where });
+    const [first] = (await quantizer.plan(source, 'int8')).diagnostics;
     assert.deepEqual([first.severity, first.code, first.where], ['warning', code, where]);
     assert.match(first.hint, /^correct the file/);
   });
@@ -279,11 +279,11 @@ test('a dense module behind the pooling is kept in a folder, and said to be miss
   const folder = bertWithDense(t);
   const quantizer = await quantizerFor(t);
   const source = await modelFor(t, quantizer, folder);
-  const [said] = quantizer.plan(source, 'q8_0').diagnostics.filter(({ where }) => where === 'modules.json');
+  const [said] = (await quantizer.plan(source, 'q8_0')).diagnostics.filter(({ where }) => where === 'modules.json');
   assert.equal(said.code, 'loader-limit');
   assert.equal(said.severity, 'warning');
   assert.match(said.message, /^2_Dense is left out: llama\.cpp computes no dense layer/);
-  assert.ok(!quantizer.plan(source, 'int8').diagnostics.some(({ where }) => where === 'modules.json'));
+  assert.ok(!(await quantizer.plan(source, 'int8')).diagnostics.some(({ where }) => where === 'modules.json'));
   const target = join(folder, '../with-dense');
   await quantizer.quantizeModel(source, 'int8', { target });
   for (const name of ['2_Dense/config.json', '2_Dense/model.safetensors'])
@@ -321,7 +321,7 @@ test('the pooling goes into GGUF as llama.cpp numbers it, for encoders and decod
   assert.equal(await written(decoder, 'qwen3.pooling_type'), '3');
   const folder = bertWithVocabulary(t);
   writeModules(folder, {}, { '1_Pooling/config.json': pooling('max_tokens') });
-  const { diagnostics } = quantizer.plan(await modelFor(t, quantizer, folder), 'q8_0');
+  const { diagnostics } = await quantizer.plan(await modelFor(t, quantizer, folder), 'q8_0');
   const said = diagnostics.find(({ where }) => where === '1_Pooling/config.json');
   assert.match(
     said.message,
@@ -351,19 +351,19 @@ const hint = /^the embeddings stay as large as they are in compressed-tensors; a
 test('a file that stays large because of its embeddings says which format shrinks them', async (t) => {
   const quantizer = await quantizerFor(t);
   const source = await modelFor(t, quantizer, withRows(t, 4000));
-  const plan = quantizer.plan(source, 'int4_wo_per_channel');
+  const plan = await quantizer.plan(source, 'int4_wo_per_channel');
   assert.ok(plan.totals.bytesAfter > plan.totals.bytesBefore / 2);
   const low = plan.diagnostics.find(({ code }) => code === 'low-coverage');
   assert.match(low.hint, hint);
   // What is advised is smaller.
-  assert.ok(quantizer.plan(source, 'q8_0').totals.bytesAfter < plan.totals.bytesAfter);
+  assert.ok((await quantizer.plan(source, 'q8_0')).totals.bytesAfter < plan.totals.bytesAfter);
 });
 
 test('so does one of which more than half is quantized', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = withRows(t, 350);
   const source = await modelFor(t, quantizer, folder);
-  const plan = quantizer.plan(source, 'int8');
+  const plan = await quantizer.plan(source, 'int8');
   const { coverage, bytesAfter, bytesBefore } = plan.totals;
   assert.ok(coverage.quantizedParameters > coverage.parameters / 2, JSON.stringify(coverage));
   assert.ok(bytesAfter > bytesBefore / 2);
@@ -374,25 +374,26 @@ test('so does one of which more than half is quantized', async (t) => {
     /^\d\d\.\d % of the file are embeddings, so it still has \d\d\.\d % of the model's bytes$/,
   );
   assert.match(said.hint, hint);
-  const smaller = quantizer.plan(source, 'q8_0');
+  const smaller = await quantizer.plan(source, 'q8_0');
   assert.ok(smaller.totals.bytesAfter < bytesAfter);
-  for (const quiet of [smaller, quantizer.plan(await modelFor(t, quantizer, folderOf('bert')), 'int8')])
+  for (const quiet of [smaller, await quantizer.plan(await modelFor(t, quantizer, folderOf('bert')), 'int8')])
     assert.ok(!quiet.diagnostics.some(({ code }) => code === 'embeddings-large'));
 });
 
 test('the reason for embeddings that are left advises only what the format can hold', async (t) => {
   const quantizer = await quantizerFor(t);
   const source = await modelFor(t, quantizer, folderOf('bert'));
-  const reasonIn = (format) =>
-    quantizer.plan(source, 'int8', { format }).tensors.find(({ layerType }) => layerType === 'Embedding').reason.text;
+  const reasonIn = async (format) =>
+    (await quantizer.plan(source, 'int8', { format })).tensors.find(({ layerType }) => layerType === 'Embedding').reason
+      .text;
   for (const format of ['compressed-tensors', 'quark'])
-    assert.equal(reasonIn(format), `embeddings stay as they are: ${format} files hold none that are quantized`);
-  assert.match(reasonIn('fake-quantized'), /^global_quant_config is not for embeddings: name the layer/);
+    assert.equal(await reasonIn(format), `embeddings stay as they are: ${format} files hold none that are quantized`);
+  assert.match(await reasonIn('fake-quantized'), /^global_quant_config is not for embeddings: name the layer/);
   // The advice holds.
   const config = quantizer.presetConfig('int8');
   const named = { ...config, layer_type_quant_config: { Embedding: config.global_quant_config } };
-  const embedding = quantizer
-    .plan(source, named, { format: 'fake-quantized' })
-    .tensors.find(({ layerType }) => layerType === 'Embedding');
+  const embedding = (await quantizer.plan(source, named, { format: 'fake-quantized' })).tensors.find(
+    ({ layerType }) => layerType === 'Embedding',
+  );
   assert.equal(embedding.action, 'quantize');
 });

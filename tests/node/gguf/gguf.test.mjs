@@ -59,7 +59,7 @@ test('threads and budgets do not change a byte; F32 and back is the same', async
 test('types by layer, by either name; excluded layers stay; patterns that match nothing are named', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
-  const plan = quantizer.plan(model, {
+  const plan = await quantizer.plan(model, {
     dialect: 'gguf',
     recipe: 'q4_0',
     layers: { 'model.layers.0.mlp.*': 'q8_0', 'blk.1.attn_v': 'f16', '*.nothing': 'q8_0' },
@@ -78,7 +78,7 @@ test('types by layer, by either name; excluded layers stay; patterns that match 
     ['/layers/*.nothing'],
   );
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`no_such_layer_${i}`, 'q8_0']));
-  const { diagnostics } = quantizer.plan(model, { dialect: 'gguf', recipe: 'q2_k_s', layers: many });
+  const { diagnostics } = await quantizer.plan(model, { dialect: 'gguf', recipe: 'q2_k_s', layers: many });
   assert.equal(diagnostics.filter(({ code }) => code === 'pattern-unused').length, 100);
   assert.ok(diagnostics.some(({ code }) => code === 'needs-importance'));
 });
@@ -100,7 +100,7 @@ test('models and configs that GGUF cannot hold are refused before any work', asy
   const bare = safetensors({ 'a.weight': { dtype: 'F32', shape: [32, 32], data: noise(1024, 3) } });
   const refused = async (source, config, options, expected) => {
     const model = await modelFor(t, quantizer, source);
-    assert.throws(() => quantizer.plan(model, config, options), expected);
+    await assert.rejects(() => quantizer.plan(model, config, options), expected);
   };
   await refused(bare, 'q8_0', {}, { code: 'format-unsupported', where: 'config.json' });
   await refused(tinyLlama, 'int8', { format: 'gguf' }, { code: 'format-unsupported', message: /q4_k_m/ });
@@ -193,8 +193,11 @@ test('parts of a given size hold the same tensors and open as one model; a singl
     code: 'target-invalid',
     message: /has 5; give a folder/,
   });
-  assert.equal(quantizer.plan(source, 'q4_k_m', { gguf: { shardBytes: 1e9 } }).files.length, 1);
-  assert.throws(() => quantizer.plan(source, 'int8', { gguf }), { code: 'format-unsupported', where: 'shardBytes' });
+  assert.equal((await quantizer.plan(source, 'q4_k_m', { gguf: { shardBytes: 1e9 } })).files.length, 1);
+  await assert.rejects(() => quantizer.plan(source, 'int8', { gguf }), {
+    code: 'format-unsupported',
+    where: 'shardBytes',
+  });
   const out = join(folder, 'by-command');
   const { code, stderr } = await cli(['quantize', tinyLlama, '-o', out, '-p', 'q4_0', '--shard-size', '1MB']);
   assert.equal(code, 0, stderr);
@@ -213,7 +216,7 @@ test("a result's name has its own type, not the type of its source file", async 
   ]) {
     const model = await modelFor(t, quantizer, [new File([bytes], `${name}.safetensors`), config]);
     assert.deepEqual(
-      quantizer.plan(model, 'q8_0').files.map((file) => file.name),
+      (await quantizer.plan(model, 'q8_0')).files.map((file) => file.name),
       [result],
     );
   }

@@ -180,7 +180,7 @@ test('a file has the name of the dtype that was asked for, though operators of s
     ],
   ]) {
     const opened = await modelFor(t, quantizer, repository(t, { 'onnx/model.onnx': source }));
-    const { files } = quantizer.plan(opened, config);
+    const { files } = await quantizer.plan(opened, config);
     assert.deepEqual(
       files.map((file) => file.name),
       [`onnx/${name}`],
@@ -212,29 +212,31 @@ test('graphs of other dtypes are not parts; one with only quantized files is ask
 test('layers are excluded by class and by operator', async (t) => {
   const quantizer = await quantizerFor(t);
   const opened = await modelFor(t, quantizer, convolutions());
-  const quantized = (config) =>
-    quantizer
-      .plan(opened, config)
-      .tensors.filter(({ action }) => action === 'quantize')
+  const quantized = async (config) =>
+    (await quantizer.plan(opened, config)).tensors
+      .filter(({ action }) => action === 'quantize')
       .map(({ layerType }) => layerType);
-  const types = quantized('int8');
+  const types = await quantized('int8');
   const exclude = (...names) => quantizer.presetConfig('int8', { exclude: names });
   for (const type of new Set(types))
     assert.deepEqual(
-      quantized(exclude(type)),
+      await quantized(exclude(type)),
       types.filter((each) => each !== type),
       type,
     );
   assert.deepEqual(
-    quantized(exclude('Conv')),
+    await quantized(exclude('Conv')),
     types.filter((type) => !/^Conv\d/.test(type)),
   );
   const two = await modelFor(t, quantizer, bytes);
-  const reasonOf = (config) => quantizer.plan(two, config).tensors.map(({ name, action }) => [name, action]);
-  const before = reasonOf('int8');
-  const without = reasonOf(exclude('MatMul'));
+  const reasonOf = async (config) =>
+    (await quantizer.plan(two, config)).tensors.map(({ name, action }) => [name, action]);
+  const before = await reasonOf('int8');
+  const without = await reasonOf(exclude('MatMul'));
   assert.notDeepEqual(without, before);
-  const [unused] = quantizer.plan(two, exclude('Conv9d')).diagnostics.filter(({ code }) => code === 'pattern-unused');
+  const [unused] = (await quantizer.plan(two, exclude('Conv9d'))).diagnostics.filter(
+    ({ code }) => code === 'pattern-unused',
+  );
   assert.match(unused.message, /Conv9d/);
   const source = repository(t, { 'm.onnx': convolutions() });
   const text = await cli(['plan', join(source, 'm.onnx'), '-p', 'int8', '--layer-type', `${types[0]}=none`]);

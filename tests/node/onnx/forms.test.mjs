@@ -117,7 +117,10 @@ test('a config selects by layer and class; groups need not divide a row of MatMu
   assert.deepEqual(named(model.tensors, 'down.weight_Q4').shape, [32, 2, 32]);
   assert.deepEqual(named(model.tensors, 'embed_tokens.weight_Q4').shape, [40, 2, 16]);
   assert.ok(report.tensors.every(({ error, action }) => action === 'copy' || error.sqnrDb > 20));
-  const excluded = quantizer.plan(await modelFor(t, quantizer, bytes), { ...config, exclude: ['down', 'nothing'] });
+  const excluded = await quantizer.plan(await modelFor(t, quantizer, bytes), {
+    ...config,
+    exclude: ['down', 'nothing'],
+  });
   assert.equal(named(excluded.tensors, 'down.weight').reason.rule, 'excluded');
   assert.ok(excluded.diagnostics.some(({ code, where }) => code === 'pattern-unused' && where === '/exclude/1'));
 });
@@ -185,11 +188,11 @@ test('Gemm with transB: its weight is transposed for MatMulInteger, and codes an
 test('qdq: DequantizeLinear throughout; a preset falls back, a config is followed exactly', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, twoLayers({ opset: 21 }).bytes);
-  const plan = quantizer.plan(model, 'int4_wo_128', { onnx: { qdq: true } });
+  const plan = await quantizer.plan(model, 'int4_wo_128', { onnx: { qdq: true } });
   assert.match(named(plan.tensors, 'up').reason.text, /128 does not divide 64, so group size 64; as DequantizeLinear/);
   assert.equal(named(plan.tensors, 'down.weight').spec.group_size, 32);
   const config = { global_quant_config: { weight: { dtype: 'int4', qscheme: 'per_group', group_size: 128 } } };
-  assert.throws(() => quantizer.plan(model, config, { onnx: { qdq: true } }), {
+  await assert.rejects(() => quantizer.plan(model, config, { onnx: { qdq: true } }), {
     code: 'group-size-invalid',
     where: 'up',
   });

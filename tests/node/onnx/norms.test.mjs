@@ -86,7 +86,7 @@ test('a folded weight as int8: plan, preview and run agree', async (t) => {
   assert.equal(row.action, 'quantize');
   assert.ok(row.error.sqnrDb > 40, row.error.sqnrDb);
   const model = await modelFor(t, quantizer, bytes);
-  assert.deepEqual(quantizer.plan(model, configOf()).files, report.files);
+  assert.deepEqual((await quantizer.plan(model, configOf())).files, report.files);
   const [{ error }] = await quantizer.preview(model, configOf(), ['conv.weight']);
   assert.deepEqual(error, row.error);
   const plain = await quantizer.preview(model, configOf({ pre_quant_opt_config: [] }), ['conv.weight']);

@@ -110,7 +110,7 @@ test("a repository with weights only in onnx/: as a folder, as a list of files, 
     );
     assert.equal(model.config.model_type, 'llama');
     for (const [config, onnx] of [['int4_wo_32'], ['int8', { externalData: true }]]) {
-      const plan = quantizer.plan(model, config, onnx && { onnx });
+      const plan = await quantizer.plan(model, config, onnx && { onnx });
       const target = join(folder, 'target');
       const report = await quantizer.quantizeModel(model, config, { target, overwrite: true, ...(onnx && { onnx }) });
       assert.deepEqual(plan.files, report.files.slice(0, plan.files.length));
@@ -118,7 +118,7 @@ test("a repository with weights only in onnx/: as a folder, as a list of files, 
     }
   }
   const file = await modelFor(t, quantizer, join(source, 'onnx', 'model.onnx'));
-  assert.ok(quantizer.plan(file, 'int8').files.every(({ name }) => !name.includes('/')));
+  assert.ok((await quantizer.plan(file, 'int8')).files.every(({ name }) => !name.includes('/')));
   const two = list.filter(({ name }) => name !== 'onnx/model.onnx');
   two.push(new File([bytes], 'onnx/encoder.onnx'));
   const parts = await modelFor(t, quantizer, two);

@@ -77,9 +77,9 @@ test('GRU and LSTM layers are int8 per channel in the presets of integers', asyn
     }
     // One's own config decides by itself, and so does an exclusion.
     const own = { global_quant_config: { weight: { dtype: 'int8', qscheme: 'per_channel', ch_axis: 0 } } };
-    assert.equal(quantizer.plan(model, own).totals.quantized, 0);
+    assert.equal((await quantizer.plan(model, own)).totals.quantized, 0);
     const excluded = quantizer.presetConfig('int8', { exclude: ['rnn*', '*rnn*'] });
-    assert.equal(quantizer.plan(model, excluded).totals.quantized, 0);
+    assert.equal((await quantizer.plan(model, excluded)).totals.quantized, 0);
   }
 });
 
@@ -143,20 +143,20 @@ test('embeddings are int8 in groups in the presets of integers, as rows that are
     assert.ok(error < most, `${preset}: ${error}`);
   }
   // With DequantizeLinear throughout the whole table would be converted in each run.
-  const qdq = quantizer.plan(model, 'int8', { onnx: { qdq: true } });
+  const qdq = await quantizer.plan(model, 'int8', { onnx: { qdq: true } });
   assert.equal(qdq.tensors.find(({ name }) => name === 'words.weight').action, 'copy');
   const left = quantizer.presetConfig('int8', { exclude: ['words'] });
-  assert.equal(quantizer.plan(model, left).tensors.find(({ name }) => name === 'words.weight').action, 'copy');
+  assert.equal((await quantizer.plan(model, left)).tensors.find(({ name }) => name === 'words.weight').action, 'copy');
 });
 
 test('the plan warns that convolutions that round their inputs at run time are slow', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, new Uint8Array(convolutions()));
   const slow = ({ diagnostics }) => diagnostics.find(({ code }) => code === 'slow-convolutions');
-  assert.match(slow(quantizer.plan(model, 'int8_dynamic')).hint, /int8/);
-  assert.equal(slow(quantizer.plan(model, 'int8')), undefined);
+  assert.match(slow(await quantizer.plan(model, 'int8_dynamic')).hint, /int8/);
+  assert.equal(slow(await quantizer.plan(model, 'int8')), undefined);
   const products = await modelFor(t, quantizer, new Uint8Array(twoLayers().bytes));
-  assert.equal(slow(quantizer.plan(products, 'int8_dynamic')), undefined);
+  assert.equal(slow(await quantizer.plan(products, 'int8_dynamic')), undefined);
 });
 
 test('compare runs both models and compares their outputs', async (t) => {

@@ -78,7 +78,7 @@ test('a layer without data is an error; without calibration the plan says that i
     code: 'argument-invalid',
     message: /there is no data for down\.input/,
   });
-  const plan = quantizer.plan(await modelFor(t, quantizer, twoLayers().bytes), config);
+  const plan = await quantizer.plan(await modelFor(t, quantizer, twoLayers().bytes), config);
   assert.ok(plan.diagnostics.some(({ code, message }) => code === 'not-applied' && /from calibration/.test(message)));
 });
 

@@ -131,7 +131,7 @@ test('a plan that quantizes nothing is an error with the reason; the plan shows 
   ];
   for (const [bytes, why] of cases) {
     const model = await modelFor(t, quantizer, bytes);
-    const [error] = quantizer.plan(model, 'int8').diagnostics;
+    const [error] = (await quantizer.plan(model, 'int8')).diagnostics;
     assert.deepEqual([error?.severity, error?.code], ['error', 'nothing-quantized']);
     assert.match(error.message, /^no part of this model would be quantized; /);
     assert.match(error.message, why);
@@ -217,7 +217,7 @@ test('an operator that cannot be upgraded here is refused with what upgrades it'
     node('Resize', ['h', 'factors'], ['y'], {}, '/resize'),
   ];
   const model = await modelFor(t, quantizer, oneProduct(nodes, { tensors: [weight(), scales], opset: 10 }));
-  assert.throws(
+  await assert.rejects(
     () => quantizer.plan(model, 'int4_wo_32', { onnx: { qdq: true } }),
     ({ code, message }) =>
       code === 'format-unsupported' &&

@@ -108,7 +108,7 @@ test('a model that is one embedding is cast, and excluded layers are not', async
   assert.deepEqual((await cast(t, folder, 'float16')).dtypes, { 'embedding.weight': 'F16' });
   const model = await modelFor(t, quantizer, folderWith(t, floats, config));
   const preset = quantizer.presetConfig('bfloat16', { exclude: ['lm_head'] });
-  const plan = quantizer.plan(model, preset, { format: 'fake-quantized' });
+  const plan = await quantizer.plan(model, preset, { format: 'fake-quantized' });
   const outputs = new Map(plan.tensors.map(({ name, outputs }) => [name, outputs?.[0]?.dtype]));
   assert.equal(outputs.get('lm_head.weight'), 'F32');
   assert.equal(outputs.get('conv.weight'), 'BF16');

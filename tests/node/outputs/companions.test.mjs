@@ -184,7 +184,7 @@ test('the layout of Mistral is refused where a config.json would be needed, and 
     const target = join(scratchFolder(t), 'out');
     const refusal = { code: 'format-unsupported', message: /^params\.json: .*Mistral.*layout of transformers/ };
     for (const [preset, format] of [['int8'], ['fp8'], ['int4_wo_32', 'quark'], ['uint4_wo_128', 'awq']]) {
-      assert.throws(() => quantizer.plan(model, preset, { format }), refusal);
+      await assert.rejects(() => quantizer.plan(model, preset, { format }), refusal);
       await assert.rejects(quantizer.quantizeModel(model, preset, { target, format }), refusal);
     }
     await quantizer.quantizeModel(model, 'int8', { target, format: 'fake-quantized' });

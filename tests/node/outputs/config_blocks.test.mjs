@@ -43,7 +43,7 @@ test('a file and a converted config describe every spec in the same words', asyn
         };
         let block;
         try {
-          block = quantizer.plan(opened, config, { format }).quantizationConfig;
+          block = (await quantizer.plan(opened, config, { format })).quantizationConfig;
         } catch {
           continue; // the config or the format refuses this spec
         }

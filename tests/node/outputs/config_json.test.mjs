@@ -213,7 +213,7 @@ ${map.map(([tensor, file]) => `    "${tensor}": "${file}"`).join(',\n')}
   writeFileSync(join(source, 'config.json'), gemma2);
   const model = await modelFor(t, quantizer, source);
   const target = join(folder, 'out');
-  const { tensors } = quantizer.plan(model, 'int8');
+  const { tensors } = await quantizer.plan(model, 'int8');
   const outputs = tensors.flatMap((tensor) => tensor.outputs);
   await quantizer.quantizeModel(model, 'int8', { target });
   const bytes = outputs.reduce((sum, output) => sum + output.bytes, 0);

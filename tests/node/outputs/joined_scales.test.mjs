@@ -118,19 +118,23 @@ test('a tied head is excluded from files for AMD Quark, and patterns may name it
   const global_quant_config = { weight };
   for (const format of ['quark', 'compressed-tensors']) {
     for (const exclude of [[], ['*down_proj'], ['lm_head'], ['*head*'], ['re:.*lm_head']]) {
-      const { quantizationConfig, diagnostics } = quantizer.plan(model, { global_quant_config, exclude }, { format });
+      const { quantizationConfig, diagnostics } = await quantizer.plan(
+        model,
+        { global_quant_config, exclude },
+        { format },
+      );
       const left = quantizationConfig.exclude ?? quantizationConfig.ignore;
       assert.ok(left.includes('lm_head') || left.includes('*head*'), `${format} ${exclude}`);
       assert.ok(!diagnostics.some(({ code }) => code === 'pattern-unused'), `${format} ${exclude}`);
     }
     const named = { global_quant_config, layer_quant_config: { lm_head: { weight } } };
-    const [remark] = quantizer
-      .plan(model, named, { format })
-      .diagnostics.filter(({ code }) => code === 'pattern-unused');
+    const [remark] = (await quantizer.plan(model, named, { format })).diagnostics.filter(
+      ({ code }) => code === 'pattern-unused',
+    );
     assert.match(remark.message, /tied to the embedding/);
   }
   const embedding = { global_quant_config, layer_quant_config: { 'model.embed_tokens': { weight } } };
-  assert.throws(
+  await assert.rejects(
     () => quantizer.plan(model, embedding, { format: 'quark' }),
     /type Embedding, whose scales no loader applies/,
   );

@@ -210,9 +210,9 @@ test('codes that count from an end fit no other format of codes', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, folderOf(t, noiseWeights(), llama));
   for (const format of ['compressed-tensors', 'quark', 'awq', 'gptq'])
-    assert.throws(
-      () => {
-        const { diagnostics } = quantizer.plan(model, 'mlx_4bit', { format });
+    await assert.rejects(
+      async () => {
+        const { diagnostics } = await quantizer.plan(model, 'mlx_4bit', { format });
         const wrong = diagnostics.find(({ severity }) => severity === 'error');
         if (wrong) throw new Error(wrong.message);
       },

@@ -51,8 +51,10 @@ const said = {
     sorted({ bits, group_size, sym, desc_act, checkpoint_format, pack_dtype }),
   awq: ({ bits, group_size, zero_point, version }) => sorted({ bits, group_size, zero_point, version }),
   // Files list every field, configs those that are set; a file has the rows' length for groups of whole rows.
-  quark: (block, planned) =>
-    planned(block).map(({ spec }) => sorted({ ...spec, group_size: spec.group_size === -1 ? 64 : spec.group_size })),
+  quark: async (block, planned) =>
+    (await planned(block)).map(({ spec }) =>
+      sorted({ ...spec, group_size: spec.group_size === -1 ? 64 : spec.group_size }),
+    ),
 };
 
 for (const format of Object.keys(said))
@@ -76,8 +78,10 @@ for (const format of Object.keys(said))
         return null;
       }
     };
-    const planned = (block) =>
-      quantizer.plan(model, block, { format: 'fake-quantized' }).tensors.filter(({ action }) => action === 'quantize');
+    const planned = async (block) =>
+      (await quantizer.plan(model, block, { format: 'fake-quantized' })).tensors.filter(
+        ({ action }) => action === 'quantize',
+      );
     const target = join(folder, '../out');
     let both = 0;
     for (const layer of configs()) {
@@ -90,7 +94,8 @@ for (const format of Object.keys(said))
       if (!file || !converted) continue;
       if (converted.losses.some(({ severity }) => severity === 'warning')) continue;
       both++;
-      assert.deepEqual(said[format](converted.config, planned), said[format](file, planned), JSON.stringify(layer));
+      const ours = await said[format](converted.config, planned);
+      assert.deepEqual(ours, await said[format](file, planned), JSON.stringify(layer));
     }
     assert.ok(both >= 4, `${both} specs have both`);
   });

@@ -32,7 +32,7 @@ test('a preset of awq, gptq and zero points in words gets the largest group size
       ['gptq', 'int4_wo_128'],
       ['compressed-tensors', 'uint4_wo_128'],
     ]) {
-      const plan = quantizer.plan(model, preset, { format });
+      const plan = await quantizer.plan(model, preset, { format });
       assert.deepEqual(sizesOf(plan), [expected, expected, expected], `${format} ${preset}`);
       const notes = notesOf(plan).join('\n');
       if (expected === 128) assert.equal(notes, '');
@@ -41,7 +41,7 @@ test('a preset of awq, gptq and zero points in words gets the largest group size
         assert.match(notes, new RegExp(`first of 2 tensors that also get groups of ${expected}: every loader`));
       }
     }
-    const mixed = quantizer.plan(model, 'int4_wo_128', { format: 'compressed-tensors' });
+    const mixed = await quantizer.plan(model, 'int4_wo_128', { format: 'compressed-tensors' });
     assert.deepEqual(sizesOf(mixed), [128, 128, expected], 'formats that hold several sizes keep them');
   }
 });
@@ -54,6 +54,6 @@ test('sizes that a config names are not changed', async (t) => {
     global_quant_config: { weight: weight(128) },
     layer_quant_config: { '*.down_proj': { weight: weight(64) } },
   };
-  assert.throws(() => quantizer.plan(model, config, { format: 'awq' }), /awq has one group size for all layers/);
-  assert.deepEqual(sizesOf(quantizer.plan(model, config, { format: 'gptq' })), [128, 128, 64]);
+  await assert.rejects(() => quantizer.plan(model, config, { format: 'awq' }), /awq has one group size for all layers/);
+  assert.deepEqual(sizesOf(await quantizer.plan(model, config, { format: 'gptq' })), [128, 128, 64]);
 });

@@ -49,7 +49,7 @@ test('integers whose last group is short are written as values, and refused as c
       const weight = { ...floats(dtype, size), symmetric, grid: { pads_groups: true } };
       const config = { global_quant_config: { weight } };
       for (const format of ['quark', 'compressed-tensors', 'gptq', 'awq']) {
-        assert.throws(() => quantizer.plan(model, config, { format }), {
+        await assert.rejects(() => quantizer.plan(model, config, { format }), {
           code: format === 'quark' ? 'group-size-invalid' : 'format-unsupported',
           message: new RegExp(`${layer}.weight`),
         });

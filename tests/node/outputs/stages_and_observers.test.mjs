@@ -47,7 +47,7 @@ for (const [name, config] of Object.entries(configs)) {
   test(`${name}: simulated values of a file equal those of the tensor`, async (t) => {
     const quantizer = await quantizerFor(t, { threads: 1 });
     const model = await modelFor(t, quantizer, source);
-    const [tensor] = quantizer.plan(model, config, { format: 'fake-quantized' }).tensors;
+    const [tensor] = (await quantizer.plan(model, config, { format: 'fake-quantized' })).tensors;
     assert.equal(tensor.action, 'quantize', tensor.reason.text);
     const out = memoryStream();
     const report = await quantizer.quantizeModel(model, config, { target: out.stream, format: 'fake-quantized' });
@@ -65,7 +65,7 @@ test('a list of two specs: the plan names both, the file holds both scales', asy
     { dtype: 'fp8_e4m3', qscheme: 'per_tensor' },
     { dtype: 'int4', qscheme: 'per_channel', ch_axis: 0 },
   ];
-  const [tensor] = quantizer.plan(model, weight(stages), { format: 'quark' }).tensors;
+  const [tensor] = (await quantizer.plan(model, weight(stages), { format: 'quark' })).tensors;
   assert.deepEqual(
     tensor.stages.map(({ dtype }) => dtype),
     ['fp8_e4m3', 'int4'],
@@ -80,5 +80,8 @@ test('a list of two specs: the plan names both, the file holds both scales', asy
   const single = quantizer.quantize({ data: values, shape }, stages);
   const scales = new Float32Array(data(`${layer}.weight_scale_2`).buffer);
   assert.deepEqual(scales, single.scale);
-  assert.throws(() => quantizer.plan(model, weight(stages)), { code: 'format-unsupported', message: /two stages/ });
+  await assert.rejects(() => quantizer.plan(model, weight(stages)), {
+    code: 'format-unsupported',
+    message: /two stages/,
+  });
 });

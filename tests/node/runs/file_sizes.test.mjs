@@ -71,7 +71,7 @@ function bytesOnDisk(path) {
 async function sizesOf(quantizer, model, preset, format) {
   const { target, sizes } = countingTarget();
   try {
-    const plan = quantizer.plan(model, preset, { format });
+    const plan = await quantizer.plan(model, preset, { format });
     const report = await quantizer.quantizeModel(model, preset, { target, format });
     return { plan, report, sizes };
   } catch (error) {
@@ -155,7 +155,7 @@ test('no preset makes a real ONNX model larger without saying so', { skip: graph
       for (const qdq of [false, true]) {
         let plan;
         try {
-          plan = quantizer.plan(model, preset, { onnx: { qdq } });
+          plan = await quantizer.plan(model, preset, { onnx: { qdq } });
         } catch (error) {
           assert.ok(error instanceof QuantizationError, `${name} ${preset}: ${error}`);
           continue;
@@ -183,12 +183,12 @@ test('a larger result is announced before the run, with a smaller preset', async
   const path = join(scratchFolder(t), 'small.gguf');
   await quantizer.quantizeModel(folder, 'q4_k_m', { target: path });
   const file = await modelFor(t, quantizer, path);
-  const plan = quantizer.plan(file, 'q8_0');
+  const plan = await quantizer.plan(file, 'q8_0');
   const [first] = plan.diagnostics;
   assert.equal(first.code, 'output-larger');
   assert.match(first.message, /^the result is [\d.]+ % larger than the model: [\d.]+ MB become [\d.]+ MB$/);
   const preset = /^use (\w+), which gives ([\d.]+ MB)$/.exec(first.hint)?.[1];
   assert.ok(preset, first.hint);
-  assert.ok(quantizer.plan(file, preset).totals.bytesAfter < statSync(path).size, preset);
+  assert.ok((await quantizer.plan(file, preset)).totals.bytesAfter < statSync(path).size, preset);
   assert.ok(readFileSync(path).length === file.bytes);
 });

@@ -85,7 +85,7 @@ test('what is run with a model gives config.json to the core no second time', as
   for (let turn = 0; turn < 2; ++turn) await language.evaluate({ tokens: { data: tokens, shape: [1, 6] } });
   await language.generate({ tokens, count: 2 });
   await quantizer.compare(model, model);
-  quantizer.plan(model, config, { format: 'compressed-tensors' });
+  await quantizer.plan(model, config, { format: 'compressed-tensors' });
   assert.deepEqual(found(), [{ model: 1 }]);
 });
 

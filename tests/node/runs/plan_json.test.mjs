@@ -14,7 +14,7 @@ const mostBytes = 300;
 test('one planned int4 tensor is at most 300 bytes of JSON', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, largeModel(t, { layers: 32 }));
-  const plan = quantizer.plan(model, 'int4_wo_128');
+  const plan = await quantizer.plan(model, 'int4_wo_128');
   assert.equal(plan.tensors.length, 32 * 9 + 3);
   const document = planJson(plan);
   const bytes = JSON.stringify(document).length / plan.tensors.length;
@@ -34,7 +34,7 @@ test('the command line prints the same compact JSON', async (t) => {
 test('tensors share specs and reasons as objects', async (t) => {
   const quantizer = await quantizerFor(t);
   const model = await modelFor(t, quantizer, tinyLlama);
-  const { tensors } = quantizer.plan(model, int4);
+  const { tensors } = await quantizer.plan(model, int4);
   const quantized = tensors.filter(({ spec }) => spec !== null);
   assert.equal(quantized.length, 28);
   for (const { spec, reason } of quantized) {
@@ -57,7 +57,7 @@ test('the JSON reads back as the plan', async (t) => {
     [onnx, 'int8', {}],
   ];
   for (const [model, config, options] of cases) {
-    const plan = quantizer.plan(model, config, options);
+    const plan = await quantizer.plan(model, config, options);
     const text = JSON.stringify(planJson(plan));
     assert.deepEqual(planOf(JSON.parse(text)), plan, text);
     assert.ok(plan.tensors.every(({ outputs }) => outputs.every(({ name, file }) => name && file)));
@@ -72,7 +72,7 @@ test('lists of specs are numbered, too', async (t) => {
     { dtype: 'int4', qscheme: 'per_channel', ch_axis: 0, symmetric: true },
   ];
   const config = { global_quant_config: { weight: stages } };
-  const plan = quantizer.plan(model, config, { format: 'quark' });
+  const plan = await quantizer.plan(model, config, { format: 'quark' });
   const { specs, tensors } = planJson(plan);
   assert.deepEqual(specs.map(({ dtype }) => dtype).sort(), ['fp8_e4m3', 'int4']);
   const row = tensors.find(({ stages }) => stages);
@@ -85,7 +85,7 @@ test('lists of specs are numbered, too', async (t) => {
 
 test('numbers outside the lists are refused', async (t) => {
   const quantizer = await quantizerFor(t);
-  const document = planJson(quantizer.plan(await modelFor(t, quantizer, tinyLlama), int4));
+  const document = planJson(await quantizer.plan(await modelFor(t, quantizer, tinyLlama), int4));
   const [first, ...rest] = document.tensors;
   for (const wrong of [{ spec: 7 }, { reason: -1 }, { outputs: [99_999] }, { stages: [1.5] }])
     assert.throws(() => planOf({ ...document, tensors: [{ ...first, ...wrong }, ...rest] }), {

@@ -10,7 +10,7 @@ import { int4 } from './run_sources.mjs';
 test('the report carries the plan and the error of every quantized tensor', async (t) => {
   const quantizer = await quantizerFor(t, { threads: 1 });
   const model = await modelFor(t, quantizer, tinyLlama);
-  const plan = quantizer.plan(model, int4);
+  const plan = await quantizer.plan(model, int4);
   const target = join(scratchFolder(t), 'out');
   const report = await quantizer.quantizeModel(model, int4, { target });
   assert.deepEqual(report.totals, plan.totals);
@@ -89,7 +89,7 @@ test('only a plan says that it is of a calibrated run', async (t) => {
   const refused = { code: 'argument-invalid', detail: /no option "calibrated"/ };
   await assert.rejects(quantizer.quantizeModel(model, 'fp8', { target, calibrated: true }), refused);
   await assert.rejects(quantizer.preview(model, 'fp8', [], { calibrated: true }), refused);
-  assert.equal(quantizer.plan(model, 'fp8', { calibrated: true }).format, 'compressed-tensors');
+  assert.equal((await quantizer.plan(model, 'fp8', { calibrated: true })).format, 'compressed-tensors');
 });
 
 test('a model compared with itself has no error', async (t) => {

@@ -93,7 +93,7 @@ test('a folder output is a model: weights, index, config.json with the block, an
   );
   const config = JSON.parse(files['config.json']);
   assert.equal(config.model_type, 'llama');
-  assert.deepEqual(config.quantization_config, quantizer.plan(model, int4).quantizationConfig);
+  assert.deepEqual(config.quantization_config, (await quantizer.plan(model, int4)).quantizationConfig);
   const { weight_map } = JSON.parse(files['model.safetensors.index.json']);
   for (const [tensor, file] of Object.entries(weight_map))
     assert.ok(tensor in parsed(new Uint8Array(files[file])).header, tensor);

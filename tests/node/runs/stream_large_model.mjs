@@ -3,7 +3,7 @@ import { createQuantizer } from '../../../dist/node.js';
 
 const quantizer = await createQuantizer({ threads: 2 });
 const model = await quantizer.open(process.argv[2]);
-const plan = quantizer.plan(model, 'int8');
+const plan = await quantizer.plan(model, 'int8');
 const { outputs } = plan.tensors.find(({ name }) => name === 'second.weight');
 const total = plan.files[0].bytes;
 const rows = outputs[0].shape[0];

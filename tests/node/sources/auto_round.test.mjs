@@ -57,5 +57,5 @@ for (const [what, [block, where]] of Object.entries(refusals))
   test(`${what} is refused`, async (t) => {
     const { theirs } = await pairOf(t, 'gptq', 'int4_wo_32', block);
     const place = { code: 'format-unsupported', where: `/quantization_config/${where}` };
-    assert.throws(() => quantizer.plan(theirs, 'int8'), place);
+    await assert.rejects(() => quantizer.plan(theirs, 'int8'), place);
   });

@@ -62,7 +62,7 @@ test('a single matrix is named after its file and is a weight', async (t) => {
   );
   const target = join(folder, 'out');
   await quantizer.quantizeModel(model, preset, { target, format: 'fake-quantized' });
-  const [{ spec }] = quantizer.plan(model, preset, { format: 'fake-quantized' }).tensors;
+  const [{ spec }] = (await quantizer.plan(model, preset, { format: 'fake-quantized' })).tensors;
   const written = tensorsOf(join(target, 'model.safetensors'))['scores.weight'];
   const expected = quantizer.fakeQuantize({ data: values, shape: [rows, columns] }, spec);
   assert.deepEqual(new Float32Array(Uint8Array.from(written.bytes).buffer), expected);
@@ -121,7 +121,7 @@ test('a matrix in an archive is quantized under any name that does not say what 
     const model = await modelFor(t, quantizer, new Blob([archive]));
     assert.deepEqual(model.tensors.map(({ name }) => name).sort(), names('.weight'));
     const config = quantizer.presetConfig('int8', { layers: { enc_w: 'int4_wo_32' } });
-    const { tensors, diagnostics } = quantizer.plan(model, config, { format: 'fake-quantized' });
+    const { tensors, diagnostics } = await quantizer.plan(model, config, { format: 'fake-quantized' });
     const dtypes = Object.fromEntries(tensors.map(({ name, spec }) => [name, spec?.dtype]));
     assert.deepEqual([dtypes['scores.weight'], dtypes['enc_w.weight']], ['int8', 'int4']);
     assert.deepEqual(diagnostics.filter(({ code }) => code === 'pattern-unused' && !/lm_head/.test(code)).length, 0);

@@ -341,14 +341,14 @@ test('closing frees the index, closing twice is allowed, and a closed model is r
   await model.close();
   await model[Symbol.asyncDispose]();
   assert.equal(quantizer.liveObjects, 0);
-  assert.throws(() => quantizer.plan(model, 'int8'), { code: 'state-invalid' });
+  await assert.rejects(() => quantizer.plan(model, 'int8'), { code: 'state-invalid' });
 });
 
 test('a model of another quantizer is refused', async (t) => {
   const [one, two] = [await quantizerFor(t), await quantizerFor(t)];
   const model = await modelFor(t, one, single);
-  assert.throws(() => two.plan(model, 'int8'), { code: 'argument-invalid' });
-  assert.throws(() => one.plan({ ...model }, 'int8'), { code: 'argument-invalid' });
+  await assert.rejects(() => two.plan(model, 'int8'), { code: 'argument-invalid' });
+  await assert.rejects(() => one.plan({ ...model }, 'int8'), { code: 'argument-invalid' });
 });
 
 test('files with spaces and signs in their names are found next to an index', async (t) => {

@@ -45,7 +45,7 @@ async function written(t, model, config = asValues, format = 'fake-quantized') {
   return { report, header, floatsOf, config: JSON.parse(readFileSync(join(target, 'config.json'), 'utf8')) };
 }
 const refused = (model, expected) =>
-  assert.throws(() => quantizer.plan(model, asValues, { format: 'fake-quantized' }), expected);
+  assert.rejects(() => quantizer.plan(model, asValues, { format: 'fake-quantized' }), expected);
 
 const words = (rows, columns, bits, codeOf, perWord = 32 / bits) => {
   const width = Math.ceil(columns / perWord);
@@ -117,12 +117,12 @@ test('compressed-tensors: words as releases before 0.18 cut them, and of one bit
       version,
     );
   }
-  refused(await opened(t, packed(4), compressed({ num_bits: 7 })), {
+  await refused(await opened(t, packed(4), compressed({ num_bits: 7 })), {
     code: 'shape-mismatch',
     where: 'a.weight_packed',
     message: /7 bits, as config.json says/,
   });
-  refused(await opened(t, packed(4), compressed({ group_size: 16 })), {
+  await refused(await opened(t, packed(4), compressed({ group_size: 16 })), {
     code: 'shape-mismatch',
     where: 'a.weight_scale',
   });
@@ -136,7 +136,7 @@ test('an order of columns of -1 throughout is none', async (t) => {
     floatsOf('a.weight').map((v) => v + 0),
     valuesOf(4),
   );
-  refused(await opened(t, packed(4, 4, 64, 8), compressed({ actorder: 'group' })), {
+  await refused(await opened(t, packed(4, 4, 64, 8), compressed({ actorder: 'group' })), {
     code: 'tensor-missing',
     where: 'a.weight_g_idx',
   });
@@ -215,8 +215,8 @@ for (const [what, config, where, code] of [
   ],
 ])
   test(`${what} of a source is refused at its place, also in a sub-config`, async (t) => {
-    refused(await opened(t, plain, config), { code, where });
-    refused(await opened(t, plain, { llm_config: config }), { code, where: `/llm_config${where}` });
+    await refused(await opened(t, plain, config), { code, where });
+    await refused(await opened(t, plain, { llm_config: config }), { code, where: `/llm_config${where}` });
   });
 
 test('transforms that are in the weights have no influence, and unknown keys are remarked', async (t) => {
@@ -250,7 +250,7 @@ for (const stale of [
       assert.equal(floatsOf('a.weight').length, 64 * 64);
     }
     const bytes = { dtype: 'U8', shape: [64, 32], data: new Uint8Array(2048) };
-    refused(await opened(t, { 'a.weight': bytes, 'a.weight_scale': floats([1]) }, block(stale)), {
+    await refused(await opened(t, { 'a.weight': bytes, 'a.weight_scale': floats([1]) }, block(stale)), {
       code: 'format-unknown',
     });
   });
@@ -301,14 +301,18 @@ test("ComfyUI's convrot is refused by its name", async (t) => {
     'a.weight_scale': floats([64, 1]),
     'a.comfy_quant': { dtype: 'U8', shape: [said.length], data: said },
   };
-  refused(await opened(t, tensors, {}), { code: 'dtype-unsupported', where: 'a.comfy_quant', message: /convrot/ });
+  await refused(await opened(t, tensors, {}), {
+    code: 'dtype-unsupported',
+    where: 'a.comfy_quant',
+    message: /convrot/,
+  });
 });
 
 test('a model whose inputs are rotated while it runs is written only where that can be said', async (t) => {
   const model = await opened(t, plain, { input_rotation: { 'mlp.down_proj': 'hadamard' } });
   const { report } = await written(t, model);
   assert.ok(report.diagnostics.some(({ code }) => code === 'online-rotation'));
-  assert.throws(() => quantizer.plan(model, 'int8', { format: 'compressed-tensors' }), {
+  await assert.rejects(() => quantizer.plan(model, 'int8', { format: 'compressed-tensors' }), {
     code: 'format-unsupported',
     where: '/input_rotation',
   });

@@ -208,7 +208,7 @@ test('a run that would quantize nothing fails: exit 1, no output, the reason and
     [gguf({ 'general.architecture': 'llama' }, 'blk.0.attn_norm.weight'), 'q4_k_m', 'gguf', /norms and other small/],
   ]) {
     const model = await modelFor(t, quantizer, bytes);
-    const [first] = quantizer.plan(model, spec, { format }).diagnostics;
+    const [first] = (await quantizer.plan(model, spec, { format })).diagnostics;
     assert.deepEqual([first.severity, first.code], ['error', 'nothing-quantized']);
     assert.match(first.message, why);
     assert.match(first.hint, /plan shows why each tensor is left/);
@@ -238,5 +238,5 @@ test('a format that can store none of the quantized weights refuses them, also w
   const int2 = { weight: { dtype: 'int2', qscheme: 'per_tensor' } };
   const cast = { '*down_proj': { weight: { dtype: 'bfloat16' } } };
   const config = { global_quant_config: int2, layer_quant_config: cast, default_exclusions: true };
-  assert.throws(() => quantizer.plan(model, config, { format: 'quark' }), { code: 'format-unsupported' });
+  await assert.rejects(() => quantizer.plan(model, config, { format: 'quark' }), { code: 'format-unsupported' });
 });

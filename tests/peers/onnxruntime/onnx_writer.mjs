@@ -103,7 +103,7 @@ export class OnnxWriter extends Writer {
       const target = model.isEncoder ? join(folder, 'model.onnx') : folder;
       const given = this.#configOf(entry);
       await this.quantizer.quantizeModel(opened, given, { ...options, target, overwrite: true });
-      const { tensors } = this.quantizer.plan(opened, given, options);
+      const { tensors } = await this.quantizer.plan(opened, given, options);
       const quantized = tensors.filter(({ action }) => action === 'quantize');
       if (quantized.length === 0) throw new Error('no weight is quantized');
       const reference = `${folder}-reference`;

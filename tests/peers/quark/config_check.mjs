@@ -7,9 +7,9 @@ import { effectText } from './differences/effect.mjs';
 import { Row } from './rows.mjs';
 
 /** A plan, or the diagnostics that refuse it. */
-function planOf(quantizer, model, config, format = 'fake-quantized') {
+async function planOf(quantizer, model, config, format = 'fake-quantized') {
   try {
-    return { plan: quantizer.plan(model, config, { format }) };
+    return { plan: await quantizer.plan(model, config, { format }) };
   } catch (error) {
     if (!error.diagnostics?.length && !error.code) throw error;
     const problems = (error.diagnostics ?? []).filter(({ severity }) => severity === 'error');
@@ -44,8 +44,8 @@ const loadable = (spec) =>
 const casts = ['bfloat16', 'float16'].map((dtype) => effectText({ dtype }));
 
 /** What our plan of format "quark" sets on the layers that Quark knows, and the block that says so; null when that format is refused. */
-function written(quantizer, { model, layers }, config) {
-  const { plan } = planOf(quantizer, model, config, 'quark');
+async function written(quantizer, { model, layers }, config) {
+  const { plan } = await planOf(quantizer, model, config, 'quark');
   if (!plan?.quantizationConfig) return null;
   const known = plan.tensors.filter(({ layer, name }) => layer in layers && name.endsWith('.weight'));
   const weights = new Map(known.map(({ layer, stages, spec }) => [layer, effectText(stages ?? loadable(spec))]));
@@ -95,11 +95,11 @@ export async function checkConfigs(environment, quantizer, folder, { seed, count
       [applied, 'replace', byQuark],
       [documented, 'field', byDocuments],
     ]) {
-      const { plan, problems } = planOf(quantizer, entry.model, { ...line.config, resolution });
+      const { plan, problems } = await planOf(quantizer, entry.model, { ...line.config, resolution });
       const differences = plan && differingLayers(plan, entry, wanted);
       row.add(line.name, { problems, differences, missing: plan && missingLayers(plan, entry) });
     }
-    const own = written(quantizer, entry, line.config);
+    const own = await written(quantizer, entry, line.config);
     if (own) blocks.push({ name: line.name, model: line.model, ...own });
     const layers = Object.keys(entry.layers).filter((layer) => byQuark(layer) !== byDocuments(layer)).length;
     if (layers > 0) differing.configs++;

@@ -27,12 +27,12 @@ function sizeText(sizes: Written['sizes'], bits: number): string {
   return size ? bytesText(size.bytes) : '–';
 }
 
-function writtenAs(quantizer: Quantizer, model: Model, format: OutputFormat): Written {
+async function writtenAs(quantizer: Quantizer, model: Model, format: OutputFormat): Promise<Written> {
   const { takesRecipes, title, description } = formats.outputs[format];
   const found: Written = { format, sizes: [], description: description || title };
   for (const preset of Object.keys(takesRecipes ? kRecipes : kPresets)) {
     try {
-      const { totals, diagnostics } = quantizer.plan(model, preset, { format });
+      const { totals, diagnostics } = await quantizer.plan(model, preset, { format });
       const failed = diagnostics.find(({ severity }) => severity === 'error');
       if (failed) found.reason ??= failed.message;
       else found.sizes.push({ preset, bytes: totals.bytesAfter });
@@ -48,7 +48,8 @@ function writtenAs(quantizer: Quantizer, model: Model, format: OutputFormat): Wr
 async function formatsOfModel(context: Context, argument: string): Promise<Outcome> {
   await using quantizer = await createQuantizer({ threads: 0 });
   await using model = await openModel(quantizer, argument, context.signal);
-  const rows = outputFormats.map((format) => writtenAs(quantizer, model, format));
+  const rows: Written[] = [];
+  for (const format of outputFormats) rows.push(await writtenAs(quantizer, model, format));
   const { out: colors, columns } = context.terminal;
   const lines = table<Written>(
     rows,

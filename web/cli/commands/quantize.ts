@@ -26,7 +26,8 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
   const configsOf = (quantizer: Quantizer) => configOf(quantizer, options, context.signal);
   return await withInputs(context, argument, options, configsOf, async (inputs, config) => {
     const { quantizer, model, choices } = inputs;
-    const output = options.output ?? usualOutput(model, quantizer.plan(model, config, choices), argument, options);
+    const output =
+      options.output ?? usualOutput(model, await quantizer.plan(model, config, choices), argument, options);
     await checkReportPath(options, [output]);
     const done = await runInto(inputs, config, output, options, context);
     if (options.report !== undefined) await writeReport(options.report, done.report);

@@ -1,6 +1,7 @@
 // Plans of open models: at once if a model has few tensors, from a worker if it has many, so that no task of the main thread gets
 // long.
 import type { HubOptions, Model, Plan, PlanOptions, Source } from 'wasmquant';
+import { planNow } from 'wasmquant/internal';
 import { quantizer } from '../app/engine';
 import { LargeModel } from '../large/large-model';
 
@@ -52,7 +53,7 @@ function keep({ known }: Planning, key: string, outcome: Outcome | Promise<Plan>
 }
 
 function request(of: Planning, model: Model, key: string, config: string | object, options: PlanOptions) {
-  if (!of.large) return outcomeOf(() => quantizer.value!.plan(model, config, options));
+  if (!of.large) return outcomeOf(() => planNow(quantizer.value!, model, config, options));
   const promise = of.large.ask('plan', { config, options });
   const settle = (outcome: Outcome) => {
     of.known.delete(key); // behind those that were asked for later

@@ -9,6 +9,7 @@ import {
   type RunReport,
   type Source,
 } from 'wasmquant';
+import { planNow } from 'wasmquant/internal';
 import { activationsOf } from '../feeds/activations';
 import { workerRuntime } from '../feeds/worker-runtime';
 import type { LargeReply, LargeRequest, PlainTokens, WorkKind, Works } from './messages';
@@ -43,7 +44,7 @@ function works(): Work {
   let done: { number: number; report: RunReport } | null = null;
   const plan = ({ quantizer, model }: Means, { config, options }: Works['plan']['asked']) => {
     const key = JSON.stringify([config, options]);
-    if (last?.key !== key) last = { key, plan: (async () => quantizer.plan(model, config, options))() };
+    if (last?.key !== key) last = { key, plan: (async () => planNow(quantizer, model, config, options))() };
     return last.plan;
   };
   return {

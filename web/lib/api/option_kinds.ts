@@ -38,7 +38,7 @@ export const outputOptions: Kinds<OutputOptions> = {
   experts: ['include', 'exclude'],
 };
 
-export const planOptions: Kinds<PlanOptions> = { ...outputOptions, calibrated: 'boolean' };
+export const planOptions: Kinds<PlanOptions> = { ...outputOptions, calibrated: 'boolean', signal: 'signal' };
 
 export const previewOptions: Kinds<PreviewOptions> = { ...outputOptions, signal: 'signal' };
 

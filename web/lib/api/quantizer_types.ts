@@ -74,8 +74,12 @@ export interface Quantizer extends AsyncDisposable {
   createObserver(spec: QuantizationSpec): Observer;
   /** Reads headers, no weights. @throws QuantizationError `source-invalid`, `format-unknown`, `file-invalid`, ... */
   open(source: Source | Source[], options?: OpenOptions): Promise<Model>;
-  /** `config` is a config, its JSON text, or a preset name. */
-  plan(model: Model, config: Config, options?: PlanOptions): Plan;
+  /**
+   * What a run would write, before any weight is read. `config` is a config, its JSON text, or a preset name. Models with more than
+   * 300 tensors are planned by a worker, so that a page stays responsive.
+   * @throws QuantizationError `config-invalid`, `format-unsupported`, ...
+   */
+  plan(model: Model, config: Config, options?: PlanOptions): Promise<Plan>;
   /**
    * Quantizes a model into `target`. @throws QuantizationError those of `plan`, `target-exists`, `target-invalid`,
    * `write-failed`, `value-not-finite`, `value-overflow`

@@ -71,6 +71,8 @@ export interface OutputOptions {
 export interface PlanOptions extends OutputOptions {
   /** Plans a run with `calibration`; without it, static inputs and outputs are left out. Default false. */
   calibrated?: boolean;
+  /** Cancels. */
+  signal?: AbortSignal;
 }
 
 /** Options of `preview`. */

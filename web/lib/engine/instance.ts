@@ -50,9 +50,14 @@ export class Instance {
 
   /** Runs a bound call that returns JSON. Errors of this and the next: the core's; after a trap engine-crashed. */
   call<T>(bound: (module: WasmquantModule) => string): T {
+    return JSON.parse(this.text(bound)) as T;
+  }
+
+  /** The JSON itself. */
+  text(bound: (module: WasmquantModule) => string): string {
     const text = this.run(bound);
     if (text === '') throw this.#failure();
-    return JSON.parse(text) as T;
+    return text;
   }
 
   done(bound: (module: WasmquantModule) => boolean): void {

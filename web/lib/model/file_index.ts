@@ -2,6 +2,7 @@
 
 import { failure } from '../api/errors.js';
 import { loaded } from '../api/loaded.js';
+import { type IndexCall, tellIndex } from '../engine/index_calls.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
 import type { FileSource } from '../io/file_source.js';
@@ -69,10 +70,11 @@ async function filesOf(source: FileSource, { dataFiles, deflated }: Answer, file
   return extra;
 }
 
-/** Feeds a file to the index. Errors: the core's, file-truncated, source-invalid, read-failed. */
+/** Feeds a file to the index, and adds to `calls` what has told it something. Errors: the core's, file-truncated, source-invalid, read-failed. */
 export async function readIndex(
   instance: Instance,
   index: BoundModelIndex,
+  calls: IndexCall[],
   file: number,
   source: FileSource,
   files: ModelFiles,
@@ -82,9 +84,9 @@ export async function readIndex(
     const rest = known.bytes.subarray(at - known.begin);
     let next: Answer;
     try {
-      next = instance.withBytes(rest, (pointer) =>
-        instance.call<Answer>(() => index.feed(file, pointer, rest.byteLength)),
-      );
+      const call: IndexCall = { name: 'feed', args: [file], bytes: rest };
+      next = instance.call<Answer>(() => tellIndex(instance, index, call) as string);
+      if (next.bytes === 0 || next.offset !== at) calls.push({ ...call, bytes: rest.slice() });
       if (next.bytes > 0) known = await fetched(source, known, next);
     } catch (error) {
       const { foreignFailure } = await loaded(import('../io/foreign_file.js'));

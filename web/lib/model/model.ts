@@ -7,6 +7,7 @@ import { loaded } from '../api/loaded.js';
 import { SharedValues, usualLayer } from '../api/plan_json.js';
 import type { Diagnostic, InputFormat, Model, OpenOptions, TensorInfo } from '../api/types.js';
 import { defineDisposeSymbols } from '../engine/disposable.js';
+import { type IndexCall, tellIndex } from '../engine/index_calls.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
 import type { Companions } from '../io/carried_files.js';
@@ -43,6 +44,11 @@ const templateFolder = 'additional_chat_templates';
 const rowsAtOnce = 1024;
 /** Headers of smaller files are read in no time. */
 const largeBytes = 1 << 20;
+
+/** A plan of so few takes less time than a worker that is asked for it. */
+const fewTensors = 300;
+
+let opened = 0;
 
 const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
@@ -110,6 +116,8 @@ async function rowsOf(instance: Instance, index: BoundModelIndex, added: readonl
 defineDisposeSymbols();
 
 export class OpenedModel implements Model {
+  /** Different for every model of this thread. */
+  readonly id = opened++;
   readonly format: InputFormat;
   /** Name for output files, without extension. */
   readonly name: string;
@@ -126,6 +134,7 @@ export class OpenedModel implements Model {
   readonly #weights: FileSource[];
   #tokenizer: Record<string, string> | null | undefined;
   readonly #inlineTensors: InlineTensor[];
+  readonly #calls: IndexCall[];
   #closed = false;
 
   private constructor(
@@ -133,6 +142,7 @@ export class OpenedModel implements Model {
     index: BoundModelIndex,
     files: ModelFiles,
     added: FileSource[],
+    calls: IndexCall[],
     { finished, tensors, numbers }: Rows,
   ) {
     const { format, bytes, metadata, diagnostics, inlineTensors } = finished;
@@ -144,6 +154,7 @@ export class OpenedModel implements Model {
     this.tensors = tensors;
     this.metadata = Object.fromEntries(metadata);
     this.config = files.config === null ? null : readConfig(instance, index, files.config);
+    if (files.config !== null) calls.push({ name: 'readConfig', args: [files.config] });
     this.diagnostics = [...files.diagnostics, ...diagnostics];
     this.#inlineTensors = inlineTensors.flatMap((tensor) => {
       const info = this.tensors[tensor];
@@ -154,6 +165,7 @@ export class OpenedModel implements Model {
     this.#index = index;
     this.#files = files;
     this.#weights = weights;
+    this.#calls = calls;
   }
 
   /** Reads the headers. Errors: the core's (file-invalid, tensor-missing...), source-invalid, read-failed. */
@@ -170,13 +182,18 @@ export class OpenedModel implements Model {
 
   static async #openOne(instance: Instance, files: ModelFiles, options: OpenOptions): Promise<OpenedModel> {
     const index = instance.run((module) => new module.ModelIndex());
-    if (options.stripPrefix) instance.run(() => index.stripPrefixes());
+    const calls: IndexCall[] = [];
+    const tell = <T>(call: IndexCall) => {
+      calls.push(call);
+      return tellIndex(instance, index, call) as T;
+    };
+    if (options.stripPrefix) tell({ name: 'stripPrefixes', args: [] });
     let weights = files.weights;
     const added: FileSource[] = []; // in the order of the core's files
     try {
       if (files.shardMap !== null) {
         const text = files.shardMap;
-        const { files: names } = instance.call<{ files: string[] }>(() => index.readShardMap(text));
+        const { files: names } = instance.call<{ files: string[] }>(() => tell({ name: 'readShardMap', args: [text] }));
         if (files.shard !== null && !names.includes(files.shard))
           throw failure('source-invalid', files.shard, 'the index next to this file does not name it; open the index');
         weights = [];
@@ -184,13 +201,13 @@ export class OpenedModel implements Model {
       }
       const add = (source: FileSource) => {
         added.push(source);
-        return instance.run(() => index.addFile(source.name, source.size));
+        return tell<number>({ name: 'addFile', args: [source.name, source.size] });
       };
       const read = async (source: FileSource) => {
-        const { data, inflated } = await readIndex(instance, index, add(source), source, files);
+        const { data, inflated } = await readIndex(instance, index, calls, add(source), source, files);
         await source.close();
         for (const file of data) add(file);
-        for (const file of inflated) await readIndex(instance, index, add(file), file, files);
+        for (const file of inflated) await readIndex(instance, index, calls, add(file), file, files);
       };
       for (const source of weights) await read(source);
       if (weights.some(({ size }) => size > largeBytes)) await nextTask();
@@ -199,9 +216,11 @@ export class OpenedModel implements Model {
         if (!part) break; // `finish` names it
         await read(part);
       }
-      const model = new OpenedModel(instance, index, files, added, await rowsOf(instance, index, added));
+      calls.push({ name: 'finish', args: [] });
+      const model = new OpenedModel(instance, index, files, added, calls, await rowsOf(instance, index, added));
       if (formats.inputs[model.format].hasSiblingFiles) await model.#readSiblingFiles();
       await model.#readInlineTensors();
+      if (model.tensors.length <= fewTensors) calls.length = 0;
       return model;
     } catch (error) {
       instance.free(index);
@@ -217,6 +236,12 @@ export class OpenedModel implements Model {
     return this.#index;
   }
 
+  /** What told the index of this model, for that of another thread; null for few tensors. Errors: those of `indexFor`. */
+  callsFor(instance: Instance): IndexCall[] | null {
+    this.indexFor(instance);
+    return this.#calls.length > 0 ? this.#calls : null;
+  }
+
   /** For an ONNX model: bytes that, appended to the file, make graph values outputs. */
   addedOutputs(names: readonly string[]): Uint8Array {
     const index = this.indexFor();
@@ -226,11 +251,14 @@ export class OpenedModel implements Model {
   get weights(): readonly FileSource[] {
     return this.#weights;
   }
+  /** The bytes are copied: they may be the source's own. */
+  #tell(call: IndexCall & { bytes: Uint8Array }): unknown {
+    this.#calls.push({ ...call, bytes: call.bytes.slice() });
+    return tellIndex(this.#instance, this.#index, call);
+  }
+
   async #readSiblingFiles(): Promise<void> {
-    const add = (name: string, bytes: Uint8Array) =>
-      this.#instance.withBytes(bytes, (pointer) =>
-        this.#instance.run(() => this.#index.setSiblingFile(name, pointer, bytes.byteLength)),
-      );
+    const add = (name: string, bytes: Uint8Array) => this.#tell({ name: 'setSiblingFile', args: [name], bytes });
     const templates = (await this.#files.namesIn(templateFolder)).filter((name) => name.endsWith('.jinja'));
     const names = new Set([...siblingFiles, ...templates.sort().map((name) => `${templateFolder}/${name}`)]);
     for (const name of names) {
@@ -248,9 +276,7 @@ export class OpenedModel implements Model {
       const source = this.#weights[file];
       if (!source) throw new RangeError(`file ${file} of the model does not exist`);
       const content = await source.read(begin, bytes);
-      this.#instance.withBytes(content, (pointer) =>
-        this.#instance.done(() => this.#index.setInlineBytes(tensor, pointer, content.byteLength)),
-      );
+      this.#instance.done(() => this.#tell({ name: 'setInlineBytes', args: [tensor], bytes: content }) as boolean);
     };
     for (let at = 0; at < this.#inlineTensors.length; at += inlineReads) {
       const batch = this.#inlineTensors.slice(at, at + inlineReads);
@@ -316,6 +342,7 @@ export class OpenedModel implements Model {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#calls.length = 0;
     this.#instance.free(this.#index);
     await Promise.all([...this.#weights, ...this.parts].map((source) => source.close()));
   }

@@ -2,6 +2,7 @@
 
 import { SharedValues } from '../api/plan_json.js';
 import type { Plan } from '../api/types.js';
+import { rowsAtOnce } from '../engine/bound_plan.js';
 import type { BoundWork } from '../engine/bound_work.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundPlan, PlanTask } from '../engine/module.js';
@@ -9,7 +10,7 @@ import type { OpenedModel } from '../model/model.js';
 import type { WorkItem } from '../pool/job_queue.js';
 import type { TaskNumber } from '../worker/jobs.js';
 import type { PlannedFile } from './output_files.js';
-import { type CorePlanOptions, type PlanConfig, type RunPlanOptions, rowsAtOnce, withPlan } from './plan.js';
+import { type CorePlanOptions, type PlanConfig, type RunPlanOptions, withPlan } from './plan.js';
 
 /** In one piece of packed work. A worker has only the pieces that its job names. */
 const tasksAtOnce = 256;

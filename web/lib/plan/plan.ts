@@ -2,6 +2,7 @@
 
 import { PlanReader, type PlanRows } from '../api/plan_json.js';
 import type { OutputOptions, Plan, PlannedTensor } from '../api/types.js';
+import { makePlan, type PlanRequest, rowsAtOnce } from '../engine/bound_plan.js';
 import type { Instance } from '../engine/instance.js';
 import type { TileSizes } from '../engine/memory.js';
 import type { BoundConfig, BoundPlan } from '../engine/module.js';
@@ -39,8 +40,6 @@ export interface CorePlanOptions extends TileSizes {
 /** A config's text, or the config in the core, which is parsed once for several plans. */
 export type PlanConfig = string | BoundConfig;
 
-export const rowsAtOnce = 1024;
-
 /** Plans a run and lends the bound plan to `use`. Errors: config-invalid, format-unsupported, not-implemented... */
 export function withPlan<T>(
   instance: Instance,
@@ -60,32 +59,36 @@ export function withPlan<T>(
   }
 }
 
+/** What the core is asked for. */
+export function planRequest(
+  model: OpenedModel,
+  { format, onnx, gguf, includeTowers, experts, file, folder, present, parts }: RunPlanOptions,
+  { namesOutputs: _, packsWhole: __, ...settings }: CorePlanOptions,
+  constants: Uint8Array = new Uint8Array(),
+): PlanRequest {
+  const { imatrix = new Uint8Array(), ...given } = gguf ?? {};
+  const included = { include_towers: includeTowers === true, experts };
+  const names = { file, folder, present, parts, name: model.name };
+  return { options: { format, onnx, gguf: given, ...included, ...names, ...settings }, imatrix, constants };
+}
+
 function planned<T>(
   instance: Instance,
   model: OpenedModel,
   config: BoundConfig,
-  { format, onnx, gguf, includeTowers, experts, file, folder, present, parts }: RunPlanOptions,
-  { namesOutputs = true, packsWhole: _, ...settings }: CorePlanOptions,
+  options: RunPlanOptions,
+  settings: CorePlanOptions,
   use: (bound: BoundPlan, plan: Plan) => T,
   constants: Uint8Array,
 ): T {
-  const index = model.indexFor(instance);
-  const imatrix = gguf?.imatrix ?? new Uint8Array();
-  const bound = instance.withBytes(imatrix, (pointer) =>
-    instance.withBytes(constants, (at) => {
-      const { imatrix: _, ...given } = gguf ?? {};
-      const included = { include_towers: includeTowers === true, experts };
-      const names = { file, folder, present, parts, name: model.name };
-      const options = { format, onnx, gguf: given, ...included, ...names, ...settings };
-      const text = JSON.stringify(options);
-      return instance.make((module) =>
-        module.Plan.make(index, config, text, at, constants.length, pointer, imatrix.length),
-      );
-    }),
-  );
+  const request = planRequest(model, options, settings, constants);
+  const bound = makePlan(instance, model.indexFor(instance), config, request);
   try {
     const { format, ...rest } = instance.call<Omit<Plan, 'tensors'>>(() => bound.json());
-    const reader = new PlanReader(rest.files, { model: model.tensors, withoutOutputs: !namesOutputs });
+    const reader = new PlanReader(rest.files, {
+      model: model.tensors,
+      withoutOutputs: settings.namesOutputs === false,
+    });
     while (reader.tensors.length < rest.totals.tensors) {
       const first = reader.tensors.length;
       reader.add(instance.call<PlanRows>(() => bound.tensors(first, first + rowsAtOnce)));

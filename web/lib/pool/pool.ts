@@ -67,6 +67,11 @@ export class Pool {
     return [...this.#slots].reduce((sum, slot) => sum + slot.memoryBytes, 0);
   }
 
+  /** Whether a job would begin now. */
+  get isFree(): boolean {
+    return this.#waiting.length === 0 && (this.#slots.size < this.#size || this.#teamOf(null).length > 0);
+  }
+
   /** Describes a run to the pool; pass the result to `run`, then to `release`. */
   context(files: ContextFiles, read: RunContext['read'], work: RunContext['work'] = []): RunContext {
     return { id: this.#contextId++, files, work, read };

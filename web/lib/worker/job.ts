@@ -8,6 +8,7 @@ import { runContinuation, runEmbedding, runForward } from './forward_job.js';
 import type { JobHost } from './job_host.js';
 import type { Job, JobKind, JobKinds, JobPart, JobResult } from './jobs.js';
 import { runObservation } from './observation_job.js';
+import { runPlan } from './plan_job.js';
 import { observeAndQuantizeTiles, observeTiles, quantizeTiles } from './quantize_job.js';
 import { runSensitivity } from './sensitivity_job.js';
 
@@ -26,6 +27,7 @@ const handlers: { readonly [K in JobKind]: Handler<K> } = {
   'observe-inputs': runObservation,
   calibrate: runCalibration,
   sensitivity: runSensitivity,
+  plan: runPlan,
 };
 
 function runPart<K extends JobKind>(host: JobHost, part: JobPart<K>): Promise<JobKinds[K]['result']> {

@@ -3,7 +3,9 @@
 import type { EvaluateOptions } from '../api/calibration_types.js';
 import type { Distribution } from '../api/compare_types.js';
 import type { EmbeddingOptions } from '../api/language_model_types.js';
+import type { PlanRequest } from '../engine/bound_plan.js';
 import type { FoundActivations, LayerEvidence } from '../engine/forward_module.js';
+import type { IndexCall } from '../engine/index_calls.js';
 
 /** Doubles per unit of an error: Σx², Σy², Σ(x−y)², max|x−y|, count; NaN or infinite x, then y. */
 
@@ -34,6 +36,8 @@ export interface JobKinds {
   calibrate: { work: CalibrationWork; result: null };
   /** Measures the blocks: a loss for each task. */
   sensitivity: { work: SensitivityWork; result: number[] };
+  /** Plans a run. */
+  plan: { work: PlanWork; result: PlanTexts };
 }
 export type JobKind = keyof JobKinds;
 /** Work on tiles, distributed by the job queue. */
@@ -176,6 +180,19 @@ export interface CalibrationWork extends Omit<ForwardWork, 'activations'> {
 export interface SensitivityWork extends Omit<ForwardWork, 'activations'> {
   /** By step; empty for steps that are not blocks. */
   blocks: { slot: number; tasks: TaskNumber[] }[][];
+}
+/** A model, as its index was told of it, and what is to be planned. */
+export interface PlanWork {
+  /** The same number is the same model. */
+  model: number;
+  calls: IndexCall[];
+  config: string;
+  request: PlanRequest;
+}
+/** JSON of a plan without its tensors, and of their rows in pieces: a text is read by the other thread in no time. */
+export interface PlanTexts {
+  head: string;
+  rows: string[];
 }
 /** A block with finished tensors, or a tile of embedding or head. */
 export interface StoredBlock extends WrittenBytes {

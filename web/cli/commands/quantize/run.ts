@@ -170,7 +170,7 @@ export async function runInto(
   { terminal, signal }: Context,
 ): Promise<FinishedRun> {
   if (terminal.live) {
-    const plan = quantizer.plan(model, config, choices);
+    const plan = await quantizer.plan(model, config, choices);
     const lines = [terminal.err.dim(specsText(plan.tensors)), ...headlineLines(plan, terminal.err)];
     err.write(`${lines.filter(Boolean).join('\n')}\n`);
   }

@@ -90,10 +90,11 @@ export async function quantizeSeveral(
   };
   return await withInputs(context, argument, options, configsOf, async (inputs, configs) => {
     const { quantizer, model, choices } = inputs;
-    const runs = configs.map(({ preset, config }) => {
-      const name = usualOutput(model, quantizer.plan(model, config, choices), argument, { ...options, preset });
-      return { preset, config, output: join(folder, name) };
-    });
+    const runs: { preset: string; config: Config; output: string }[] = [];
+    for (const { preset, config } of configs) {
+      const name = usualOutput(model, await quantizer.plan(model, config, choices), argument, { ...options, preset });
+      runs.push({ preset, config, output: join(folder, name) });
+    }
     const outputs = runs.map(({ output }) => output);
     await checkOutputs(outputs, options);
     await checkReportPath(options, outputs);
