@@ -73,7 +73,7 @@ function checkCpp(file) {
 
 /** Modules that only Node loads. */
 const nodeOnly = /^(node|worker_node)[\w.-]*\.ts$|^\w+_node\.ts$/;
-const entries = new Set(['index', 'node']);
+const entries = new Set(['index', 'node', 'internal']);
 
 function checkRoom(file, target, where) {
   if (!target.startsWith('web/lib/')) {
@@ -124,7 +124,7 @@ function checkTypeScript(file) {
     if (part !== 'lib' && target.startsWith('web/lib/')) {
       const entry = basename(target).replace(/\.(ts|js)$/, '');
       if (dirname(target) !== 'web/lib' || !entries.has(entry))
-        breaches.push(`${where}: ${module}: only web/lib/index.ts and web/lib/node.ts are open to web/${part}`);
+        breaches.push(`${where}: ${module}: only web/lib/index.ts, node.ts and internal.ts are open to web/${part}`);
     }
     const room = target.split('/')[1];
     if (part !== 'lib' && target.startsWith('web/') && room !== part && !webRooms[part].includes(room))

@@ -4,7 +4,8 @@
  * `--layer-type` of `layer_type_quant_config`.
  */
 import { readFile } from 'node:fs/promises';
-import { formats, type Preset, type Quantizer } from '../lib/node.js';
+import { formats } from '../lib/internal.js';
+import type { Preset, Quantizer } from '../lib/node.js';
 import { type Config, configOf, isRecipe, withExclusions, withLayers } from '../present/config_edits.js';
 import type { ConfigOptions, LayerChoice } from './args.js';
 import { CommandError, usageError } from './failure.js';

@@ -13,7 +13,7 @@ const bundle = (name) => ({
     file: path(`../../dist/${name === 'main' ? 'cli' : name}.js`),
     format: 'esm',
     banner: '#!/usr/bin/env node',
-    paths: (id) => (id.endsWith('/lib/node.js') ? './node.js' : id),
+    paths: (id) => id.replace(/^.*\/lib\/(?=(node|internal)\.js$)/, './'),
   },
 });
 

@@ -2,7 +2,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Model, type Quantizer, readTextFile, type TextInput, weightFilePattern } from '../lib/node.js';
+import { weightFilePattern } from '../lib/internal.js';
+import { type Model, type Quantizer, readTextFile, type TextInput } from '../lib/node.js';
 import { tokenizerFiles } from '../present/tokenizer_files.js';
 import { CommandError, usageError } from './failure.js';
 import { openModel } from './model_source.js';

@@ -1,5 +1,7 @@
 // `wasmquant/internal`: what the page of this repository needs beyond the library. It may change in any release.
 
+export * from './api/formats.js';
+
 import type { Config, Model, Plan, PlanOptions, Quantizer } from './api/types.js';
 import { withPlan } from './plan/plan.js';
 import { EngineQuantizer } from './quantizer.js';

@@ -2,11 +2,10 @@
 // quantizer works afterwards as before.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { inputFormatOf, outputFormatsOf } from '../../../dist/internal.js';
 import {
   aihwkitConfig,
   brevitasConfig,
-  inputFormatOf,
-  outputFormatsOf,
   perGroup,
   planJson,
   planOf,

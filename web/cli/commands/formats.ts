@@ -1,7 +1,8 @@
 /** `wasmquant formats [model]`: which formats are read and written, or what can be written from one model, and how large it would be. */
 import type { Command } from 'commander';
+import { formats } from '../../lib/internal.js';
 import type { Model, OutputFormat, Quantizer } from '../../lib/node.js';
-import { createQuantizer, formats, inputFormats, outputFormats, QuantizationError } from '../../lib/node.js';
+import { createQuantizer, inputFormats, outputFormats, QuantizationError } from '../../lib/node.js';
 import { bytesText } from '../../present/units.js';
 import { addOutputOptions } from '../args.js';
 import { kModelArgument, modelSummary, openModel } from '../model_source.js';

@@ -1,6 +1,6 @@
 // With a model: where it will run, how small, what each size costs, one button.
 import { signal } from '@preact/signals';
-import { formats } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { Views } from '../app/views';
 import { presets } from '../configure/choice';
 import { ConfigText } from '../configure/config-text';

@@ -1,7 +1,8 @@
 // What an own config differs in, and the way back; and what mends a config that does not fit.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { formats, type OutputFormat } from 'wasmquant';
+import type { OutputFormat } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { layersKey } from '../../present/config_edits';
 import { plural } from '../../present/units';
 import { FailureMessage } from '../app/failure';

@@ -1,6 +1,7 @@
 // The open model in two lines.
 import { useEffect, useRef } from 'preact/hooks';
-import { formats, type Model } from 'wasmquant';
+import type { Model } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { bytesText, countText, elementCount, elementsText, plural } from '../../present/units';
 import { Remarks } from '../app/diagnostics';
 import { showStage } from '../app/stage';

@@ -1,6 +1,7 @@
 // The chosen runtime, scheme or custom config, and format. The plan follows them.
 import { computed, effect, signal } from '@preact/signals';
-import { formats, type Model, type OutputFormat, type Plan, type PlanOptions, type QuantConfig } from 'wasmquant';
+import type { Model, OutputFormat, Plan, PlanOptions, QuantConfig } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { configOf } from '../../present/config_edits';
 import { quantizer } from '../app/engine';
 import { explain, type Failure } from '../app/failure';

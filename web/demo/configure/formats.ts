@@ -1,5 +1,6 @@
 // Which presets are for which formats, and formats for which models.
-import { formats, type Model, type OutputFormat, outputFormats, type Preset } from 'wasmquant';
+import { type Model, type OutputFormat, outputFormats, type Preset } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { isRecipe } from '../../present/config_edits';
 
 /** Formats that the model can be written in. */

@@ -1,5 +1,6 @@
 // What can be chosen for the open model: runtimes, their schemes, and the first choice.
-import { formats, type Model, type OutputFormat } from 'wasmquant';
+import type { Model, OutputFormat } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { places } from '../../present/runtimes/table';
 import { sentenceOf } from '../../present/sentence';
 import { opened } from '../open/opened';

@@ -1,5 +1,6 @@
 // Where a result will run. The runtime decides the format, and with it the schemes.
-import { formats, type Model, type OutputFormat } from 'wasmquant';
+import type { Model, OutputFormat } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { type PlaceId, placeIds, placeRuntimes, places, placeTitle } from '../../present/runtimes/table';
 
 export type RuntimeId = PlaceId;

@@ -1,6 +1,6 @@
 // The curve of the open model, and the button that measures it.
 import { useEffect } from 'preact/hooks';
-import { formats } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { isNotFaster } from '../../present/speed_text';
 import { bytesText, elementCount, remainingText } from '../../present/units';
 import { quantizer } from '../app/engine';

@@ -1,5 +1,6 @@
 // The same run as a command line and as JavaScript, ready to paste.
-import { formats, type OutputFormat, weightFilePattern } from 'wasmquant';
+import type { OutputFormat } from 'wasmquant';
+import { formats, weightFilePattern } from 'wasmquant/internal';
 import { nodeRuntime } from '../../present/runtimes/onnx_lines';
 import type { Choice } from '../configure/choice';
 

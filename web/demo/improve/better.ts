@@ -1,6 +1,7 @@
 // "Make it better": the same scheme with calibration, run and measured, and how much of the loss of plain rounding that recovers.
 import { computed, signal } from '@preact/signals';
-import { formats, type Model } from 'wasmquant';
+import type { Model } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { curveRuntimeOf } from '../../present/runtimes/table';
 import { quantizer } from '../app/engine';
 import { lastRun } from '../app/stage';

@@ -1,6 +1,7 @@
 // Improvements for the layers with the largest errors: every candidate is planned for its size and tried for its error.
 import { signal } from '@preact/signals';
-import { formats, type Model, type OutputFormat, type PlannedTensor, type TensorReport } from 'wasmquant';
+import type { Model, OutputFormat, PlannedTensor, TensorReport } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { quantizer } from '../app/engine';
 import { largeModel, sizedPlan } from '../configure/planner';
 import type { FinishedRun } from '../run/runs';

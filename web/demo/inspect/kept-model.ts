@@ -1,5 +1,6 @@
 // The output of the newest run, opened as a model to read values from.
-import { formats, type Model } from 'wasmquant';
+import type { Model } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { quantizer } from '../app/engine';
 import { type FinishedRun, keptRun, type RunFiles, runs } from '../run/runs';
 

@@ -1,5 +1,6 @@
 // Which files the page offers to choose.
-import { formats, inputFormats } from 'wasmquant';
+import { inputFormats } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 
 const inputs = inputFormats.map((name) => formats.inputs[name]);
 /** As a file input accepts them: weights, files that hold their values, and files that belong to them. */

@@ -1,7 +1,8 @@
 // A place of the page as a link: the model if it has an address, and what was chosen. What a link asks for is read from behind its #, which
 // no server sees. An address of a model is filled in and not opened: the link may be a stranger's.
 import { signal } from '@preact/signals';
-import { formats, type Model, type OutputFormat, outputFormats } from 'wasmquant';
+import { type Model, type OutputFormat, outputFormats } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { type Choice, presets } from '../configure/choice';
 import { runtimes } from '../configure/runtimes';
 

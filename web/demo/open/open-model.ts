@@ -1,7 +1,7 @@
 // Opens a model from files, however they arrived.
 
 import { batch } from '@preact/signals';
-import { weightFilePattern } from 'wasmquant';
+import { weightFilePattern } from 'wasmquant/internal';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';
 import { choice } from '../configure/choice';

@@ -1,6 +1,6 @@
 // Language models on real text: calibrated algorithms, a plan by budget, and the cost of quantization.
 import { signal } from '@preact/signals';
-import { formats } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { explain, type Failure, FailureMessage } from '../app/failure';
 import { FeedsView } from '../feeds/feeds-view';
 import { opened } from '../open/opened';

@@ -1,7 +1,7 @@
 // After a run: what came of it in a sentence, Save, how to use it, before and after, and where the error is.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { formats } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { otherDiagnostics } from '../../present/output_size';
 import { Remarks } from '../app/diagnostics';
 import { lastRun, showStage } from '../app/stage';

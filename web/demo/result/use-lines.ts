@@ -1,5 +1,5 @@
 // How to load what was written.
-import { formats } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { type LoadText, loadTexts } from '../../present/runtimes/load_lines';
 import type { FinishedRun } from '../run/runs';
 

@@ -1,6 +1,6 @@
 // Where finished files go: browser storage with download links, or straight into a folder or a file on disk.
 import { computed, signal } from '@preact/signals';
-import { formats } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { planned } from '../configure/choice';
 
 export type Destination = 'download' | 'folder';

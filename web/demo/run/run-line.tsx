@@ -1,6 +1,7 @@
 // The one button, where its files go, and what there is to know before the run.
 import { useEffect, useRef } from 'preact/hooks';
-import { formats, type Plan } from 'wasmquant';
+import type { Plan } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { shownLeft } from '../../present/coverage';
 import { isOfSize, otherDiagnostics } from '../../present/output_size';
 import { sentenceOf } from '../../present/sentence';

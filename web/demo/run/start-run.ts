@@ -1,13 +1,6 @@
 // One run from click to files: choose a destination, quantize in the workers, hand over the result.
-import {
-  type Calibration,
-  formats,
-  type Model,
-  type Plan,
-  type Progress,
-  type Quantizer,
-  type RunReport,
-} from 'wasmquant';
+import type { Calibration, Model, Plan, Progress, Quantizer, RunReport } from 'wasmquant';
+import { formats } from 'wasmquant/internal';
 import { hasModules } from '../../present/runtimes/load_lines';
 import { quantizer } from '../app/engine';
 import { explain } from '../app/failure';

@@ -16,6 +16,6 @@ export {
 } from './config_builders.js';
 export type { CoreErrorCode, LibraryErrorCode, PlainError } from './errors.js';
 export { coreErrorCodes, isQuantizationError, libraryErrorCodes, QuantizationError } from './errors.js';
-export { formats, inputFormatOf, inputFormats, outputFormats, outputFormatsOf, weightFilePattern } from './formats.js';
+export { inputFormats, outputFormats } from './formats.js';
 export { planJson, planOf } from './plan_json.js';
 export type * from './types.js';

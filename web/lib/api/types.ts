@@ -4,7 +4,7 @@ export type * from './calibration_types.js';
 export type * from './compare_types.js';
 export type * from './curve_types.js';
 export type * from './diagnostic_types.js';
-export type * from './formats.js';
+export type { InputFormat, OutputFormat } from './formats.js';
 export type * from './language_model_types.js';
 export type * from './model_types.js';
 export type * from './parsed_config_types.js';

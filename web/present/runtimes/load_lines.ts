@@ -1,5 +1,6 @@
 // How to load what was written: the same lines on the command line and on the page. The model decides, then the format.
-import type { formats, Model, OutputFormat, RunReport } from 'wasmquant';
+import type { Model, OutputFormat, RunReport } from 'wasmquant';
+import type { formats } from 'wasmquant/internal';
 import { ggufTexts } from './gguf_lines.js';
 import { mlxTexts } from './mlx_lines.js';
 import { onnxTexts } from './onnx_lines.js';

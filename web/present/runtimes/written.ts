@@ -1,5 +1,6 @@
 // What load lines are made from, and what they are.
-import type { Model, OutputFormatInfo, RunReport } from 'wasmquant';
+import type { Model, RunReport } from 'wasmquant';
+import type { OutputFormatInfo } from 'wasmquant/internal';
 
 /** What one program needs: commands, code or a sentence. */
 export interface LoadText {

@@ -1,20 +1,18 @@
 /** The inputs of `wasmquant quantize`, opened once, and a run with one config. */
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { formats, outputFormatsOf, weightFilePattern } from '../../../lib/internal.js';
 import {
   type Config,
   createQuantizer,
-  formats,
   type Model,
   type OutputFormat,
   type OutputOptions,
-  outputFormatsOf,
   type Plan,
   type QuantizeModelOptions,
   type Quantizer,
   type RunReport,
   type ShardPart,
-  weightFilePattern,
 } from '../../../lib/node.js';
 import { hasModules, loadTexts } from '../../../present/runtimes/load_lines.js';
 import {

@@ -1,7 +1,8 @@
 /** `--preset q4_k_m,q5_k_m,q8_0`: the model is opened once, and becomes a file or folder for each preset, in one folder. */
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Config, outputFormatsOf, type Quantizer } from '../../../lib/node.js';
+import { outputFormatsOf } from '../../../lib/internal.js';
+import type { Config, Quantizer } from '../../../lib/node.js';
 import { bytesText, durationText, shareText } from '../../../present/units.js';
 import { percent } from '../../../present/verdict.js';
 import { weightError } from '../../../present/weight_error.js';
