@@ -90,7 +90,7 @@ function timesText({ points }: Curve): string {
   const speeds = points.flatMap(({ speed }) => speed ?? []);
   if (speeds.length === 0) return '';
   const none = speeds.every(isNotFaster) ? '; none is faster than the original here' : '';
-  return `time of a run in ${onnxRuntimeTitle} on one thread: median and quartiles, each scheme in turns with the original${none}`;
+  return `processor time of a run in ${onnxRuntimeTitle} on one thread: median and quartiles, each scheme in turns with the original${none}`;
 }
 
 function curveLines(path: string, model: Model, curve: Curve, { terminal }: Context): string[] {

@@ -76,7 +76,10 @@ export interface Spread {
 
 /** Time of a quantized model and of its original, which ran in turns, so that what slowed the machine slowed both. */
 export interface Speed {
-  /** Milliseconds of one run. Each value is the mean of a turn of runs. */
+  /**
+   * Milliseconds of one run: processor time where the host tells it, as Node does, and no `sessionOptions` were given, else by the clock.
+   * Each value is the mean of a turn of runs.
+   */
   milliseconds: Spread;
   /** The same of the original. */
   original: Spread;

@@ -9,6 +9,8 @@ import { createSession, type Feed, type Runtime, type RuntimeSession, ran } from
 const turnMilliseconds = 15;
 const mostRuns = 1000;
 const warmMilliseconds = 300;
+/** A clock may say 0 of a single run. */
+const leastTime = 0.01;
 /** Odd: the median is one of the turns. */
 const mostTurns = 31;
 const leastTurns = 7;
@@ -24,32 +26,53 @@ export interface TurnTimes {
   quantized: number[];
 }
 
-/** Milliseconds of `runs` runs together. Errors: argument-invalid naming the feed. */
-async function timed(session: RuntimeSession, feed: Feed, names: readonly string[], number: number, runs: number) {
-  if (session.timed) return session.timed(feed, names, runs);
-  const begin = performance.now();
-  for (let run = 0; run < runs; ++run)
-    for (const tensor of Object.values(await ran(session, feed, names, number))) tensor.dispose?.();
-  return performance.now() - begin;
+interface HostWithProcess {
+  process?: { cpuUsage?(): { user: number; system: number } };
 }
 
-async function timesInTurns(
-  sessions: readonly [original: RuntimeSession, quantized: RuntimeSession],
-  feeds: readonly Feed[],
-  names: readonly string[],
-  signal: AbortSignal | undefined,
-): Promise<TurnTimes> {
-  const feedOf = (number: number) => feeds[number % feeds.length] as Feed;
-  const runs: number[] = [];
-  for (const session of sessions) {
+/** Where a host tells it, the processor time of one thread, which other programs hardly change; that of several is no time of a run. */
+function clockFor(sessionOptions: object | undefined): () => number {
+  const { process } = globalThis as HostWithProcess;
+  if (sessionOptions || !process?.cpuUsage) return () => performance.now();
+  return () => {
+    const { user = 0, system = 0 } = process.cpuUsage?.() ?? {};
+    return (user + system) / 1000;
+  };
+}
+
+/** Sessions, what runs in them, and by which clock. */
+interface Timing {
+  sessions: readonly [original: RuntimeSession, quantized: RuntimeSession];
+  feeds: readonly Feed[];
+  names: readonly string[];
+  now: () => number;
+  signal: AbortSignal | undefined;
+}
+
+/** Milliseconds of `runs` runs together. Errors: argument-invalid naming the feed. */
+async function timed({ sessions, feeds, names, now }: Timing, which: 0 | 1, turn: number, runs: number) {
+  const session = sessions[which];
+  const number = turn % feeds.length;
+  const feed = feeds[number] as Feed;
+  if (session.timed) return session.timed(feed, names, runs);
+  const begin = now();
+  for (let run = 0; run < runs; ++run)
+    for (const tensor of Object.values(await ran(session, feed, names, number))) tensor.dispose?.();
+  return now() - begin;
+}
+
+async function timesInTurns(timing: Timing): Promise<TurnTimes> {
+  const { signal } = timing;
+  const runs: [number, number] = [1, 1];
+  for (const i of [0, 1] as const) {
     signal?.throwIfAborted();
     // What a session prepares in its first runs, as browsers compile WebAssembly anew while it runs, is no part of a run.
-    let [one, spent] = [await timed(session, feedOf(0), names, 0, 1), 0];
+    let [one, spent] = [await timed(timing, i, 0, 1), 0];
     do {
-      one = await timed(session, feedOf(0), names, 0, 1);
-      spent += one;
+      one = await timed(timing, i, 0, 1);
+      spent += Math.max(one, leastTime);
     } while (spent < warmMilliseconds);
-    runs.push(Math.min(mostRuns, Math.max(1, Math.ceil(turnMilliseconds / Math.max(one, 1e-3)))));
+    runs[i] = Math.min(mostRuns, Math.max(1, Math.ceil(turnMilliseconds / Math.max(one, leastTime))));
   }
   const times: [number[], number[]] = [[], []];
   let spent = 0;
@@ -57,12 +80,10 @@ async function timesInTurns(
     // Each model begins every other turn: a machine that becomes slower all the time slows both alike.
     for (const i of turn % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
       signal?.throwIfAborted();
-      const [session, count] = [sessions[i], runs[i] as number];
-      const number = turn % feeds.length;
       // Before, the other model used the caches, which matters for runs that are short.
-      const first = count > 1 ? await timed(session, feedOf(turn), names, number, 1) : 0;
-      const together = await timed(session, feedOf(turn), names, number, count);
-      times[i].push(together / count);
+      const first = runs[i] > 1 ? await timed(timing, i, turn, 1) : 0;
+      const together = await timed(timing, i, turn, runs[i]);
+      times[i].push(together / runs[i]);
       spent += first + together;
     }
   const [original, quantized] = times;
@@ -83,7 +104,14 @@ export async function turnTimesOf(
   try {
     const quantized = await open(second);
     try {
-      return await timesInTurns([original, quantized], feeds, layerValuesOf(first).outputs, signal);
+      const names = layerValuesOf(first).outputs;
+      return await timesInTurns({
+        sessions: [original, quantized],
+        feeds,
+        names,
+        now: clockFor(sessionOptions),
+        signal,
+      });
     } finally {
       await quantized.release();
     }
