@@ -11,8 +11,6 @@ uint32_t distances_of(GgmlType type) {
   return type == GgmlType::iq3_s || type == GgmlType::iq1_s || type == GgmlType::iq1_m ? 3 : 2;
 }
 
-constexpr uint8_t kUnseen = 255;  // distances are at most 4 * 7^2 = 196
-
 template <GgmlType type>
 const CodebookSearch& made_once() {
   static const CodebookSearch search(type);
@@ -38,30 +36,43 @@ CodebookSearch::CodebookSearch(GgmlType type) : book_(codebook_of(type)) {
   place_.assign(all, -1);
   for (uint32_t entry = 0; entry < book_.count; ++entry)
     place_[number_of(codes_of(entry))] = static_cast<int32_t>(entry);
-  std::vector<uint8_t> distance(book_.count);
-  for (uint32_t number = 0; number < all; ++number) {
-    if (place_[number] >= 0) continue;
-    uint8_t digits[8], wanted[3] = {kUnseen, kUnseen, kUnseen};  // the least distances, ascending
-    for (uint32_t i = 0, rest = number; i < book_.length; ++i, rest /= book_.base)
-      digits[i] = static_cast<uint8_t>(rest % book_.base);
-    for (uint32_t entry = 0; entry < book_.count; ++entry) {
-      uint32_t sum = 0;
-      for (uint32_t i = 0; i < book_.length; ++i) {
-        const int32_t step = codes_of(entry)[i] - digits[i];
-        sum += static_cast<uint32_t>(step * step);
-      }
-      auto other = distance[entry] = static_cast<uint8_t>(sum);
-      for (uint8_t& each : wanted) {
-        if (other == each) break;
-        if (other < each) std::swap(other, each);
+  // Squared distances from the digits of a number to each entry, over elements i and beyond; most numbers change only the first.
+  const uint32_t count = book_.count;
+  std::vector<uint8_t> distances((book_.length + 1) * count);
+  std::vector<uint8_t> elements(book_.length * count);  // [length, count]
+  for (size_t i = 0; i < elements.size(); ++i) elements[i] = codes_of(static_cast<uint32_t>(i % count))[i / count];
+  uint8_t digits[8] = {};
+  for (uint32_t number = 0, changed = book_.length - 1; number < all; ++number) {
+    if (number > 0)
+      for (changed = 0; ++digits[changed] == book_.base; ++changed) digits[changed] = 0;
+    for (uint32_t i = changed + 1; i-- > 0;) {
+      const uint8_t *const codes = elements.data() + i * count, *const beyond = distances.data() + (i + 1) * count;
+      uint8_t* const own = distances.data() + i * count;
+      const int32_t digit = digits[i];
+      for (uint32_t entry = 0, of = count; entry < of; ++entry) {
+        const int32_t step = codes[entry] - digit;
+        own[entry] = static_cast<uint8_t>(beyond[entry] + step * step);
       }
     }
+    if (place_[number] >= 0) continue;
+    bool is_met[256] = {};
+    for (uint32_t entry = 0; entry < count; ++entry) is_met[distances[entry]] = true;
     const size_t start = near_.size();
     place_[number] = ~static_cast<int32_t>(start);
     near_.push_back(0);
-    for (uint32_t k = 0; k < distances_of(type); ++k)
-      for (uint32_t entry = 0; entry < book_.count; ++entry)
-        if (distance[entry] == wanted[k]) near_.push_back(static_cast<uint16_t>(entry));
+    for (uint32_t distance = 0, left = distances_of(type); left > 0 && distance < 256; ++distance) {
+      if (!is_met[distance]) continue;
+      --left;
+      const size_t begin = near_.size();
+      near_.resize(begin + count);
+      uint16_t* const to = near_.data() + begin;
+      size_t met = 0;
+      for (uint32_t entry = 0; entry < count; ++entry) {
+        to[met] = static_cast<uint16_t>(entry);
+        met += distances[entry] == distance;
+      }
+      near_.resize(begin + met);
+    }
     near_[start] = static_cast<uint16_t>(near_.size() - start - 1);
   }
 }
