@@ -138,7 +138,7 @@ function offlineWorker(): Plugin {
 }
 
 const withoutPage = [
-  join(repository, 'dist/index.js'),
+  ...['index.js', 'internal.js'].map((name) => join(repository, 'dist', name)),
   ...['activations.ts', 'worker-runtime.ts'].map((name) => join(root, 'feeds', name)),
 ];
 
