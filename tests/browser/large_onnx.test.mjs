@@ -93,6 +93,11 @@ test('320 tensors with feeds are measured, run and compared without a task over 
     await page.getByRole('button', { name: 'Measure outputs and speed' }).click();
     await page.getByText('on 4 inputs').waitFor({ timeout: 300_000 });
     await page.getByText(/\d+ schemes measured/).waitFor({ timeout: 300_000 });
+    await page
+      .locator('.cards-speed')
+      .getByText(/ ms a run, .* the original/)
+      .first()
+      .waitFor();
   });
   found.feeds = await longestTask(page, async () => {
     await show(page, 'Calibrate and measure');
