@@ -69,3 +69,12 @@ test('of real models the safe card is the careful choice, and others save what t
   // A loss that nobody can see is not infinitely better than one that is small: a third less is worth it.
   assert.deepEqual(namesOf(['fp8', 3.06e6, 1e-5], ['mxfp4', 1.89e6, 0.025]), ['safe: fp8', 'balanced: mxfp4']);
 });
+
+test('inputs on which every scheme is bad say nothing', async (t) => {
+  const { saysNothing } = await moduleOf(t, 'demo/curve/card-choice.ts');
+  // The same text detector with noise in place of pictures: its outputs are near 0.
+  const inVain = [point('int8', 1.29e6, 0.67), point('int4 g32', 1.26e6, 1.24)];
+  assert.equal(saysNothing(inVain), true);
+  assert.equal(saysNothing([...inVain, point('float16', 2.4e6, 0.004)]), false);
+  assert.equal(saysNothing([]), false);
+});

@@ -40,6 +40,10 @@ export function worthwhile<Each extends Candidate>(candidates: readonly Each[]):
   return kept;
 }
 
+/** Where even the best scheme is bad on inputs that were made up, these say nothing about the model. */
+export const saysNothing = (candidates: readonly Candidate[]) =>
+  candidates.length > 0 && candidates.every(({ verdict }) => verdict === 'bad');
+
 export const isEnoughSmaller = (bytes: number, than: number) => bytes <= (1 - leastSaving) * than;
 
 /** Between the safe and the smallest: what gives most for what it costs, both on scales from 0 to 1. */

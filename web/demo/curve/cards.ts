@@ -8,7 +8,7 @@ import { usualScheme } from '../configure/reach';
 import { sizeOf } from '../configure/sizes';
 import { opened } from '../open/opened';
 import { run } from '../run/runs';
-import { cardsOf, isEnoughSmaller } from './card-choice';
+import { cardsOf, isEnoughSmaller, saysNothing } from './card-choice';
 import { curve, type Point, pointId, points } from './state';
 
 /** What a loss says: the words, and whether it was measured. */
@@ -39,17 +39,29 @@ export function noteOf(point: Point): LossNote | null {
   return { text: lossText(kind, increase), verdict: verdictOf(kind, increase), isMeasured: point.measured, kind };
 }
 
-/** By measurement or estimate; null until all losses are known. */
-function measuredCards(): Map<CardName, Point> | null {
+/** The points smaller than the original whose loss is known. */
+const judgedPoints = computed(() => {
   const now = curve.value;
-  if (!now || now.runtime === 'cost') return null;
-  const judged = points.value.flatMap((point) => {
+  if (!now) return [];
+  return points.value.flatMap((point) => {
     const note = noteOf(point);
     const increase = increaseOf(now.metric.kind, point.loss ?? 0, now.original.loss);
     const { bytes } = point;
     const unseen = unseenIncrease(now.metric.kind);
     return note && bytes < now.original.bytes ? [{ point, bytes, increase, unseen, verdict: note.verdict }] : [];
   });
+});
+
+/** Whether outputs were measured on inputs made up from type and shape, and are bad with every scheme. */
+export const isMeasuredInVain = computed(
+  () => curve.value?.metric.kind === 'output-error' && saysNothing(judgedPoints.value),
+);
+
+/** By measurement or estimate; null until all losses are known, and where they say nothing. */
+function measuredCards(): Map<CardName, Point> | null {
+  const now = curve.value;
+  if (!now || now.runtime === 'cost' || isMeasuredInVain.value) return null;
+  const judged = judgedPoints.value;
   const isComplete = points.value.every(({ loss, reason }) => loss !== null || reason !== undefined);
   if (judged.length === 0 || !isComplete || now.status === 'running') return null;
   return new Map([...cardsOf(judged)].map(([name, { point }]) => [name, point]));

@@ -10,7 +10,7 @@ import { isLarge } from '../configure/reach';
 import { shortName } from '../configure/scheme-names';
 import { opened } from '../open/opened';
 import { isBusy } from '../quality/job';
-import { choosePoint, noteOf } from './cards';
+import { choosePoint, isMeasuredInVain, noteOf } from './cards';
 import { axisNames, CurvePlot, type PlotPoint } from './plot';
 import { curve, measureCurve, type Point, pointId, points, type ShownCurve, stopCurve } from './state';
 
@@ -52,8 +52,9 @@ function metricText({ metric, points: found }: ShownCurve): string {
   const graph = opened.value && formats.inputs[opened.value.model.format].hasGraph;
   const reason = graph ? metric.kind === 'weight-error' && 'the model was not run' : metric.reason;
   const speeds = found.flatMap(({ speed }) => speed ?? []);
+  const vain = isMeasuredInVain.value && 'they say nothing here: give yours under “Calibrate and measure”';
   const none = speeds.length > 0 && speeds.every(isNotFaster) && 'none is faster than the original in this browser';
-  return [on, estimates && 'dashed points are estimates', none, reason].filter(Boolean).join(' · ');
+  return [on, vain, estimates && 'dashed points are estimates', none, reason].filter(Boolean).join(' · ');
 }
 
 /** Low screens show the button, too. */
