@@ -9,7 +9,7 @@
 // coverage, for such conversions and classes, and when a smaller share of the cells is right than cases.mjs says.
 //   --family NAME (repeatable; those of rare_families.py, too, and any-TYPE for any other model type: any_type.py;
 //     with -bf16 or -f16 behind the name, weights of 16 bits)   --preset NAME (repeatable)
-//   --third 0|1|2|date: every third family   --keep: leave the checkpoints, say where
+//   --part 0/3|date/3: every third family   --keep: leave the checkpoints, say where
 //   --unknown: 45 model types that no table here makes (unknown_types.mjs)   --dtype bf16|f16: weights of 16 bits, in every family
 //   --mixtures: instead, the share that is quantized of every mixture of experts at the size of its configuration (mixture_shapes.py)
 //   --format compressed-tensors|fake-quantized: one of the two folders
@@ -28,14 +28,14 @@ import { formats, runCase } from './cell.mjs';
 import { conversionDifferences } from './conversions.mjs';
 import { checkCoverage, checkMixtures } from './coverage.mjs';
 import { FamilyLoader, pythonOf } from './family_loader.mjs';
+import { inPart, parsePart } from './part.mjs';
 import { Table } from './table.mjs';
-import { thirdOf } from './third.mjs';
 import { unknownTypes } from './unknown_types.mjs';
 
 const options = {
   family: { type: 'string', multiple: true },
   preset: { type: 'string', multiple: true },
-  third: { type: 'string' },
+  part: { type: 'string' },
   unknown: { type: 'boolean' },
   mixtures: { type: 'boolean' },
   dtype: { type: 'string' },
@@ -80,13 +80,10 @@ async function* shapesOfMixtures(python, types) {
   if (code !== 0) throw new Error(`mixture_shapes.py ended with exit code ${code}`);
 }
 
-/** Model types whose classes read weights otherwise than plain_weights.def says, as lines; of every third type or of all. */
-async function plainWeightDifferences(python, third) {
-  const child = python.run('plain_weights.py', third === undefined ? [] : ['--third', String(thirdOf(third))], [
-    'ignore',
-    'pipe',
-    'inherit',
-  ]);
+/** Model types whose classes read weights otherwise than plain_weights.def says, as lines; of a part of the types or of all. */
+async function plainWeightDifferences(python, part) {
+  const args = part === undefined ? [] : ['--part', ...parsePart(part).map(String)];
+  const child = python.run('plain_weights.py', args, ['ignore', 'pipe', 'inherit']);
   const closed = once(child, 'close');
   const lines = [];
   for await (const line of createInterface({ input: child.stdout })) lines.push(line);
@@ -95,18 +92,17 @@ async function plainWeightDifferences(python, third) {
   return lines.map((line) => `plain_weights.def: ${line}`);
 }
 
-/** The families of a run: named, of unknown types, every third of them, or all. */
-async function chooseFamilies(python, { family, third, unknown: areUnknown }) {
+/** The families of a run: named, of unknown types, a part of them, or all. */
+async function chooseFamilies(python, { family, part, unknown: areUnknown }) {
   if (areUnknown) return unknownTypes.map((type) => any + type);
   const known = await makeFamilies(python, '--list', ...(family ? ['--rare'] : []));
   const isKnown = (name) => known.includes(name) || name.startsWith(any) || known.includes(name.replace(/-b?f16$/, ''));
   const unknown = (family ?? []).filter((name) => !isKnown(name));
   if (unknown.length > 0) throw new Error(`no family is called ${unknown.join(', ')}; there are ${known.join(', ')}`);
   if (family) return family;
-  if (third === undefined) return known;
-  const chosen = thirdOf(third);
-  process.stdout.write(`third ${chosen} of the families\n`);
-  return known.filter((_, i) => i % 3 === chosen);
+  if (part === undefined) return known;
+  process.stdout.write(`part ${parsePart(part).join('/')} of the families\n`);
+  return inPart(known, part);
 }
 
 /** Runs cases, two at a time between the command line and the loader; `done(case, outcome)` in their order. */
@@ -165,7 +161,7 @@ main(async (args) => {
     const outdated =
       isPart || values.loader !== 'pinned'
         ? []
-        : [...(await conversionDifferences(python)), ...(await plainWeightDifferences(python, values.third))];
+        : [...(await conversionDifferences(python)), ...(await plainWeightDifferences(python, values.part))];
     process.stdout.write(outdated.map((line) => `${line}\n`).join(''));
     const names = await choose(python, values);
     const families = join(work, 'families');

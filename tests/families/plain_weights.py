@@ -1,6 +1,6 @@
 """Which model types read the weight of a linear layer while transformers loads them, against the rows of src/runtimes/transformers/plain_weights.def.
 
-    python3 plain_weights.py [--third N | TYPE...]     prints a line for each row that the release does not need or lacks; exit code 1 when there are any
+    python3 plain_weights.py [--part N OF | TYPE...]     prints a line for each row that the release does not need or lacks; exit code 1 when there are any
 
 A packed layer has no tensor called `weight`. Every class of a type is made small, without data, the weights of its linear layers are taken away, and
 `_init_weights` is asked for every module, as the loader does. Types whose classes cannot be made from their defaults, or alone, are passed over.
@@ -80,10 +80,10 @@ def read_by(model_type):
 
 
 def asked_types(arguments):
-    """Types of the command line, every third from N on, or all."""
+    """Types of the command line, every OF-th from N on, or all."""
     types = sorted(transformers.CONFIG_MAPPING)
-    if arguments[:1] == ["--third"]:
-        return types[int(arguments[1])::3]
+    if arguments[:1] == ["--part"]:
+        return types[int(arguments[1])::int(arguments[2])]
     return arguments or types
 
 

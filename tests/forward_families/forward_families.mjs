@@ -1,14 +1,14 @@
 // npm run test:forward-families [-- NAME...]: tiny checkpoints of model families (tests/families). The cross entropy of two texts is that of
 // transformers in float32 to a relative difference of 1e-5, and a continuation, whose tokens are computed one by one behind a cache, has the
 // tokens that transformers finds by whole passes. A line a family and variant; exit code 1 for any difference.
-//   --third 0|1|2|date: every third family   --keep: leave the files, say where
+//   --part 2/6|date/6: every sixth family   --keep: leave the files, say where
 // Needs what tests/interop/peers.sh makes.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { everyThird } from '../families/third.mjs';
+import { inPart } from '../families/part.mjs';
 import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
 import { families, refused } from './cases.mjs';
@@ -95,9 +95,9 @@ async function checkRefused(quantizer, folder, name) {
 }
 
 await main(async () => {
-  const options = { third: { type: 'string' }, keep: { type: 'boolean' } };
+  const options = { part: { type: 'string' }, keep: { type: 'boolean' } };
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  const names = positionals.length > 0 ? positionals : everyThird(Object.keys(families), values.third);
+  const names = positionals.length > 0 ? positionals : inPart(Object.keys(families), values.part);
   buildAll();
   const { createQuantizer } = await import('../../dist/node.js');
   const quantizer = await createQuantizer({ threads: 0 });

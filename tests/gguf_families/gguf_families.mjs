@@ -1,7 +1,7 @@
 // npm run test:gguf-families [-- NAME...]: tiny checkpoints of model families (tests/families), converted to GGUF by llama.cpp's own converter and by
 // the command line, in F32, F16 and BF16; and to Q8_0 and Q4_K_M by llama-quantize from the converter's file. Tensors have the same bytes, keys are
 // equal or differ as compare.py lists, and llama.cpp computes the same logits with both files. A line a family; exit code 1 for any difference.
-//   --third 0|1|2|date: every third family   --keep: leave the files, say where
+//   --part 2/6|date/6: every sixth family   --keep: leave the files, say where
 // Needs what tests/interop/peers.sh makes.
 import { spawnSync } from 'node:child_process';
 import {
@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { everyThird } from '../families/third.mjs';
+import { inPart } from '../families/part.mjs';
 import { LlamaCpp, Server } from '../peers/llamacpp/server.mjs';
 import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
@@ -53,6 +53,8 @@ function convert(folder, recipe, file, ...options) {
     'gguf',
     '--preset',
     recipe,
+    '--threads',
+    '0',
     ...options,
   ];
   const { status, stderr } = spawnSync(process.execPath, command, spaces);
@@ -209,12 +211,12 @@ function checkRefused(work, name) {
 }
 
 await main(async () => {
-  const options = { third: { type: 'string' }, keep: { type: 'boolean' } };
+  const options = { part: { type: 'string' }, keep: { type: 'boolean' } };
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
   const names =
     positionals.length > 0
       ? positionals
-      : everyThird([...Object.keys(families), ...Object.keys(projectors).map((name) => name + mmproj)], values.third);
+      : inPart([...Object.keys(families), ...Object.keys(projectors).map((name) => name + mmproj)], values.part);
   buildAll();
   const llamaCpp = new LlamaCpp('llama.cpp');
   const work = mkdtempSync(join(tmpdir(), 'gguf-families-'));
