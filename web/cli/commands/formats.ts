@@ -28,12 +28,17 @@ function sizeText(sizes: Written['sizes'], bits: number): string {
   return size ? bytesText(size.bytes) : '–';
 }
 
-async function writtenAs(quantizer: Quantizer, model: Model, format: OutputFormat): Promise<Written> {
+async function writtenAs(
+  quantizer: Quantizer,
+  model: Model,
+  format: OutputFormat,
+  signal: AbortSignal,
+): Promise<Written> {
   const { takesRecipes, title, description } = formats.outputs[format];
   const found: Written = { format, sizes: [], description: description || title };
   for (const preset of Object.keys(takesRecipes ? kRecipes : kPresets)) {
     try {
-      const { totals, diagnostics } = await quantizer.plan(model, preset, { format });
+      const { totals, diagnostics } = await quantizer.plan(model, preset, { format, signal });
       const failed = diagnostics.find(({ severity }) => severity === 'error');
       if (failed) found.reason ??= failed.message;
       else found.sizes.push({ preset, bytes: totals.bytesAfter });
@@ -50,7 +55,7 @@ async function formatsOfModel(context: Context, argument: string): Promise<Outco
   await using quantizer = await createQuantizer({ threads: 0 });
   await using model = await openModel(quantizer, argument, context.signal);
   const rows: Written[] = [];
-  for (const format of outputFormats) rows.push(await writtenAs(quantizer, model, format));
+  for (const format of outputFormats) rows.push(await writtenAs(quantizer, model, format, context.signal));
   const { out: colors, columns } = context.terminal;
   const lines = table<Written>(
     rows,

@@ -117,7 +117,7 @@ async function planned(context: Context, argument: string, options: PlanOptions)
   await using quantizer = await createQuantizer({ threads: 0 });
   const config = await configFor(quantizer, options, context.signal);
   await using model = await openModel(quantizer, argument, context.signal, options);
-  const plan = await quantizer.plan(model, config, await planOptions(options));
+  const plan = await quantizer.plan(model, config, { ...(await planOptions(options)), signal: context.signal });
   const failed = plan.diagnostics.some(({ severity }) => severity === 'error');
   return { document: planJson(plan), lines: planLines(argument, model, plan, options, context), failed };
 }

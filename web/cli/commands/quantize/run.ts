@@ -133,7 +133,7 @@ export async function withInputs<C, T>(
   const inputs = {
     quantizer,
     model,
-    choices: await planOptions(options),
+    choices: { ...(await planOptions(options)), signal },
     calibration: {
       ...(calibration && { calibration: source ? { tokens: calibration, source } : calibration }),
       ...(text && { calibration: { tokens: text, ...(source && { source }) } }),
