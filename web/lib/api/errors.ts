@@ -61,7 +61,10 @@ export class QuantizationError extends Error {
 export function isQuantizationError<Code extends PlainError['code'] = PlainError['code']>(
   thrown: unknown,
   code?: Code,
-): thrown is QuantizationError & { readonly code: Code } {
+): thrown is QuantizationError & {
+  /** The code that was asked for. */
+  readonly code: Code;
+} {
   if (!(thrown instanceof Error) || thrown.name !== 'QuantizationError') return false;
   return code === undefined || (thrown as QuantizationError).code === code;
 }

@@ -25,12 +25,18 @@ export interface NodeFileHandle {
 
 /** Where a model is, the same with every host. */
 export type SourcePlace =
-  /** A file, folder or index file; in Node. */
-  | { path: string }
-  /** A file or index file; relative to the page if it has no scheme. */
-  | { url: string | URL }
-  /** A model of the Hugging Face Hub: `org/model`, `org/model@revision`, each with the path of a file or folder behind it. */
-  | { hub: string };
+  | {
+      /** A file, folder or index file; in Node. */
+      path: string;
+    }
+  | {
+      /** A file or index file; relative to the page if it has no scheme. */
+      url: string | URL;
+    }
+  | {
+      /** A model of the Hugging Face Hub: `org/model`, `org/model@revision`, each with the path of a file or folder behind it. */
+      hub: string;
+    };
 
 /**
  * What models can be opened from. A string is a path in Node (file, folder or index file) and a URL elsewhere, with `hf:` a model
