@@ -38,7 +38,7 @@ async function collected(batches) {
 const uses = (batches) => batches.map(({ layer, role }) => `${layer}.${role}`);
 
 test('both entries export the same', () => {
-  const names = ['captureActivations', 'feedsOf', 'modelInputs'];
+  const names = ['captureActivations', 'feedsOf', 'measureSpeed', 'modelInputs'];
   assert.deepEqual(Object.keys(browserEntry), names);
   assert.deepEqual(Object.keys(nodeEntry), names);
 });
