@@ -11,11 +11,16 @@ import { isAddress, isDirectoryHandle, openSource, urlOf } from './source.js';
 /** A source that is no place. */
 type PlainSource = Exclude<Source, SourcePlace>;
 
-/** Name and value of a place; null for objects that read bytes or are the host's, which may have such a name, too. */
+const placeNames = ['path', 'url', 'hub'] as const;
+
+/**
+ * Name and value of a place; null for objects that read bytes or are the host's, which may have such a name, too. Keys are listed only of
+ * what may be one: arrays of bytes have a key for each.
+ */
 function placeIn(source: unknown): [name: string, value: unknown] | null {
   if (!isObject(source) || 'read' in source) return null;
-  const [entry, ...others] = Object.entries(source);
-  return entry && /^(path|url|hub)$/.test(entry[0]) && others.length === 0 ? entry : null;
+  const name = placeNames.find((each) => Object.hasOwn(source, each));
+  return name !== undefined && Object.keys(source).length === 1 ? [name, Reflect.get(source, name)] : null;
 }
 
 /**
