@@ -71,10 +71,13 @@ function lastLines(output) {
   return output.trim().split('\n').slice(-3).join(' | ');
 }
 
+/** Whether it refuses a model because its type does not divide a row, and no other is meant for such rows. */
+const hasNoFallback = (output) => /no tensor type fallback is defined/.test(output);
+
 /** What llama-quantize would do: Map of tensor name to type; null when it refuses for want of a fallback. */
 function typesOfDryRun(path, recipe, flags) {
   const { ok, output } = llama('llama-quantize', '--dry-run', ...flags, path, recipe.toUpperCase(), '1');
-  if (!ok && /no tensor type fallback is defined/.test(output)) return null;
+  if (!ok && hasNoFallback(output)) return null;
   const rows = output.matchAll(/^\[ *\d+\/ *\d+\] (\S+) .* type = +(\w+), size = .*?(?:\((\w+)\))?$/gm);
   return new Map([...rows].map(([, name, before, after]) => [name, after ?? before]));
 }
@@ -83,6 +86,7 @@ function typesOfDryRun(path, recipe, flags) {
 function typesOfFile(path, recipe, work) {
   const out = join(work, 'quantized.gguf');
   const { ok, output } = llama('llama-quantize', path, out, recipe.toUpperCase(), '1');
+  if (!ok && hasNoFallback(output)) return null;
   if (!ok) throw new Error(lastLines(output));
   const types = new Map([...tensorsOf(out)].map(([name, { type }]) => [name, type]));
   rmSync(out);
