@@ -21,7 +21,7 @@ const models = {
 };
 const forms = { int8: {}, 'int8 --qdq': { qdq: true }, int8_dynamic: {} };
 
-/** Processor time of the fastest run of the second file, divided by that of the first; they run by turns. */
+/** The second file's processor time relative to the first's: the fastest run of each, in alternating runs. */
 async function leastRatio(paths, feed) {
   const sessions = [];
   for (const path of paths)

@@ -1,4 +1,4 @@
-// Promises with an AbortSignal or a timeout.
+// Promises with an AbortSignal or a timeout, and of later tasks.
 
 /** Like `promise`, but rejects with `signal.reason` as soon as the signal fires. */
 export async function abortable<T>(signal: AbortSignal | undefined, promise: Promise<T>): Promise<T> {
@@ -42,6 +42,9 @@ export async function together<T>(
     unlink();
   }
 }
+
+/** The rest is a task of its own: a page can draw, and events are handled, before it. */
+export const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
 /** Resolves when `promise` settles or the time is over. Never rejects. */
 export async function settledWithin(milliseconds: number, promise: Promise<unknown>): Promise<void> {

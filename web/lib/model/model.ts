@@ -10,6 +10,7 @@ import { defineDisposeSymbols } from '../engine/disposable.js';
 import { type IndexCall, tellIndex } from '../engine/index_calls.js';
 import type { Instance } from '../engine/instance.js';
 import type { BoundModelIndex } from '../engine/module.js';
+import { nextTask } from '../io/abort.js';
 import type { Companions } from '../io/carried_files.js';
 import { type FileSource, maxSiblingBytes } from '../io/file_source.js';
 import type { ModelFiles } from '../io/model_files.js';
@@ -49,8 +50,6 @@ const largeBytes = 1 << 20;
 const fewTensors = 300;
 
 let opened = 0;
-
-const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
 interface IndexJson {
   format: InputFormat;

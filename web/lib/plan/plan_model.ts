@@ -3,6 +3,7 @@
 
 import { PlanReader, type PlanRows } from '../api/plan_json.js';
 import type { Plan, PlannedTensor } from '../api/types.js';
+import { nextTask } from '../io/abort.js';
 import type { OpenedModel } from '../model/model.js';
 import { type RunResources, runOne } from '../pool/run_resources.js';
 import { type CorePlanOptions, planRequest, type RunPlanOptions, withPlan } from './plan.js';
@@ -15,8 +16,6 @@ export interface PlanTask {
   choices: RunPlanOptions;
   settings: CorePlanOptions;
 }
-
-const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
 /** Errors: those of `withPlan`, worker-crashed. */
 export async function planModel(resources: RunResources, task: PlanTask, signal: AbortSignal): Promise<Plan> {
