@@ -71,13 +71,16 @@ inline QuantizedModel model_of(const std::vector<RawTensor>& tensors, const std:
   return model;
 }
 
-/// The values of a decoded tensor, by a session that writes them in rows of the last axis (GGUF's F32), in tiles of
+/// The values of a tensor of the original model, by a session that writes them in rows of the last axis (GGUF's F32), in tiles of
 /// about so many bytes, first to last or the other way round.
 inline std::vector<float> decoded_values(const QuantizedModel& model, const ModelTensor& tensor, uint64_t tile_bytes,
                                          bool reverse) {
   TensorTask task;
   task.name = tensor.stored.name;
-  task.layout = ggml_layout(tensor.stored.shape, StorageDtype::F32, GgmlType::f32, task.name);
+  task.layout = ggml_layout(tensor.stored.shape, tensor.stored.dtype, GgmlType::f32, task.name);
+  task.source = {tensor.file, tensor.stored.begin};
+  task.source_bytes = tensor.stored.end - tensor.stored.begin;
+  task.source_pitch = tensor.pitch;
   task.components.push_back({0, 0});
   task.quantized = tensor.quantized;
   set_tiles(task, {tile_bytes, tile_bytes});
