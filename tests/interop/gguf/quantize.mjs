@@ -15,6 +15,26 @@ const tinyLlama = join(root, 'tests/files/tiny-llama');
 /** Recipes that llama-quantize refuses without an importance matrix. */
 const needMatrix = new Set('q2_k_s iq3_xxs iq3_xs iq2_m iq2_s iq2_xs iq2_xxs iq1_s iq1_m'.split(' '));
 
+/** Recipes that also read a matrix in llama.cpp's older format: how bytes become importances does not depend on the type. */
+const readOldMatrix = new Set(['q4_k_m', 'iq2_xs']);
+
+/**
+ * The runs of a recipe: with and without a matrix, `--pure` and not. Types are chosen and importances found in one place for both
+ * sources, so that each is tried without a matrix, and one of them with each.
+ */
+function runsOf(recipe, [ours, theirs, theirDat]) {
+  // All of one of these types is more than llama-quantize can do: its matrices have no token embedding.
+  const isMixed = /^(iq2_s|iq2_xx?s|iq1_s)$/.test(recipe);
+  const both = recipe === 'mxfp4' ? [true] : isMixed ? [false] : [false, true];
+  const matrices = [
+    ...(needMatrix.has(recipe) ? [] : [[null, ['GGUF', 'safetensors']]]),
+    [ours, ['safetensors']],
+    [theirs, ['GGUF']],
+    ...(readOldMatrix.has(recipe) ? [[theirDat, ['GGUF']]] : []),
+  ];
+  return both.flatMap((pure) => matrices.map(([imatrix, sources]) => ({ pure, imatrix, sources })));
+}
+
 /** What one of llama.cpp's programs says, which must succeed. */
 function said(program, ...args) {
   const { ok, output } = llama(program, ...args);
@@ -207,30 +227,30 @@ await main(async () => {
     const matrices = await importance(quantizer, source, base, work, report);
     const recipes = quantizer.presets().flatMap(({ config }) => (config.recipe ? [config.recipe] : []));
     recipes.push('mxfp4');
-    for (const [recipe, imatrix] of recipes.flatMap((name) => [null, ...matrices].map((matrix) => [name, matrix]))) {
-      if (!imatrix && needMatrix.has(recipe)) continue;
-      // All of one of these types is more than llama-quantize can do: its matrices have no token embedding.
-      const isMixed = /^(iq2_s|iq2_xx?s|iq1_s)$/.test(recipe);
-      for (const pure of recipe === 'mxfp4' ? [true] : isMixed ? [false] : [false, true]) {
+    for (const recipe of recipes)
+      for (const { pure, imatrix, sources } of runsOf(recipe, matrices)) {
         const name = `${recipe}${pure ? ' --pure' : ''}${imatrix ? ` --imatrix ${basename(imatrix)}` : ''}`;
-        const config = { dialect: 'gguf', recipe, pure };
         const gguf = imatrix ? { imatrix: readFileSync(imatrix) } : {};
-        const [theirs, ours, converted] = ['theirs', 'ours', 'converted'].map((file) => join(work, `${file}.gguf`));
+        const [theirs, ours] = ['theirs', 'ours'].map((file) => join(work, `${file}.gguf`));
         try {
           const type = recipe === 'mxfp4' ? 'MXFP4_MOE' : recipe.toUpperCase();
           const flags = [...(pure ? ['--pure'] : []), ...(imatrix ? ['--imatrix', imatrix] : [])];
           said('llama-quantize', ...flags, base, theirs, type, '1');
-          await quantizer.quantizeModel(plain, config, { target: ours, overwrite: true, gguf });
-          await quantizer.quantizeModel(source, config, { target: converted, overwrite: true, gguf });
           const expected = await contents(quantizer, theirs);
-          report(`${name}, from GGUF`, difference(await contents(quantizer, ours), expected));
-          report(`${name}, from safetensors`, difference(await contents(quantizer, converted), expected));
+          for (const from of sources) {
+            const model = from === 'GGUF' ? plain : source;
+            await quantizer.quantizeModel(
+              model,
+              { dialect: 'gguf', recipe, pure },
+              { target: ours, overwrite: true, gguf },
+            );
+            report(`${name}, from ${from}`, difference(await contents(quantizer, ours), expected));
+          }
         } catch (error) {
           // Of rows that q1_0's blocks of 128 do not fill, which are F16 here.
           if (!/no tensor type fallback is defined for type q1_0/.test(error.message)) report(name, error.message);
         }
       }
-    }
     for (const recipe of [
       'q8_0',
       'q4_0',
