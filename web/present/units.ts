@@ -34,11 +34,9 @@ export function elementsText(count: number): string {
   return scaled(count, ['', 'k', 'M', 'B', 'T']);
 }
 
-const grouped = new Intl.NumberFormat('en');
-
-/** `12,345`: every digit. */
+/** `12,345`: every digit of a whole number. Not by Intl, whose first use takes 10 ms. */
 export function countText(count: number): string {
-  return grouped.format(count);
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 /** `31.4 %` of `whole`; '' if `whole` is 0. */

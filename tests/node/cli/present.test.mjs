@@ -110,3 +110,19 @@ test('a message is a whole sentence, with its place as the subject where it has 
   assert.equal(sentenceOf('a.weight', 'the tensor is empty'), 'The tensor is empty.');
   assert.equal(sentenceOf(undefined, 'set r4 to false'), 'Set r4 to false.');
 });
+
+test('what Unicode calls a control, a format, a line separator or half a pair is escaped, and nothing else', async (t) => {
+  const { printable } = await moduleOf(t, 'present/printable.ts');
+  const affects = /^[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]$/u;
+  for (let point = 0; point <= 0x10ffff; point++) {
+    const text = `a${String.fromCodePoint(point)}`;
+    if ((printable(text) !== text) !== affects.test(text.slice(1))) assert.fail(`U+${point.toString(16)}`);
+  }
+});
+
+test('counts have commas', async (t) => {
+  const { countText } = await moduleOf(t, 'present/units.ts');
+  const reference = new Intl.NumberFormat('en');
+  for (const count of [0, 7, 999, 1000, 12_345, 999_999, 1_000_000, 9_876_543_210])
+    assert.equal(countText(count), reference.format(count));
+});

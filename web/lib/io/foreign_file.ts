@@ -209,9 +209,11 @@ async function startOf(file: FileSource): Promise<Start> {
 
 const latin1 = (bytes: Uint8Array) => new TextDecoder('latin1').decode(bytes);
 
-const readable = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
-  inputFormats.map((name) => formats.inputs[name].title),
-);
+/** `safetensors, GGUF or ONNX`. */
+function readable(): string {
+  const titles = inputFormats.map((name) => formats.inputs[name].title);
+  return `${titles.slice(0, -1).join(', ')} or ${titles.at(-1)}`;
+}
 
 /** What a file is that is not for this library; null if it may be, or is unknown. */
 async function foreignKind(file: FileSource): Promise<{ detail: string; isCompanion: boolean } | null> {
@@ -246,7 +248,7 @@ export async function foreignFailure(file: FileSource, refused: unknown): Promis
   if (file.size < 9 || first[8] === openingBrace || ownMagic.test(latin1(first)) || !hasNoHeader(refused))
     return refused;
   const shown = [...first.subarray(0, 4)].map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
-  const detail = `begins with the bytes ${shown}, as no known format does. Open a file of ${readable}.`;
+  const detail = `begins with the bytes ${shown}, as no known format does. Open a file of ${readable()}.`;
   return failure('format-unknown', file.name, detail, refused);
 }
 
