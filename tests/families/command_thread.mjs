@@ -16,4 +16,4 @@ fs.writeSync = (descriptor, bytes, ...where) => {
 tty.isatty = () => false;
 syncBuiltinESMExports();
 
-await import(join(root, 'dist/command.js'));
+await import(join(root, 'dist/cli.js'));

@@ -27,6 +27,7 @@ const allowed = [
   /^dist\/THIRD-PARTY-NOTICES\.txt$/,
   /^dist\/([a-z_]+\/)?[a-z0-9_]+\.js$/,
   /^dist\/([a-z_]+\/)?[a-z0-9_]+\.d\.ts$/,
+  /^dist\/cli\/[a-z0-9_-]+\.cjs$/,
   /^dist\/wasmquant\.wasm$/,
   /^dist\/wasmquant\.wasm\.d\.ts$/,
   /^dist\/schema\/[a-z0-9-]+\.json$/,
@@ -37,7 +38,7 @@ function checkContents({ files }) {
   if (strange.length > 0) throw new Error(`not meant for users: ${strange.join(', ')}`);
   const missing = allowed.filter((pattern) => !files.some((file) => pattern.test(file)));
   if (missing.length > 0) throw new Error(`nothing fits ${missing.join(', ')}`);
-  const isProgram = (file) => /\.js$/.test(file) && file !== 'dist/cli.js' && file !== 'dist/command.js';
+  const isProgram = (file) => /\.js$/.test(file) && file !== 'dist/cli.js';
   const untyped = files.filter((file) => isProgram(file) && !files.includes(file.replace(/\.js$/, '.d.ts')));
   if (untyped.length > 0) throw new Error(`without types: ${untyped.join(', ')}`);
   const text = readFileSync(join(root, 'package.json'), 'utf8');

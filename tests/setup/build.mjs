@@ -166,9 +166,9 @@ function buildLibrary() {
   });
 }
 
-/** dist/cli.js, and dist/command.js, which it starts in a thread: each one file with its dependencies inside. */
+/** dist/cli.js and the files of dist/cli, which it loads: with their dependencies inside. */
 function buildCommandLine() {
-  makeWhenNewer('dist/cli.js', ['web/cli', 'web/lib', 'web/present', ...settings], () => {
+  makeWhenNewer('dist/cli.js', ['web/cli', 'dist/engine.js', 'web/lib', 'web/present', ...settings], () => {
     say('building the command line (rolldown)');
     run(join(root, 'node_modules/.bin/rolldown'), ['-c', 'web/cli/rolldown.config.mjs'], { quietStdout: true });
     chmodSync(join(root, 'dist/cli.js'), 0o755);

@@ -1,12 +1,8 @@
 /** The `<model>` argument: a file, a folder, an index file, or an http(s) URL. */
-import { Option } from 'commander';
 import type { HubOptions, Model, Quantizer, Source } from '../lib/node.js';
 import { bytesText, plural } from '../present/units.js';
 import { abortable } from './interrupt.js';
 import { printable } from './terminal.js';
-
-export const kModelArgument =
-  'file, folder (config.json and shards), index file, http(s) URL, or hf:org/model[@revision][/file]';
 
 /** As other tools read them from the environment. */
 function hubOptions(): HubOptions {
@@ -18,16 +14,6 @@ function hubOptions(): HubOptions {
 export interface ModelFlags {
   stripPrefix?: boolean;
 }
-
-export const kStripPrefix = new Option(
-  '--strip-prefix',
-  'name tensors without the _orig_mod., module. and base_model.model. that wrappers added',
-);
-
-export const kSource = new Option(
-  '--source <folder>',
-  'for a GGUF file that does not tell its tokenizer, RoPE scaling or experts: the folder it was made from',
-);
 
 /** Opens a model; a signal ends the wait (opening writes nothing). */
 export async function openModel(

@@ -5,16 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Model, Quantizer } from '../lib/node.js';
 import { CommandError } from './failure.js';
 import { openModel } from './model_source.js';
-
-/** onnxruntime-node is the faster one. */
-const kModules = ['onnxruntime-node', 'onnxruntime-web'];
-
-/** How people get it. */
-export const onnxRuntimeInstall = `npm install ${kModules[0]}`;
-/** What is named in tables and reports. */
-export const onnxRuntimeTitle = 'ONNX Runtime';
-/** For help texts. */
-export const onnxRuntimeOfUser = `the ${kModules[0]} installed here`;
+import { kModules, onnxRuntimeInstall, onnxRuntimeTitle } from './onnx_runtime_name.js';
 
 /** The module, or null if none is installed. */
 export async function findOnnxRuntime(): Promise<object | null> {

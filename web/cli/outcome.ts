@@ -1,4 +1,4 @@
-/** The result of a command; only main.ts prints it. */
+/** The result of a command; only execute.ts prints it. */
 import type { Terminal } from './terminal.js';
 
 export interface Outcome {
@@ -18,6 +18,3 @@ export interface Context {
   /** Fires on SIGINT and SIGTERM. */
   signal: AbortSignal;
 }
-
-/** Runs a command and prints its outcome or its failure. */
-export type Run = (options: object, body: (context: Context) => Promise<Outcome>) => Promise<void>;

@@ -1,5 +1,5 @@
 /** The progress bar, on stderr and only in a terminal. */
-import cliProgress from 'cli-progress';
+import type { SingleBar } from 'cli-progress';
 import type { Progress } from '../lib/node.js';
 import { bytesText, durationText } from '../present/units.js';
 import { err } from './streams.js';
@@ -20,7 +20,7 @@ const kBarSize = 16;
 const kFirstRateMs = 500;
 
 export class ProgressBar {
-  readonly #bar: cliProgress.SingleBar | null;
+  #bar: SingleBar | null = null;
   readonly #started = performance.now();
   #running = false;
   #latest: Progress | null = null;
@@ -31,24 +31,27 @@ export class ProgressBar {
     /** Word before the bar; default the phase. */
     readonly label?: string,
   ) {
-    const { err: colors } = terminal;
-    this.#bar = terminal.live
-      ? new cliProgress.SingleBar({
-          stream: err as unknown as NodeJS.WriteStream, // it writes and moves the cursor, no more
-          hideCursor: true,
-          clearOnComplete: true,
-          barsize: kBarSize,
-          barCompleteChar: '█',
-          barIncompleteChar: '░',
-          format: (options, params) => {
-            const bar = cliProgress.Format.BarFormat(params.progress, options);
-            const [head, tensor] = this.#text();
-            const room = (err.columns || 80) - head.length - kBarSize - 9;
-            const name = room > 12 ? cut(tensor, room) : '';
-            return `${bar} ${String(Math.floor(params.progress * 100)).padStart(3)} %  ${head} ${colors.dim(name)}`;
-          },
-        })
-      : null;
+    if (terminal.live) void this.#load(terminal);
+  }
+
+  /** On demand: most output is no terminal. */
+  async #load({ err: colors }: Terminal): Promise<void> {
+    const { default: cliProgress } = await import('cli-progress');
+    this.#bar = new cliProgress.SingleBar({
+      stream: err as unknown as NodeJS.WriteStream, // it writes and moves the cursor, no more
+      hideCursor: true,
+      clearOnComplete: true,
+      barsize: kBarSize,
+      barCompleteChar: '█',
+      barIncompleteChar: '░',
+      format: (options, params) => {
+        const bar = cliProgress.Format.BarFormat(params.progress, options);
+        const [head, tensor] = this.#text();
+        const room = (err.columns || 80) - head.length - kBarSize - 9;
+        const name = room > 12 ? cut(tensor, room) : '';
+        return `${bar} ${String(Math.floor(params.progress * 100)).padStart(3)} %  ${head} ${colors.dim(name)}`;
+      },
+    });
   }
 
   /** Callback for `onProgress`. */

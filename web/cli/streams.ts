@@ -2,30 +2,51 @@
  * Stdout and stderr of the process, written at once from any thread: those that Node gives a worker pass through the main thread, and lose what
  * is under way when the process ends.
  */
-import { writeSync } from 'node:fs';
-import { isatty } from 'node:tty';
-import { workerData } from 'node:worker_threads';
+import { fstatSync, statSync, writeSync } from 'node:fs';
+import type { Asked } from './asked.js';
 
-/** Given to the command's thread, which cannot ask the terminal. */
-export interface TerminalSizes {
-  columns: { out: number | undefined; err: number | undefined };
+/** Widths of the terminals that stdout and stderr are. */
+interface TerminalSizes {
+  out: number | undefined;
+  err: number | undefined;
 }
 
-const known = workerData as TerminalSizes | null;
+/** Given to the command's thread. */
+export interface ThreadData {
+  columns: TerminalSizes;
+  asked: Asked;
+}
 
 /** Milliseconds between tries where a pipe is full and does not block. */
 const kPauseMs = 2;
 
-class Output {
-  readonly isTTY: boolean;
-  readonly columns: number | undefined;
+/** Asks the file first: Node's module of terminals takes a tenth of the start. */
+function isTerminal(descriptor: 1 | 2): boolean {
+  try {
+    const file = fstatSync(descriptor);
+    if (!file.isCharacterDevice() || file.rdev === statSync('/dev/null').rdev) return false;
+  } catch {} // of no file, as a closed one, or where there is no /dev/null
+  return process.getBuiltinModule('node:tty').isatty(descriptor);
+}
 
-  constructor(
-    readonly descriptor: 1 | 2,
-    columns: number | undefined,
-  ) {
-    this.isTTY = isatty(descriptor);
-    this.columns = columns;
+class Output {
+  #isTTY: boolean | null = null;
+  #columns: number | undefined;
+
+  constructor(readonly descriptor: 1 | 2) {}
+
+  get isTTY(): boolean {
+    this.#isTTY ??= isTerminal(this.descriptor);
+    return this.#isTTY;
+  }
+
+  /** Of the terminal, if it is one and tells. */
+  get columns(): number | undefined {
+    if (this.isTTY) this.#columns ??= (this.descriptor === 1 ? process.stdout : process.stderr).columns;
+    return this.#columns;
+  }
+  set columns(known: number | undefined) {
+    this.#columns = known;
   }
 
   /** Errors: of the system, such as ENOSPC. A closed pipe (`wasmquant inspect … | head`) ends the command and is no failure. */
@@ -45,5 +66,11 @@ class Output {
   }
 }
 
-export const out = new Output(1, known?.columns.out);
-export const err = new Output(2, known?.columns.err);
+export const out = new Output(1);
+export const err = new Output(2);
+
+/** In a thread that cannot ask the terminals. */
+export function useTerminal(columns: TerminalSizes): void {
+  out.columns = columns.out;
+  err.columns = columns.err;
+}

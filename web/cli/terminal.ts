@@ -2,12 +2,11 @@
  * What may be printed to a terminal, and in which colours. Names in model files are untrusted: control characters, bidirectional
  * overrides and lone surrogates are shown as escapes, so that no file can move the cursor, hide text or forge a line.
  */
-import pc from 'picocolors';
-import { printable, unprintable } from '../present/printable.js';
+import { escapedBy, printable } from '../present/printable.js';
+import { type Colors, colorsFor, type Paint } from './colors.js';
 import { err, out } from './streams.js';
 
-export type Colors = ReturnType<typeof pc.createColors>;
-export type Paint = (text: string) => string;
+export type { Colors, Paint };
 
 /** Where a command prints. */
 export interface Terminal {
@@ -33,13 +32,14 @@ export interface OutputOptions {
 export { printable };
 
 /** ASCII escapes for everything {@link printable} escapes: 8-bit controls affect terminals too. */
-const escaped = (json: string) =>
-  json.replace(unprintable, (character) => {
-    if (character === '\n') return character; // between members; newlines in strings are already escaped
-    return [...Array(character.length).keys()]
+const escapedLine = (line: string) =>
+  escapedBy(line, (character) =>
+    [...Array(character.length).keys()]
       .map((unit) => `\\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`)
-      .join('');
-  });
+      .join(''),
+  );
+/** Newlines are between members; those in strings are escaped in JSON already. */
+const escaped = (json: string) => json.split('\n').map(escapedLine).join('\n');
 
 /** JSON text of one line per level, escaped. */
 export function jsonText(value: unknown): string {
@@ -72,8 +72,8 @@ function wantsColor(stream: { isTTY: boolean }, options: OutputOptions): boolean
 export function terminalFor(options: OutputOptions): Terminal {
   const json = options.json === true;
   return {
-    out: pc.createColors(!json && wantsColor(out, options)),
-    err: pc.createColors(wantsColor(err, options)),
+    out: colorsFor(!json && wantsColor(out, options)),
+    err: colorsFor(wantsColor(err, options)),
     columns: out.isTTY ? out.columns || 80 : Number.POSITIVE_INFINITY,
     live: err.isTTY && options.quiet !== true,
     json,

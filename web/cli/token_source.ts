@@ -1,7 +1,6 @@
 /** `--tokens FILE` or `--text FILE`: the input of a model. Text is tokenized with the model's tokenizer.json. */
 import { readFile, stat } from 'node:fs/promises';
-import { Tokenizer } from '@huggingface/tokenizers';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Tokenizer } from '@huggingface/tokenizers';
 import { weightFilePattern } from '../lib/internal.js';
 import { type Model, type Quantizer, readTextFile, type TextInput } from '../lib/node.js';
 import { tokenizerFiles } from '../present/tokenizer_files.js';
@@ -15,37 +14,6 @@ export interface TokenOptions {
   text?: string;
   length?: number;
   sequences?: number;
-}
-
-export function parseCount(text: string): number {
-  const number = Number(text);
-  if (!Number.isInteger(number) || number < 1) throw new InvalidArgumentError('It must be a whole number from 1.');
-  return number;
-}
-
-export function parsePositive(text: string): number {
-  const number = Number(text);
-  if (!(number > 0 && Number.isFinite(number))) throw new InvalidArgumentError('It must be a number above 0.');
-  return number;
-}
-
-export function addTokenOptions(command: Command): Command {
-  const ofText = (flags: string, text: string) => new Option(flags, text).argParser(parseCount).conflicts('tokens');
-  return command
-    .addOption(
-      new Option(
-        '--tokens <file>',
-        'safetensors file with token ids, I64, I32 or U16 [sequences, length]; attention_mask marks padding',
-      ).conflicts('text'),
-    )
-    .addOption(
-      new Option('--tensor <name>', 'tensor of that file (default: input_ids, tokens or the only one)').conflicts(
-        'text',
-      ),
-    )
-    .option('--text <file>', "text instead, or JSON lines with a field text, through the model's tokenizer.json")
-    .addOption(ofText('--length <n>', 'tokens per sequence of the text (default: 256)'))
-    .addOption(ofText('--sequences <n>', 'maximum number of sequences from the text'));
 }
 
 /** Whether a path is that of a text rather than of a model or of arrays, by its name. */
@@ -79,8 +47,9 @@ export async function openTokenizer(models: readonly Model[], hint: string): Pro
       where: 'tokenizer.json',
       hint,
     });
+  const { Tokenizer: Loaded } = await import('@huggingface/tokenizers'); // large, and most runs read no text
   try {
-    return new Tokenizer(JSON.parse(files.tokenizer) as object, JSON.parse(files.config) as object);
+    return new Loaded(JSON.parse(files.tokenizer) as object, JSON.parse(files.config) as object);
   } catch (error) {
     throw new CommandError(
       'file-invalid',

@@ -146,7 +146,7 @@ export const errorCases = {
   terminated: () => commandCode(['config', 'check', '-'], { signal: 'SIGTERM' }),
   // A mistake in the program: a function of the host that fails where it never does.
   internal: () => {
-    const mistake = 'data:text/javascript,Array.prototype.flatMap=()=>{throw new TypeError("mistake")}';
+    const mistake = 'data:text/javascript,Number.prototype.toFixed=()=>{throw new TypeError("mistake")}';
     return commandCode(['formats', sample], { env: { NODE_OPTIONS: `--import "${mistake}"` } });
   },
 };

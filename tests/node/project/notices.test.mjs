@@ -49,7 +49,7 @@ async function bundledFrom(entry, options) {
 
 test('the command line: every package in it', async () => {
   const options = { platform: 'node', external: /^(\.\.\/)+lib\// };
-  const bundled = [await bundledFrom('web/cli/main.ts', options), await bundledFrom('web/cli/command.ts', options)];
+  const bundled = [await bundledFrom('web/cli/main.ts', options), await bundledFrom('web/cli/thread.ts', options)];
   const packages = new Set(bundled.flatMap((names) => [...names]));
   assert.ok(packages.has('commander'), [...packages].join(', '));
   checkTexts(noticesIn('dist/THIRD-PARTY-NOTICES.txt'), packages);

@@ -1,5 +1,4 @@
 /** `wasmquant auto <model> --tokens F --target-bits N -o config.json`: a config that spends a bit budget where it helps most. */
-import { type Command, Option } from 'commander';
 import {
   type AutoConfig,
   type AutoConfigOptions,
@@ -9,25 +8,14 @@ import {
 } from '../../lib/node.js';
 import { specText } from '../../present/spec_text.js';
 import { bytesText } from '../../present/units.js';
-import {
-  addFormatOption,
-  addInclusionOptions,
-  addOutputOptions,
-  addResourceOptions,
-  type InclusionFlags,
-  inclusions,
-  parsePattern,
-  parseSize,
-  quantizerOptions,
-  type ResourceOptions,
-} from '../args.js';
-import { kModelArgument, kSource, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
-import type { Context, Outcome, Run } from '../outcome.js';
+import { type InclusionFlags, inclusions, quantizerOptions, type ResourceOptions } from '../args.js';
+import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
+import type { Context, Outcome } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
 import { table } from '../tables.js';
 import { printable } from '../terminal.js';
-import { addTokenOptions, openTokens, parsePositive, type TokenOptions } from '../token_source.js';
+import { openTokens, type TokenOptions } from '../token_source.js';
 import { totalsText } from './plan.js';
 
 interface AutoOptions extends ResourceOptions, TokenOptions, InclusionFlags, ModelFlags {
@@ -85,7 +73,7 @@ function autoLines(
   ];
 }
 
-async function auto(context: Context, path: string, options: AutoOptions): Promise<Outcome> {
+export async function auto(context: Context, [path]: [string], options: AutoOptions): Promise<Outcome> {
   const { signal, terminal } = context;
   const file = { ...(options.output !== undefined && { report: options.output }), force: options.force === true };
   const texts = options.tokens ?? options.text ?? '';
@@ -121,32 +109,4 @@ async function auto(context: Context, path: string, options: AutoOptions): Promi
   } finally {
     bar.stop();
   }
-}
-
-export function addAuto(program: Command, run: Run): void {
-  const budgets = ['targetBits', 'targetBpw', 'targetBytes', 'targetSize', 'maxLoss'];
-  const budget = (flags: string, text: string, parse: (text: string) => number = parsePositive) =>
-    new Option(flags, text).argParser(parse).conflicts(budgets.filter((name) => name !== option(flags)));
-  const option = (flags: string) => new Option(flags).attributeName();
-  const command = program
-    .command('auto')
-    .description('choose a spec for every layer of a language model within a budget')
-    .argument('<model>', kModelArgument)
-    .addOption(kStripPrefix)
-    .addOption(kSource)
-    .addOption(budget('--target-bits <n>', 'bits per quantized weight, with scales'))
-    .addOption(budget('--target-bpw <n>', 'the same'))
-    .addOption(budget('--target-bytes <n>', 'bytes of the whole output'))
-    .addOption(budget('--target-size <size>', 'the same, such as 4.2G or 900M', parseSize))
-    .addOption(budget('--max-loss <n>', "sum of the layers' losses; of GGUF the KLD that is measured, in nats"))
-    .option(
-      '-x, --exclude <glob>',
-      'do not quantize these layers (repeatable; default: lm_head, in GGUF none)',
-      parsePattern,
-    )
-    .option('-o, --output <file>', 'file for the config')
-    .option('--force', 'replace an existing config');
-  addOutputOptions(addResourceOptions(addInclusionOptions(addFormatOption(addTokenOptions(command))))).action(
-    (model: string, options: AutoOptions) => run(options, (context) => auto(context, model, options)),
-  );
 }

@@ -1,23 +1,16 @@
 /** `wasmquant compare <reference> <quantized>`: error per tensor between two files, worst first. */
-import type { Command } from 'commander';
 import type { Comparison, RunReport, TensorError, TensorReport } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
 import { actionText } from '../../present/spec_text.js';
 import { speedDetail, speedText } from '../../present/speed_text.js';
 import { bytesText, decibelText, durationText, errorText, plural, shapeText, shareText } from '../../present/units.js';
 import { percent, ruleText, verdictOf } from '../../present/verdict.js';
-import {
-  addOutputOptions,
-  addReportOptions,
-  addResourceOptions,
-  quantizerOptions,
-  type ReportOptions,
-  type ResourceOptions,
-} from '../args.js';
+import { quantizerOptions, type ReportOptions, type ResourceOptions } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, openModel } from '../model_source.js';
-import { onnxRuntimeOfUser, onnxRuntimeTitle, runtimeFor } from '../onnx_runtime.js';
-import type { Context, Outcome, Run } from '../outcome.js';
+import { type ModelFlags, openModel } from '../model_source.js';
+import { runtimeFor } from '../onnx_runtime.js';
+import { onnxRuntimeTitle } from '../onnx_runtime_name.js';
+import type { Context, Outcome } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
 import { type Column, table } from '../tables.js';
@@ -122,7 +115,7 @@ function compareLines(
   ];
 }
 
-async function compare(context: Context, paths: [string, string], options: CompareOptions): Promise<Outcome> {
+export async function compare(context: Context, paths: [string, string], options: CompareOptions): Promise<Outcome> {
   const { signal, terminal } = context;
   await checkReportPath(options, options.feeds === undefined ? paths : [...paths, options.feeds]);
   await using quantizer = await createQuantizer(quantizerOptions(options));
@@ -148,21 +141,4 @@ async function compare(context: Context, paths: [string, string], options: Compa
   } finally {
     bar.stop();
   }
-}
-
-export function addCompare(program: Command, run: Run): void {
-  const command = program
-    .command('compare')
-    .description('error per tensor between two models of any formats, worst first')
-    .argument('<reference>', kModelArgument)
-    .argument('<quantized>', 'the same')
-    .addOption(kStripPrefix)
-    .option('-a, --all', 'every tensor, including those without an error')
-    .option('--outputs', `ONNX: also the outputs of both on made-up inputs, with ${onnxRuntimeOfUser}`)
-    .option('--feeds <file>', 'the same on these inputs: .npz or safetensors arrays named like them')
-    .option('--measure-speed', 'ONNX: also the time of a run of both, in turns, with the same runtime');
-  addOutputOptions(addReportOptions(addResourceOptions(command), 'an existing report')).action(
-    (reference: string, quantized: string, options: CompareOptions) =>
-      run(options, (context) => compare(context, [reference, quantized], options)),
-  );
 }

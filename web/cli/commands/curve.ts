@@ -1,6 +1,5 @@
 /** `wasmquant curve <model>`: size of the file against loss, for the schemes that a runtime reads. */
 import { basename } from 'node:path';
-import { type Command, Option } from 'commander';
 import {
   type Curve,
   type CurveOptions,
@@ -12,32 +11,19 @@ import {
   type Spread,
 } from '../../lib/node.js';
 import { curvePicture, lossText } from '../../present/curve_picture.js';
-import { curveRuntimes } from '../../present/runtimes/table.js';
 import { isNotFaster, notFaster, ratioOfTimes, spreadText } from '../../present/speed_text.js';
 import { bytesText, plural, shareText } from '../../present/units.js';
-import {
-  addOutputOptions,
-  addReportOptions,
-  addResourceOptions,
-  quantizerOptions,
-  type ReportOptions,
-  type ResourceOptions,
-} from '../args.js';
+import { quantizerOptions, type ReportOptions, type ResourceOptions } from '../args.js';
 import { presetNamed, readConfigText } from '../config_source.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
-import {
-  findOnnxRuntime,
-  onnxRuntimeInstall,
-  onnxRuntimeOfUser,
-  onnxRuntimeTitle,
-  runtimeFor,
-} from '../onnx_runtime.js';
-import type { Context, Outcome, Run } from '../outcome.js';
+import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
+import { findOnnxRuntime, runtimeFor } from '../onnx_runtime.js';
+import { onnxRuntimeInstall, onnxRuntimeTitle } from '../onnx_runtime_name.js';
+import type { Context, Outcome } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport, writeWhole } from '../report_file.js';
 import { type Column, table } from '../tables.js';
 import { printable } from '../terminal.js';
-import { openText, parseCount } from '../token_source.js';
+import { openText } from '../token_source.js';
 
 interface CurveCommand extends ResourceOptions, ReportOptions, ModelFlags {
   for?: RuntimeName;
@@ -51,8 +37,6 @@ interface CurveCommand extends ResourceOptions, ReportOptions, ModelFlags {
   measureSpeed?: boolean;
   svg?: string;
 }
-
-const parseNames = (text: string) => text.split(',').map((name) => name.trim());
 
 /** What the losses are, and of how much. */
 function metricText({ kind, name, windows, reason }: Curve['metric']): string {
@@ -161,7 +145,7 @@ async function inputsOf(
   return { given: { tokens }, opened: [], hint: null };
 }
 
-async function curve(context: Context, path: string, options: CurveCommand): Promise<Outcome> {
+export async function curve(context: Context, [path]: [string], options: CurveCommand): Promise<Outcome> {
   const { signal, terminal } = context;
   const { report, svg, schemes, windows } = options;
   const read = [path, options.text, options.tokens, options.feeds];
@@ -203,39 +187,4 @@ async function curve(context: Context, path: string, options: CurveCommand): Pro
     bar.stop();
     for (const file of opened) await file.close();
   }
-}
-
-export function addCurve(program: Command, run: Run): void {
-  const command = program
-    .command('curve')
-    .description('file size against loss for the schemes that a runtime reads, to choose one')
-    .argument('<model>', kModelArgument)
-    .addOption(kStripPrefix)
-    .addOption(
-      new Option('--for <runtime>', 'where it will run (default: by the format of the model)').choices(curveRuntimes),
-    )
-    .option(
-      '--schemes <names>',
-      'presets to try, separated by commas (default: 7 or 8 that the runtime reads)',
-      parseNames,
-    )
-    .option('--configs <files>', 'configs to compare with them, such as those of auto, separated by commas', parseNames)
-    .addOption(
-      new Option('--text <file>', 'language models: UTF-8 text whose bits per byte are measured').conflicts('tokens'),
-    )
-    .option('--tokens <file>', 'the same as token ids, in a safetensors file')
-    .addOption(new Option('--length <n>', 'tokens per window of the text (default: 256)').argParser(parseCount))
-    .option('--windows <n>', 'windows to measure (default: 8, and up to 32 until the ranking is certain)', parseCount)
-    .option(
-      '--feeds <file>',
-      'ONNX: .npz or safetensors arrays named like the inputs (default: made up by type and shape)',
-    )
-    .option(
-      '--measure-speed',
-      `ONNX: also the time of a run of each scheme, in turns with the original, by ${onnxRuntimeOfUser}`,
-    )
-    .option('--svg <file>', 'also write the curve as a picture');
-  addOutputOptions(addReportOptions(addResourceOptions(command), 'existing files')).action(
-    (model: string, options: CurveCommand) => run(options, (context) => curve(context, model, options)),
-  );
 }

@@ -1,23 +1,15 @@
 /** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte; with `--against`, the KLD to another model, or of encoders the
  * agreement of embeddings. */
-import { type Command, Option } from 'commander';
 import { createQuantizer, type Divergence, type EvaluateOptions, type Evaluation } from '../../lib/node.js';
 import { durationText, plural } from '../../present/units.js';
-import {
-  addOutputOptions,
-  addReportOptions,
-  addResourceOptions,
-  quantizerOptions,
-  type ReportOptions,
-  type ResourceOptions,
-} from '../args.js';
+import { quantizerOptions, type ReportOptions, type ResourceOptions } from '../args.js';
 import { agreementLines, agreementOf } from '../embeddings.js';
-import { kModelArgument, kSource, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
-import type { Context, Outcome, Run } from '../outcome.js';
+import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
+import type { Context, Outcome } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
 import { printable } from '../terminal.js';
-import { addTokenOptions, openTokens, parsePositive, type TokenOptions } from '../token_source.js';
+import { openTokens, type TokenOptions } from '../token_source.js';
 
 interface EvaluateCommand extends ResourceOptions, ReportOptions, TokenOptions, ModelFlags {
   bytesPerToken?: number;
@@ -88,7 +80,7 @@ function evaluationLines(
   ];
 }
 
-async function evaluate(context: Context, path: string, options: EvaluateCommand): Promise<Outcome> {
+export async function evaluate(context: Context, [path]: [string], options: EvaluateCommand): Promise<Outcome> {
   const { signal, terminal } = context;
   const given = options.tokens ?? options.text ?? '';
   await checkReportPath(options, [path, given]);
@@ -135,35 +127,4 @@ async function evaluate(context: Context, path: string, options: EvaluateCommand
   } finally {
     bar.stop();
   }
-}
-
-export function addEvaluate(program: Command, run: Run): void {
-  const command = program
-    .command('evaluate')
-    .description(
-      "perplexity and bits per byte of a language model, quantized or not, and its KLD to another; of an encoder, how well its embeddings agree with another's",
-    )
-    .argument('<model>', kModelArgument)
-    .addOption(kStripPrefix)
-    .option('--bytes-per-token <n>', 'bytes of text per token (default: counted with tokenizer.json)', parsePositive)
-    .addOption(kSource)
-    .option(
-      '--against <model>',
-      'the model it was made from: KLD, same top token and ln(PPL ratio); of encoders cosine and ranks of embeddings',
-    )
-    .addOption(
-      new Option(
-        '--scored <tokens>',
-        'tokens that count (default: all; with --against the second half of each sequence)',
-      ).choices(['all', 'second-half']),
-    )
-    .addOption(
-      new Option(
-        '--activations <precision>',
-        'inputs of linear layers: int8 per token, as in W8A8, or gguf, rounded in blocks as GGUF files are run (default: float32; of GGUF with --against gguf)',
-      ).choices(['float32', 'int8', 'gguf']),
-    );
-  addOutputOptions(addReportOptions(addResourceOptions(addTokenOptions(command)), 'an existing report')).action(
-    (model: string, options: EvaluateCommand) => run(options, (context) => evaluate(context, model, options)),
-  );
 }

@@ -1,9 +1,7 @@
 /** `wasmquant explain CODE`: what the code of an error or diagnostic means, and what to do. */
-import type { Command } from 'commander';
 import { type CodeText, codeTexts } from '../../present/generated/code_texts.js';
-import { addOutputOptions } from '../args.js';
 import { usageError } from '../failure.js';
-import type { Context, Outcome, Run } from '../outcome.js';
+import type { Context, Outcome } from '../outcome.js';
 import { table } from '../tables.js';
 
 interface Row extends CodeText {
@@ -21,7 +19,7 @@ function unknownCode(code: string): Error {
   return usageError(`there is no code "${code}"`, hint);
 }
 
-async function explain({ terminal }: Context, code: string | undefined): Promise<Outcome> {
+export async function explain({ terminal }: Context, [code]: [string?]): Promise<Outcome> {
   const { out: colors, columns } = terminal;
   if (code === undefined) {
     const lines = table<Row>(
@@ -41,14 +39,4 @@ async function explain({ terminal }: Context, code: string | undefined): Promise
     document: row,
     lines: [`${colors.bold(row.code)}  ${colors.dim(row.severities)}`, row.meaning, `What to do: ${row.advice}`],
   };
-}
-
-export function addExplain(program: Command, run: Run): void {
-  const command = program
-    .command('explain')
-    .description('what the code of an error, warning or note means, and what to do; all codes without CODE')
-    .argument('[code]', 'such as pattern-unused');
-  addOutputOptions(command).action((code: string | undefined, options: object) =>
-    run(options, (context) => explain(context, code)),
-  );
 }

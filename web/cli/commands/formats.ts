@@ -1,12 +1,10 @@
 /** `wasmquant formats [model]`: which formats are read and written, or what can be written from one model, and how large it would be. */
-import type { Command } from 'commander';
-import { formats } from '../../lib/internal.js';
+import { formats as known } from '../../lib/internal.js';
 import type { Model, OutputFormat, Quantizer } from '../../lib/node.js';
 import { createQuantizer, inputFormats, outputFormats, QuantizationError } from '../../lib/node.js';
 import { bytesText } from '../../present/units.js';
-import { addOutputOptions } from '../args.js';
-import { kModelArgument, modelSummary, openModel } from '../model_source.js';
-import type { Context, Outcome, Run } from '../outcome.js';
+import { modelSummary, openModel } from '../model_source.js';
+import type { Context, Outcome } from '../outcome.js';
 import { table } from '../tables.js';
 import { printable } from '../terminal.js';
 
@@ -34,7 +32,7 @@ async function writtenAs(
   format: OutputFormat,
   signal: AbortSignal,
 ): Promise<Written> {
-  const { takesRecipes, title, description } = formats.outputs[format];
+  const { takesRecipes, title, description } = known.outputs[format];
   const found: Written = { format, sizes: [], description: description || title };
   for (const preset of Object.keys(takesRecipes ? kRecipes : kPresets)) {
     try {
@@ -73,8 +71,8 @@ async function formatsOfModel(context: Context, argument: string): Promise<Outco
 
 function allFormats({ terminal }: Context): Outcome {
   const { out: colors, columns } = terminal;
-  const inputs = inputFormats.map((name) => ({ name, ...formats.inputs[name] }));
-  const outputs = outputFormats.map((name) => ({ name, ...formats.outputs[name] }));
+  const inputs = inputFormats.map((name) => ({ name, ...known.inputs[name] }));
+  const outputs = outputFormats.map((name) => ({ name, ...known.outputs[name] }));
   const options = { colors, columns };
   const read = table(
     inputs,
@@ -95,12 +93,6 @@ function allFormats({ terminal }: Context): Outcome {
   return { document: { inputs, outputs }, lines: [...read, '', ...written] };
 }
 
-export function addFormats(program: Command, run: Run): void {
-  const command = program
-    .command('formats')
-    .description('formats that are read and written; with a model: the outputs that it can have, with their sizes')
-    .argument('[model]', kModelArgument);
-  addOutputOptions(command).action((model: string | undefined, options: object) =>
-    run(options, async (context) => (model === undefined ? allFormats(context) : formatsOfModel(context, model))),
-  );
+export async function formats(context: Context, [model]: [string?]): Promise<Outcome> {
+  return model === undefined ? allFormats(context) : formatsOfModel(context, model);
 }

@@ -1,14 +1,13 @@
 /** `wasmquant imatrix <model> --text F -o FILE`: importance of the layers' inputs, in llama-imatrix's formats. */
 import { basename } from 'node:path';
-import { type Command, Option } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
 import { bytesText } from '../../present/units.js';
-import { addOutputOptions, addResourceOptions, quantizerOptions, type ResourceOptions } from '../args.js';
-import { kModelArgument, kSource, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
-import type { Context, Outcome, Run } from '../outcome.js';
+import { quantizerOptions, type ResourceOptions } from '../args.js';
+import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
+import type { Context, Outcome } from '../outcome.js';
 import { checkReportPath, modelPaths, writeWhole } from '../report_file.js';
 import { printable } from '../terminal.js';
-import { addTokenOptions, openTokens, type TokenOptions } from '../token_source.js';
+import { openTokens, type TokenOptions } from '../token_source.js';
 
 interface ImatrixOptions extends ResourceOptions, TokenOptions, ModelFlags {
   output: string;
@@ -17,7 +16,11 @@ interface ImatrixOptions extends ResourceOptions, TokenOptions, ModelFlags {
   force?: boolean;
 }
 
-async function imatrix({ signal, terminal }: Context, path: string, options: ImatrixOptions): Promise<Outcome> {
+export async function imatrix(
+  { signal, terminal }: Context,
+  [path]: [string],
+  options: ImatrixOptions,
+): Promise<Outcome> {
   const { output, tensor } = options;
   const file = { report: output, force: options.force === true };
   const texts = options.tokens ?? options.text ?? '';
@@ -47,24 +50,4 @@ async function imatrix({ signal, terminal }: Context, path: string, options: Ima
       ),
     ],
   };
-}
-
-export function addImatrix(program: Command, run: Run): void {
-  const command = program
-    .command('imatrix')
-    .description('importance matrix of a language model, for quantize --imatrix')
-    .argument('<model>', kModelArgument)
-    .addOption(kStripPrefix)
-    .addOption(kSource)
-    .requiredOption('-o, --output <file>', 'file to write')
-    .addOption(
-      new Option(
-        '--output-format <name>',
-        'GGUF, or .dat, as older programs read it (default: by the file name)',
-      ).choices(['gguf', 'dat']),
-    )
-    .option('--force', 'replace an existing file');
-  addOutputOptions(addResourceOptions(addTokenOptions(command))).action((model: string, options: ImatrixOptions) =>
-    run(options, (context) => imatrix(context, model, options)),
-  );
 }

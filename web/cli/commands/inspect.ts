@@ -1,13 +1,11 @@
 /** `wasmquant inspect <model>`: tensors, shapes, dtypes, sizes, inferred layer types. */
-import type { Command } from 'commander';
 import type { Model, TensorInfo } from '../../lib/node.js';
 import { createQuantizer } from '../../lib/node.js';
 import { collapse, type Group, single } from '../../present/collapse.js';
 import { bytesText, elementCount, elementsText, plural, shapeText } from '../../present/units.js';
-import { addOutputOptions } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
-import type { Context, Outcome, Run } from '../outcome.js';
+import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
+import type { Context, Outcome } from '../outcome.js';
 import { cut, table } from '../tables.js';
 import { printable } from '../terminal.js';
 
@@ -99,7 +97,7 @@ function inspectLines(argument: string, model: Model, options: InspectOptions, {
   ];
 }
 
-async function inspect(context: Context, argument: string, options: InspectOptions): Promise<Outcome> {
+export async function inspect(context: Context, [argument]: [string], options: InspectOptions): Promise<Outcome> {
   await using quantizer = await createQuantizer({ threads: 0 });
   await using model = await openModel(quantizer, argument, context.signal, options);
   const { format, files, tensors, metadata, config, diagnostics } = model;
@@ -107,16 +105,4 @@ async function inspect(context: Context, argument: string, options: InspectOptio
     document: { format, files, tensors, totals: totalsOf(tensors), metadata, config, diagnostics },
     lines: inspectLines(argument, model, options, context),
   };
-}
-
-export function addInspect(program: Command, run: Run): void {
-  const command = program
-    .command('inspect')
-    .description('tensors, shapes, dtypes, sizes and inferred layer types of a model')
-    .argument('<model>', kModelArgument)
-    .addOption(kStripPrefix)
-    .option('-a, --all', 'one line per tensor instead of one per group of identical layers');
-  addOutputOptions(command).action((model: string, options: InspectOptions) =>
-    run(options, (context) => inspect(context, model, options)),
-  );
 }

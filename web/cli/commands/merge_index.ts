@@ -1,17 +1,20 @@
 /** `wasmquant merge-index <folder>`: merges the parts that `quantize --shards` wrote into one model. */
-import type { Command } from 'commander';
 import { createQuantizer } from '../../lib/node.js';
 import { otherDiagnostics } from '../../present/output_size.js';
 import { plural } from '../../present/units.js';
-import { addOutputOptions, addReportOptions, type ReportOptions } from '../args.js';
+import type { ReportOptions } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
-import type { Context, Outcome, Run } from '../outcome.js';
+import type { Context, Outcome } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
 import { checkReportPath, writeReport } from '../report_file.js';
 import { printable } from '../terminal.js';
 import { headlineLines } from './plan.js';
 
-async function mergeIndex({ signal, terminal }: Context, folder: string, options: ReportOptions): Promise<Outcome> {
+export async function mergeIndex(
+  { signal, terminal }: Context,
+  [folder]: [string],
+  options: ReportOptions,
+): Promise<Outcome> {
   await checkReportPath(options, [folder]);
   await using quantizer = await createQuantizer({ threads: 0 });
   const bar = new ProgressBar(terminal, 'checking');
@@ -31,15 +34,4 @@ async function mergeIndex({ signal, terminal }: Context, folder: string, options
       ...(diagnostics.length > 0 ? ['', ...diagnosticLines(diagnostics, colors)] : []),
     ],
   };
-}
-
-export function addMergeIndex(program: Command, run: Run): void {
-  const command = program
-    .command('merge-index')
-    .description('merge the parts that quantize --shards wrote into one model')
-    .argument('<folder>', 'folder with the output of all parts');
-  addReportOptions(command, 'small files of the folder, and the report');
-  addOutputOptions(command).action((folder: string, options: ReportOptions) =>
-    run(options, (context) => mergeIndex(context, folder, options)),
-  );
 }

@@ -1,29 +1,16 @@
 /** `wasmquant plan <model>`: which tensor gets which spec and why, predicted sizes, patterns that matched nothing. */
-import type { Command } from 'commander';
 import type { Model, OutputFormat, Plan, PlannedTensor, Totals } from '../../lib/node.js';
 import { createQuantizer, planJson } from '../../lib/node.js';
 import { collapse, type Group, single } from '../../present/collapse.js';
 import { isOfSize, otherDiagnostics } from '../../present/output_size.js';
 import { actionText } from '../../present/spec_text.js';
 import { bytesText, plural, shapeText, shareText } from '../../present/units.js';
-import {
-  addConfigOptions,
-  addFormatOption,
-  addGgufOptions,
-  addInclusionOptions,
-  addOnnxOptions,
-  addOutputOptions,
-  type ConfigOptions,
-  type GgufFlags,
-  type InclusionFlags,
-  type OnnxFlags,
-  planOptions,
-} from '../args.js';
+import { type ConfigOptions, type GgufFlags, type InclusionFlags, type OnnxFlags, planOptions } from '../args.js';
 import { configFor } from '../config_source.js';
 import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';
-import { kModelArgument, kStripPrefix, type ModelFlags, modelSummary, openModel } from '../model_source.js';
-import type { Context, Outcome, Run } from '../outcome.js';
+import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
+import type { Context, Outcome } from '../outcome.js';
 import { table } from '../tables.js';
 import type { Colors } from '../terminal.js';
 import { printable } from '../terminal.js';
@@ -113,25 +100,11 @@ function planLines(argument: string, model: Model, plan: Plan, options: PlanOpti
   ];
 }
 
-async function planned(context: Context, argument: string, options: PlanOptions): Promise<Outcome> {
+export async function plan(context: Context, [argument]: [string], options: PlanOptions): Promise<Outcome> {
   await using quantizer = await createQuantizer({ threads: 0 });
   const config = await configFor(quantizer, options, context.signal);
   await using model = await openModel(quantizer, argument, context.signal, options);
-  const plan = await quantizer.plan(model, config, { ...(await planOptions(options)), signal: context.signal });
-  const failed = plan.diagnostics.some(({ severity }) => severity === 'error');
-  return { document: planJson(plan), lines: planLines(argument, model, plan, options, context), failed };
-}
-
-export function addPlan(program: Command, run: Run): void {
-  const command = program
-    .command('plan')
-    .description('which tensor gets which spec and why, and how large the output will be; reads no weights')
-    .argument('<model>', kModelArgument)
-    .addOption(kStripPrefix);
-  addOutputOptions(
-    addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(addConfigOptions(command))))).option(
-      '-a, --all',
-      'one line per tensor',
-    ),
-  ).action((model: string, options: PlanOptions) => run(options, (context) => planned(context, model, options)));
+  const found = await quantizer.plan(model, config, { ...(await planOptions(options)), signal: context.signal });
+  const failed = found.diagnostics.some(({ severity }) => severity === 'error');
+  return { document: planJson(found), lines: planLines(argument, model, found, options, context), failed };
 }

@@ -1,26 +1,12 @@
 /** `wasmquant quantize <model> -o <out>`. */
-import { type Command, Option } from 'commander';
 import type { Quantizer } from '../../lib/node.js';
-import {
-  addConfigOptions,
-  addFormatOption,
-  addGgufOptions,
-  addInclusionOptions,
-  addOnnxOptions,
-  addOutputOptions,
-  addReportOptions,
-  addResourceOptions,
-  parseShards,
-} from '../args.js';
-import { shortenHelp } from '../help.js';
-import { kModelArgument, kSource, kStripPrefix } from '../model_source.js';
-import type { Context, Outcome, Run } from '../outcome.js';
+import type { Context, Outcome } from '../outcome.js';
 import { checkReportPath, writeReport } from '../report_file.js';
 import { reportLines } from './quantize/report_lines.js';
 import { configOf, type QuantizeOptions, runInto, usualOutput, withInputs } from './quantize/run.js';
 import { namedPresets, quantizeSeveral } from './quantize/several.js';
 
-async function quantize(context: Context, argument: string, options: QuantizeOptions): Promise<Outcome> {
+export async function quantize(context: Context, [argument]: [string], options: QuantizeOptions): Promise<Outcome> {
   const several = namedPresets(options);
   if (several) return await quantizeSeveral(context, argument, options, several);
   const configsOf = (quantizer: Quantizer) => configOf(quantizer, options, context.signal);
@@ -36,48 +22,4 @@ async function quantize(context: Context, argument: string, options: QuantizeOpt
       lines: reportLines(argument, model, done, options.report, context),
     };
   });
-}
-
-/** Of `--help`. */
-const kUsualOptions = [
-  ...['output', 'preset', 'config', 'format', 'exclude', 'layer', 'calibration', 'best', 'resume'],
-  ...['threads', 'memory', 'report', 'force', 'json', 'quiet'],
-];
-
-export function addQuantize(program: Command, run: Run): void {
-  const command = program
-    .command('quantize')
-    .description('quantize the weights of a model and copy the rest of its folder')
-    .argument('<model>', kModelArgument)
-    .addOption(kStripPrefix)
-    .option(
-      '-o, --output <path>',
-      'folder, or a single file such as out.safetensors or out.onnx (default: named after model and scheme, here)',
-    );
-  addConfigOptions(
-    addGgufOptions(addOnnxOptions(addInclusionOptions(addFormatOption(command)))),
-    '; several, such as q4_k_m,q8_0, become a file or folder each',
-  )
-    .addOption(
-      new Option(
-        '--calibration <file>',
-        'text (.txt, .md), or a safetensors file with token ids [sequences, length], for algorithms, static inputs and the importance of GGUF types, or with activations <layer>.input, <layer>.output',
-      ).conflicts('calibrationText'),
-    )
-    .addOption(kSource)
-    .option('--calibration-text <file>', "text instead of token ids, through the model's tokenizer.json")
-    .option('--best', 'the most accurate algorithms for this size: awq, gptq, least squares (needs --calibration)')
-    .option('--resume', 'keep the finished files of an interrupted run into a folder and continue from there')
-    .addOption(
-      new Option(
-        '--shards <part/parts>',
-        'write only this part of the output shards, such as 1/8; when all parts are done: wasmquant merge-index',
-      )
-        .argParser(parseShards)
-        .conflicts('resume'),
-    );
-  addReportOptions(addResourceOptions(command), 'existing output and report');
-  shortenHelp(addOutputOptions(command), kUsualOptions).action((model: string, options: QuantizeOptions) =>
-    run(options, (context) => quantize(context, model, options)),
-  );
 }
