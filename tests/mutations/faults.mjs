@@ -74,7 +74,7 @@ export const faults = {
     'tests/node/sources/gptq_sources.test.mjs',
   ],
   'act-order-index-in-file-order': [
-    'src/pipeline/task/store_modified_weight.cpp',
+    'src/pipeline/session/store_modified_weight.cpp',
     'std::memcpy(slices[c].data(), index.data(), index.size_bytes());',
     'for (uint32_t k = 0; k < index.size(); ++k) {\n        const auto group = static_cast<uint32_t>(k / layout.granularity.block);\n        std::memcpy(slices[c].data() + 4 * k, &group, 4);\n      }',
     'tests/node/calibration/act_order.test.mjs',
@@ -131,13 +131,13 @@ export const faults = {
     'seams',
   ],
   'expert-importance': [
-    'src/pipeline/task/session_ggml.cpp',
+    'src/pipeline/session/ggml_encoder.cpp',
     'importance.data() + expert * columns',
     'importance.data() + 0 * expert * columns',
     'tests/node/gguf/expert_importance.test.mjs',
   ],
   'rows-of-heads': [
-    'src/gguf_conversion/conversion.cpp',
+    'src/gguf_conversion/tensor_mapper.cpp',
     'to.rearrangement = Rearrangement::interleave;',
     'to.rearrangement = kind == TensorKind::key ? Rearrangement::interleave : to.rearrangement;',
     'seams',
