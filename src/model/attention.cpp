@@ -21,13 +21,6 @@ void reserve(std::vector<float>& memory, size_t count) {
   if (memory.size() < count) memory.resize(count);
 }
 
-/// Of n heads, a power of 2: 2^(-8 (head + 1) / n); those beyond the largest power of 2 in n are every second one of twice as many.
-float slope_of(size_t heads, size_t head) noexcept {
-  const size_t whole = std::bit_floor(heads);
-  const size_t rank = head < whole ? 2 * (head + 1) : 2 * (head - whole) + 1;
-  return static_cast<float>(exp2_of(-8.0 * static_cast<double>(rank) / static_cast<double>(2 * whole)));
-}
-
 void add_slope(float slope, size_t position, std::span<float> scores) noexcept {
   for (float& score : scores) score += slope * static_cast<float>(position++);
 }
@@ -40,6 +33,13 @@ void softmax_with(float sink, std::span<float> scores, std::vector<float>& memor
 }
 
 }  // namespace
+
+// Of n heads, a power of 2: 2^(-8 (head + 1) / n); those beyond the largest power of 2 in n are every second one of twice as many.
+float slope_of(size_t heads, size_t head) noexcept {
+  const size_t whole = std::bit_floor(heads);
+  const size_t rank = head < whole ? 2 * (head + 1) : 2 * (head - whole) + 1;
+  return static_cast<float>(exp2_of(-8.0 * static_cast<double>(rank) / static_cast<double>(2 * whole)));
+}
 
 void attend(const Architecture& a, bool is_sliding, const float* q, const float* k, const float* v,
             std::span<const float> sinks, size_t past, size_t length, AttentionMemory& memory, float* y) {

@@ -10,6 +10,9 @@
 
 namespace wasmquant::model {
 
+/// How much the score of a key grows with its position, of heads with such slopes (O. Press et al. 2021, ALiBi).
+float slope_of(size_t heads, size_t head) noexcept;
+
 /// Working memory, kept from call to call.
 struct AttentionMemory {
   std::vector<float> queries, scores, output, product, with_sink;

@@ -63,13 +63,21 @@ float frequency_of(const Rope& rope, size_t pair, size_t dimensions, bool is_lon
 
 }  // namespace
 
+std::vector<float> rotary_frequencies(const Rope& rope, uint32_t head_dim, bool is_long) {
+  const size_t pairs = rope.dimensions(head_dim) / 2;
+  std::vector<float> frequencies(pairs);
+  for (size_t pair = 0; pair < pairs; ++pair) frequencies[pair] = frequency_of(rope, pair, 2 * pairs, is_long);
+  return frequencies;
+}
+
 RotaryTable::RotaryTable(const Rope& rope, uint32_t head_dim, size_t positions, bool is_long)
     : half_(rope.dimensions(head_dim) / 2),
       is_pairs_(rope.is_pairs),
       cosine_(positions * half_),
       sine_(positions * half_) {
+  const std::vector<float> frequencies = rotary_frequencies(rope, head_dim, is_long);
   for (size_t pair = 0; pair < half_; ++pair) {
-    const float frequency = frequency_of(rope, pair, 2 * half_, is_long);
+    const float frequency = frequencies[pair];
     for (size_t position = 0; position < positions; ++position) {
       const float angle = static_cast<float>(position) * frequency;
       const SineCosine rotated = sine_cosine_of(static_cast<double>(angle));

@@ -9,6 +9,10 @@
 
 namespace wasmquant::model {
 
+/// What positions are multiplied by for the angle of each pair of a head's dimensions that rotate, with RoPE scaling applied.
+/// `is_long`: for sequences longer than rope.original_positions.
+std::vector<float> rotary_frequencies(const Rope& rope, uint32_t head_dim, bool is_long);
+
 /// Precomputed sines and cosines.
 class RotaryTable {
  public:

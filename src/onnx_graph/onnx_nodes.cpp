@@ -65,12 +65,32 @@ NodeBytes& NodeBytes::output(std::string_view name) {
   return *this;
 }
 
-// AttributeProto: 1 name, 3 i, 20 type (2: INT)
+// AttributeProto: 1 name, 2 f, 3 i, 8 ints, 20 type (1: FLOAT, 2: INT, 7: INTS)
 NodeBytes& NodeBytes::attribute(std::string_view name, int64_t value) {
   std::string attribute;
   append_field(attribute, 1, name);
   append_field(attribute, 3, static_cast<uint64_t>(value));
   append_field(attribute, 20, uint64_t{2});
+  append_field(bytes_, 5, attribute);
+  return *this;
+}
+
+NodeBytes& NodeBytes::real(std::string_view name, float value) {
+  constexpr char kTagOfFloat = 2 << 3 | static_cast<char>(protobuf::Wire::fixed32);
+  std::string attribute;
+  append_field(attribute, 1, name);
+  attribute += kTagOfFloat;
+  attribute += float_bytes(value, kFloat32);
+  append_field(attribute, 20, uint64_t{1});
+  append_field(bytes_, 5, attribute);
+  return *this;
+}
+
+NodeBytes& NodeBytes::integers(std::string_view name, std::span<const int64_t> values) {
+  std::string attribute;
+  append_field(attribute, 1, name);
+  for (const int64_t value : values) append_field(attribute, 8, static_cast<uint64_t>(value));
+  append_field(attribute, 20, uint64_t{7});
   append_field(bytes_, 5, attribute);
   return *this;
 }

@@ -22,7 +22,7 @@ struct Segment {
   enum class Kind : uint8_t {
     literal,    // OnnxRewrite::literals from `begin` on
     model,      // the input model from `begin` on
-    external,   // the input's external file number `source` from `begin` on
+    external,   // the input's file number `source` from `begin` on
     component,  // component number `component` of the layout of choice number `source`, whole
     zeros,      // zero padding
   };
@@ -56,6 +56,8 @@ class NodeBytes {
   NodeBytes& input(std::string_view name);
   NodeBytes& output(std::string_view name);
   NodeBytes& attribute(std::string_view name, int64_t value);
+  NodeBytes& real(std::string_view name, float value);
+  NodeBytes& integers(std::string_view name, std::span<const int64_t> values);
   /// The message without its length.
   const std::string& bytes() const noexcept { return bytes_; }
 

@@ -32,7 +32,7 @@ void OnnxStorage::keep(const onnx::Tensor& tensor) {
   Segment segment{Segment::Kind::model, 0, 0, tensor.begin, bytes};
   if (tensor.is_external()) {
     segment.kind = Segment::Kind::external;
-    segment.source = model.place_of(tensor).first - 1;
+    segment.source = model.place_of(tensor).first;
   }
   editor_.open_graph(tensor.graph);
   if (tensor.node != onnx::kNone) {

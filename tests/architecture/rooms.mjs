@@ -176,6 +176,7 @@ export const cppRooms = {
   'model/experts': ['core', 'numeric', 'model/config'],
   model: ['core', 'numeric', 'kernels', 'model/config', 'model/experts'],
   onnx_graph: ['core', 'numeric', 'config/spec', 'checkpoint', 'formats/onnx', 'runtimes/onnx_runtime'],
+  onnx_conversion: ['core', 'kernels', 'formats/onnx', 'onnx_graph', 'model/config', 'model'],
   'pipeline/task': [
     'core',
     'config/spec',
@@ -292,9 +293,15 @@ export const cppRooms = {
     'algorithms/scaling',
     'config/resolve',
     'config',
+    'families/table',
+    'families',
+    'gguf_conversion/architectures',
+    'model/config',
     'formats/onnx',
     'onnx_graph',
+    'onnx_conversion',
     'runtimes/onnx_runtime',
+    'pipeline/model_index',
     'pipeline/plan',
   ],
   'pipeline/plan_output': [

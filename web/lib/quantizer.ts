@@ -3,6 +3,7 @@
 import { check, jsonText } from './api/arguments.js';
 import { editedPreset } from './api/config_builders.js';
 import { failure, QuantizationError, textOf } from './api/errors.js';
+import { writesGraph } from './api/formats.js';
 import { loaded } from './api/loaded.js';
 import {
   compareOptions,
@@ -206,7 +207,7 @@ export class EngineQuantizer implements Quantizer {
       const read = reuse ? [...source.weights, ...opened(reuse.output, 'reuse.output').weights] : source.weights;
       const inputs = read.flatMap(({ remote }) => (remote.kind === 'path' ? [remote.path] : []));
       const { quantizeInto } = await loaded(import('./run/quantize_model.js')); // on demand, like those below
-      const adds = source.format === 'onnx' && !shards;
+      const adds = writesGraph(source.format, own.format) && !shards;
       const use = { resumes: resume ?? false, isShared: shards !== undefined, adds };
       const target = await this.#host.openTarget(own.target, own.overwrite ?? false, inputs, use);
       return quantizeInto(resources, source, text, target, { ...own, signal }, former);

@@ -200,10 +200,11 @@ struct Model {
   List<View> views;                  // by node
   List<std::string_view> names;      // all value names, sorted, with duplicates
   List<std::string_view> locations;  // external files, sorted by name
+  uint32_t first_external = 1;       // number of the first of them; 0: the model itself is in no file
   uint32_t functions = 0;
   uint32_t quantized_nodes = 0;  // QuantizeLinear, DequantizeLinear, MatMulNBits, MatMulInteger, …, including functions
 
-  /// Number and offset of the file that has a tensor's values: 0 is the model's own, external ones follow.
+  /// Number and offset of the file that has a tensor's values: 0 is the model's own, external ones follow from first_external on.
   std::pair<uint32_t, uint64_t> place_of(const Tensor& tensor) const noexcept;
   /// Version of the standard operator set.
   uint64_t opset() const noexcept;

@@ -110,7 +110,7 @@ const Attribute* Node::find(std::string_view attribute) const noexcept {
 std::pair<uint32_t, uint64_t> Model::place_of(const Tensor& tensor) const noexcept {
   if (!tensor.is_external()) return {0, skeleton->source_of(tensor.begin)};
   const size_t at = first_after(locations.size(), [&](size_t i) { return locations[i] < tensor.location; });
-  return {static_cast<uint32_t>(at) + 1, tensor.begin};
+  return {static_cast<uint32_t>(at) + first_external, tensor.begin};
 }
 
 uint64_t Model::opset() const noexcept {

@@ -65,8 +65,8 @@ class Skeleton {
   Range next_gap(uint64_t at) const noexcept;
   /// Where byte `at`, taken from a file, is in that file; `at` itself if this is a file's own skeleton.
   uint64_t source_of(uint64_t at) const noexcept;
-  /// Whether parts of a file were put together.
-  bool is_composed() const noexcept { return !pieces_.empty(); }
+  /// Whether it was put together from parts of a file and new bytes.
+  bool is_composed() const noexcept { return window_ == 0; }
   /// Whether all these bytes were kept, so that text() returns them.
   bool is_kept(const Range& range) const noexcept {
     return place_of(range.end) - place_of(range.begin) == range.bytes();

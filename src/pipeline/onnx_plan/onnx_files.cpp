@@ -87,7 +87,8 @@ std::string OnnxFiles::model_name(const List<bool>& is_substitute) const {
   if (!options_.onnx.file.empty()) return options_.onnx.file;
   std::string_view name = options_.name.empty() ? std::string_view("model") : options_.name;
   // transformers.js names tell the model's part: model, encoder_model, decoder_model_merged ...
-  if (options_.onnx.folder) name = read_onnx_file_name(model_.files()[0].name).stem;
+  if (options_.onnx.folder)
+    name = model_.format().has_graph ? read_onnx_file_name(model_.files()[0].name).stem : std::string_view("model");
   const std::string_view folder = options_.onnx.folder ? kFolder : "";
   return text_of("{}{}{}.onnx", folder, name, suffix(is_substitute));
 }
@@ -134,7 +135,7 @@ void OnnxFiles::place_file(const std::string& name, const conversion::OnnxFile& 
           add_copy({0, segment.begin}, segment.bytes, {index, at});
         break;
       case Segment::Kind::external:
-        add_copy({segment.source + 1, segment.begin}, segment.bytes, {index, at});
+        add_copy({segment.source, segment.begin}, segment.bytes, {index, at});
         break;
     }
     at += segment.bytes;

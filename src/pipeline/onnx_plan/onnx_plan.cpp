@@ -3,6 +3,7 @@
 #include "config/presets.h"
 #include "core/message.h"
 #include "onnx_graph/onnx_rewrite.h"
+#include "pipeline/onnx_plan/built_graph.h"
 #include "pipeline/onnx_plan/onnx_activations.h"
 #include "pipeline/onnx_plan/onnx_files.h"
 #include "pipeline/onnx_plan/onnx_folding.h"
@@ -38,9 +39,9 @@ class OnnxPlanner final : public OutputPlanner {
  private:
   Status prepare() override { return folding_.read(options_.constants, plan_); }
 
-  // A model that is only dequantized is a result, too.
+  // A model that is only dequantized is a result, too, and so is a new graph.
   bool does_nothing() const override {
-    return plan_.quantized_count == 0 && folding_.norms().empty() &&
+    return plan_.quantized_count == 0 && model_.format().has_graph && folding_.norms().empty() &&
            std::none_of(plan_.tensors.begin(), plan_.tensors.end(),
                         [](const PlannedTensor& planned) { return planned.is_left; });
   }
@@ -472,7 +473,11 @@ class OnnxPlanner final : public OutputPlanner {
 
 Result<Plan> make_onnx_plan(const ModelIndex& model, const Config& config, const OutputFormat& format,
                             const PlanOptions& options, List<Diagnostic>& diagnostics) {
-  return OnnxPlanner(model, config, format, options, diagnostics).run();
+  if (model.format().has_graph) return OnnxPlanner(model, config, format, options, diagnostics).run();
+  TRY(built, built_graph(model, diagnostics));
+  auto plan = OnnxPlanner(*built, config, format, options, diagnostics).run();
+  if (plan) plan->model = std::move(built);
+  return plan;
 }
 
 }  // namespace wasmquant

@@ -27,9 +27,9 @@ struct OutputFormat {
   Result<Plan> (*plan)(const ModelIndex& model, const Config& config, const OutputFormat& format,
                        const PlanOptions& options, List<Diagnostic>& diagnostics);
 
-  /// Whether models of that format can be the source: graphs only for graphs, GGUF only for GGUF.
+  /// Whether models of that format can be the source: graphs only for graphs, GGUF only for GGUF. A graph is built for others.
   bool takes(const Format& model) const noexcept {
-    return model.has_graph == container->has_graph && (container->has_ggml_names || !model.has_ggml_names);
+    return (container->has_graph || !model.has_graph) && (container->has_ggml_names || !model.has_ggml_names);
   }
 };
 
@@ -55,7 +55,7 @@ Result<Plan> make_checkpoint_plan(const ModelIndex& model, const Config& config,
 Result<Plan> make_gguf_plan(const ModelIndex& model, const Config& config, const OutputFormat& format,
                             const PlanOptions& options, List<Diagnostic>& diagnostics);
 
-/// ONNX files, from ONNX: some weights quantized, everything else copied.
+/// ONNX files, from ONNX or with a graph that is built (pipeline/onnx_plan/built_graph.h): some weights quantized, everything else copied.
 ///   spec without input_tensors          MatMulNBits, Gather of codes, or Cast and Mul if they support it, else
 ///                                       DequantizeLinear
 ///   input_tensors dynamic, int8, uint8  DynamicQuantizeLinear and MatMulInteger or ConvInteger

@@ -73,11 +73,10 @@ Result<Plan> plan_as_asked(const ModelIndex& model, config::GivenConfig& given, 
                     config.source["recipe"].as_string(), source.title);
   const OutputFormat& format =
       asked != nullptr ? *asked : usual_output_format(source, is_recipe, has_end_codes(config));
-  if (source.has_graph != format.container->has_graph)
+  if (source.has_graph && !format.container->has_graph)
     return error_at(ErrorCode::format_unsupported, "format",
-                    "ONNX output needs an ONNX model, and an ONNX model can only be written as ONNX: the model is {}, "
-                    "the format {}",
-                    source.name, format.name);
+                    "an ONNX model can only be written as ONNX: the model is {}, the format {}", source.name,
+                    format.name);
   if (options.gguf.shard_bytes != 0 && !format.splits_by_size)
     return error_at(ErrorCode::format_unsupported, "shardBytes",
                     "only gguf can be split by size; {} keeps the source's files", format.name);

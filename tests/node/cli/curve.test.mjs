@@ -51,14 +51,16 @@ test('curve finds ONNX Runtime and runs the model', async (t) => {
   assert.ok(document.points.every(({ measured }) => measured));
 });
 
-test('curve refuses what it cannot do', async () => {
+test('curve refuses what it cannot do', async (t) => {
   const codeOf = async (...options) => (await cli(['curve', tinyLlama, ...options])).code;
   assert.equal(await codeOf('--for', 'llama'), 2);
   assert.equal(await codeOf('--schemes', 'int5'), 2);
   assert.equal(await codeOf('--windows', '0'), 2);
   assert.equal(await codeOf('--text', text, '--tokens', text), 2);
   assert.equal(await codeOf('--svg', text), 1);
-  assert.equal(await codeOf('--for', 'onnxruntime'), 1);
+  const graph = join(scratch(t), 'words.onnx');
+  writeFileSync(graph, wordModel(50));
+  assert.equal((await cli(['curve', graph, '--for', 'vllm'])).code, 1);
 });
 
 test('a picture holds estimates, titles of strangers, and equal losses', async (t) => {

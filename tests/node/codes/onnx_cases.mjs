@@ -1,4 +1,6 @@
 // For each code of ONNX models: a graph and a config that have it.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { convolutions, graph, model, node, noise, tensor, twoLayers } from '../onnx/model.mjs';
 import { group, quark, weight } from './config_cases.mjs';
 
@@ -67,6 +69,12 @@ export const onnxCases = {
       ['z', 'F32', [64, 64]],
     ];
     return (await c.run(one(nodes, [square], outputs), quark(group()))).report.diagnostics;
+  },
+  // The graph has one layer less than the file.
+  'tensors-left': (c) => {
+    const folder = c.without('config.json');
+    writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...c.settings(), num_hidden_layers: 3 }));
+    return c.plan(folder, 'int8', { format: 'onnx' });
   },
   'int8-instead': (c) => c.plan(convolutions(), 'int4_wo_32'),
   'slow-convolutions': (c) => c.plan(convolutions(), 'int8_dynamic'),

@@ -56,11 +56,6 @@ export interface Obstacle {
 export function obstacleOf(runtime: Runtime, model: Model): Obstacle | null {
   const read = runtime.formats(model);
   if (read.some((name) => formats.outputs[name].sources.includes(model.format))) return null;
-  if (read.includes('onnx'))
-    return {
-      reason: 'needs ONNX',
-      help: 'Export the model to ONNX first (optimum-cli export onnx), then open that file.',
-    };
   if (hasGraph(model))
     return {
       reason: 'needs safetensors',

@@ -87,3 +87,7 @@ export function outputFormatsOf(fileName: string): OutputFormat[] {
   const container = inputFormatOf(fileName);
   return outputFormats.filter((name) => formats.outputs[name].container === container);
 }
+
+/** Whether an output is a graph, which may go into a folder that has other graphs of the model. */
+export const writesGraph = (model: InputFormat, output?: OutputFormat): boolean =>
+  formats.inputs[output === undefined ? model : (formats.outputs[output]?.container ?? model)].hasGraph;

@@ -1,6 +1,6 @@
 // A whole run in five steps: prepare, resume, write, calibrate, report.
 
-import { formats } from '../api/formats.js';
+import { writesGraph } from '../api/formats.js';
 import { loaded } from '../api/loaded.js';
 import type { QuantizeModelOptions, RunReport, TensorError } from '../api/types.js';
 import type { CalibrationPlan } from '../calibration/calibrate.js';
@@ -171,7 +171,7 @@ function progressOf(parts: readonly { prepared: PreparedRun; done: ReusedWork }[
 /** Plans the model, or all graphs of an ONNX model in parts. Errors: those of `prepare`. */
 async function prepareParts(request: QuantizeRequest): Promise<PreparedRun[]> {
   const { model, target, options } = request;
-  if (!target.isFolder || !formats.inputs[model.format].hasGraph) return [await prepare(request)];
+  if (!target.isFolder || !writesGraph(model.format, options.format)) return [await prepare(request)];
   const { presentFiles, withPart } = await loaded(import('./onnx_folder.js'));
   let present = await presentFiles(target, model.configText);
   const models = [model, ...model.parts];

@@ -1,0 +1,28 @@
+// What layers share about the tokens of a run: which keys each of them sees, and where it stands.
+#pragma once
+#include <string>
+
+#include "model/config/architecture.h"
+#include "onnx_conversion/rotation_graph.h"
+
+namespace wasmquant::conversion {
+
+/// Names of values of the graph.
+struct SequenceValues {
+  std::string batch;      // [1]
+  std::string positions;  // int64 [batch, tokens]; "" if nothing depends on them
+  std::string places;     // the same, or int64 [1, tokens]: rows of a table of positions
+  std::string
+      bias;  // float [batch, 1 or heads, tokens, keys], added to scores of full attention; as attended() reads it
+  std::string window_bias;  // the same of layers with a window; "" if none has one
+  std::string last_keys;    // int32 [batch]: the number of the last key
+  std::string key_count;    // int32 []
+  Rotation rotation;        // empty if no layer rotates
+};
+
+/// Adds the inputs of a decoder: input_ids, attention_mask of past and new tokens and, if needed, position_ids.
+SequenceValues decoder_inputs(const model::Architecture& architecture, GraphText& graph);
+/// Of an encoder: input_ids, attention_mask and, if it has such a table, token_type_ids.
+SequenceValues encoder_inputs(const model::Architecture& architecture, GraphText& graph);
+
+}  // namespace wasmquant::conversion
