@@ -25,13 +25,16 @@ export interface ConfigOptions {
 export interface ResourceOptions {
   threads?: number;
   memory?: number;
+  /** Of small models (program/small.ts); no option of the command line. */
+  workersAfterMs?: number;
 }
 
 /** The same in the library's terms; omitted options get its defaults. */
-export function quantizerOptions({ threads, memory }: ResourceOptions): QuantizerOptions {
+export function quantizerOptions({ threads, memory, workersAfterMs }: ResourceOptions): QuantizerOptions {
   return {
     workerUrl: new URL('./worker_node.cjs', import.meta.url),
     ...(threads !== undefined && { threads }),
+    ...(workersAfterMs !== undefined && { workersAfterMs }),
     ...(memory !== undefined && { memoryBudgetBytes: memory }),
   };
 }

@@ -19,6 +19,13 @@ export function presetNamed(quantizer: Quantizer, name: string): Preset {
   throw usageError(unknown?.message ?? `there is no preset "${name}"`, unknown?.hint);
 }
 
+/** The name as the core spells it, or the same error; the list of presets, whose configs it holds, would take longer. */
+function presetName(quantizer: Quantizer, name: string): string {
+  const known = name.toLowerCase();
+  const isUnknown = quantizer.checkConfig(JSON.stringify(known)).some(({ code }) => code === 'preset-unknown');
+  return isUnknown ? presetNamed(quantizer, name).name : known;
+}
+
 const kMostBytes = 256 * 2 ** 20;
 
 async function readStdin(): Promise<string> {
@@ -83,6 +90,8 @@ export async function configFor(
   const { layer = [], layerType = [], pure = false } = options;
   const left = [...layer, ...layerType].filter(({ preset }) => preset === kNone).map(({ glob }) => glob);
   const exclude = [...(options.exclude ?? []), ...left];
+  const hasEdits = exclude.length > 0 || layer.length > 0 || layerType.length > 0;
+  if (options.preset !== undefined && !hasEdits && !pure) return presetName(quantizer, options.preset);
   const named = options.preset === undefined ? undefined : presetNamed(quantizer, options.preset);
   const config = named && configOf(named, options.format !== undefined && formats.outputs[options.format].takesRecipes);
   const forRecipe = config !== undefined && isRecipe(config);
@@ -93,12 +102,11 @@ export async function configFor(
     );
   if (forRecipe && layerType.length > 0)
     throw usageError('--layer-type does not work with GGUF recipes', 'name layers with --layer, such as "*embd*=q8_0"');
-  const hasEdits = exclude.length > 0 || layer.length > 0 || layerType.length > 0;
   const layers = chosenLayers(quantizer, layer, forRecipe);
   const types = chosenLayers(quantizer, layerType, false);
   const edited = (whole: Config) =>
     withLayers(withLayers(withExclusions(whole, exclude), layers), types, 'layer_type_quant_config');
-  if (named && config) return hasEdits || pure ? edited(pure ? { ...config, pure } : config) : named.name;
+  if (config) return edited(pure ? { ...config, pure } : config);
   if (options.config === undefined) {
     throw usageError(
       'nothing says how to quantize: give --preset NAME or --config FILE',

@@ -4,6 +4,7 @@
  */
 import type { Asked } from './asked.js';
 import { commandOf } from './commands/table.js';
+import { compileEarly } from './early_module.js';
 import { debugLines, exitCodeOf, type Failure, failureLines, failureOf, kExitFailed } from './failure.js';
 import { Interruption } from './interrupt.js';
 import type { Outcome } from './outcome.js';
@@ -41,6 +42,7 @@ export async function execute(asked: Asked): Promise<void> {
   };
   process.once('beforeExit', stalled);
   try {
+    if (asked.name !== 'explain') compileEarly();
     const command = await commandOf(asked);
     const outcome = await command({ terminal, signal: interruption.signal }, asked.given, asked.options);
     printOutcome(outcome, terminal);

@@ -21,16 +21,16 @@ const noPrograms = {
 /** One file for what is loaded together: many small ones take longer. What none names is loaded on its own, when it is needed. */
 const groups = Object.entries({
   base: [
-    /rolldown\/runtime|usingCtx|web\/cli\/(streams|terminal|colors|signals|failure|diagnostics|tables|onnx_runtime_name)\.ts/,
+    /rolldown\/runtime|usingCtx|web\/cli\/(streams|terminal|colors|signals|failure|early_module|diagnostics|tables|onnx_runtime\/name)\.ts/,
     /web\/lib\/(generated|api)\/|web\/present\/(generated\/runtimes|runtimes\/table|printable|sentence|units|collapse)\.ts/,
   ],
-  engine: [/dist\/engine\.js|web\/lib\/(engine\/|io\/|worker\/(?!worker_node))/],
+  engine: [/dist\/engine\.js|web\/lib\/(engine\/|io\/(?!foreign_file|hub|url_)|worker\/(?!worker_node))/],
   library: [
-    /web\/lib\/((node|quantizer|text_files)\.ts|(host|model|plan|pool)\/|language_model\/language_model)/,
+    /web\/lib\/((node|quantizer|text_files)\.ts|(host|model\/(?!gguf_tokenizer|inflate|text_file)|plan|pool)\/|language_model\/language_model)/,
     /web\/lib\/run\/(prepare_run|sidecar_files|run_identity|onnx_folder|whole_report)\.ts/,
   ],
   models: [
-    /web\/cli\/(?!main|thread|execute|interrupt)[a-z_]+\.ts|web\/cli\/commands\/(plan|compare|quantize\/)|web\/present\/(?!generated)/,
+    /web\/cli\/(?!main|thread|execute|interrupt)[a-z_]+\.ts|web\/cli\/(onnx_runtime\/runtime|commands\/(plan|compare|quantize\/))|web\/present\/(?!generated)/,
   ],
 }).map(([name, patterns]) => ({ name, test: (id) => patterns.some((pattern) => pattern.test(id)) }));
 

@@ -83,26 +83,32 @@ export class EngineQuantizer implements Quantizer {
     instance: Instance,
     module: WebAssembly.Module,
     memory: MemoryPlan,
-    workerUrl: string | URL | undefined,
+    { workerUrl, workersAfterMs = 0 }: Pick<QuantizerOptions, 'workerUrl' | 'workersAfterMs'>,
   ) {
     this.#host = host;
     this.#instance = instance;
     this.#memory = memory;
     this.version = instance.call((bound) => bound.version());
-    const start = () => {
-      if (!this.#Local) return host.startWorker(workerUrl);
+    const here = () => {
+      if (!this.#Local) throw new Error('a job came before the first run');
       this.#local = new this.#Local(host.workerHost);
       return this.#local;
     };
-    this.#pool = new Pool(start, module, Math.max(1, memory.threads));
+    const worker = () => host.startWorker(workerUrl);
+    this.#pool = new Pool(
+      memory.threads === 0 ? here : worker,
+      module,
+      Math.max(1, memory.threads),
+      memory.threads > 0 && workersAfterMs > 0 ? { start: here, milliseconds: workersAfterMs } : null,
+    );
   }
 
   static async create(host: Host, options: QuantizerOptions): Promise<EngineQuantizer> {
-    const { workerUrl, wasmUrl, ...given } = check(options, quantizerOptions, 'options');
+    const { wasmUrl, ...given } = check(options, quantizerOptions, 'options');
     const threads = given.threads ?? (host.hasWorkers ? Math.min(host.cores, maxDefaultThreads) : 0);
     const memory = planMemory(given.memoryBudgetBytes ?? host.budgetBytes, threads);
     const module = given.wasmModule ?? (await host.compile(wasmUrl));
-    return new EngineQuantizer(host, await Instance.create(module), module, memory, workerUrl);
+    return new EngineQuantizer(host, await Instance.create(module), module, memory, given);
   }
 
   /** Live bound C++ objects in this thread, for leak tests. */
@@ -295,7 +301,8 @@ export class EngineQuantizer implements Quantizer {
     const resources = { instance: this.#open(), pool: this.#pool, memory: this.#memory, open: this.open.bind(this) };
     return this.#runs.during(signal, async (either) => {
       // Worker scripts include this code already.
-      if (this.#memory.threads === 0) this.#Local ??= (await loaded(import('./pool/local_port.js'))).LocalPort;
+      if (this.#memory.threads === 0 || this.#pool.hasStandIn)
+        this.#Local ??= (await loaded(import('./pool/local_port.js'))).LocalPort;
       return use(resources, either);
     });
   }

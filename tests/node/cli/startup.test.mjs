@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import test from 'node:test';
-import { cliPath, scratch, start, tinyLlama } from './process.mjs';
+import { cliPath, scratch, start, tinyLlama, writeZeros } from './process.mjs';
+
+const tokens = join(import.meta.dirname, '../../files/tiny-llama-reference/calib_tokens.safetensors');
 
 /** Prints to stderr, at the end, the files of dist/cli that are loaded and the number of threads that were started. */
 const hook = `
@@ -51,11 +53,29 @@ test('config commands and explain: no thread', async (t) => {
   }
 });
 
-test('a command that plans is done in a thread, which a signal does not have to wait for', async (t) => {
-  const { code, threads, loaded } = await started(t, ['plan', tinyLlama, '--preset', 'int8']);
+test('models of many tensors are planned in a thread, for which a signal does not have to wait', async (t) => {
+  const tensors = Object.fromEntries(
+    Array.from({ length: 2000 }, (_, layer) => [`model.layers.${layer}.mlp.up_proj.weight`, [1, 32]]),
+  );
+  const large = writeZeros(join(scratch(t), 'model.safetensors'), tensors);
+  const { code, threads, loaded } = await started(t, ['plan', large, '--preset', 'int8']);
   assert.equal(code, 0);
   assert.equal(threads, 1);
   assert.ok(!loaded.includes('library'), `${loaded}`);
+});
+
+test('a small model needs no thread; of workers, none where they are not asked for', async (t) => {
+  for (const [more, count] of [
+    [[], 0],
+    [['--threads', '0'], 0],
+    [['--threads', '2'], 1],
+    [['--calibration', tokens], 1],
+  ]) {
+    const command = ['quantize', tinyLlama, '--preset', 'int8', '-o', join(scratch(t), 'out'), '--json', ...more];
+    const { code, stdout, threads } = await started(t, command);
+    assert.equal(code, 0, stdout);
+    assert.equal(threads, count, more.join(' '));
+  }
 });
 
 test('compiled code is kept in the folder of the user, where Node can', async (t) => {

@@ -142,3 +142,41 @@ test('a process that forgets to dispose its quantizer still ends', () => {
   assert.equal(stdout, 'done\n', stderr);
   assert.equal(status, 0);
 });
+
+test('what stands in for workers does all work; once its time is over, it ends what it has begun, and workers do the rest', async (t) => {
+  const alive = setInterval(() => {}, 1000);
+  t.after(() => clearInterval(alive));
+  const [here, there] = [[], []];
+  let done;
+  const others = new Promise((resolve) => {
+    done = resolve;
+  });
+  const standIn = {
+    start: () => scriptedPort(async ({ label }) => (label === 'long' ? others.then(() => 'own') : 'own'), here),
+    milliseconds: 20,
+  };
+  const pool = new Pool(() => scriptedPort(async () => 'of a worker', there), null, 1, standIn);
+  const context = pool.context({ inputs: [], outputs: [], work: [] }, async () => new Uint8Array(0));
+  assert.equal(await pool.run(context, job('short'), never), 'own');
+  assert.deepEqual([pool.hasStandIn, there], [true, []]);
+  const long = pool.run(context, job('long'), never);
+  assert.equal(await pool.run(context, job('next'), never), 'of a worker');
+  assert.equal(pool.hasStandIn, false);
+  assert.ok(!here.includes('terminate'), 'it has begun a job');
+  done();
+  assert.equal(await long, 'own');
+  assert.ok(here.includes('terminate'));
+  assert.equal(await pool.run(context, job('last'), never), 'of a worker');
+  await pool.release(context);
+  await pool.close(new Error('closed'));
+});
+
+test('a job for several workers does not wait for what stands in', async () => {
+  const standIn = { start: () => assert.fail('it stands in'), milliseconds: 60_000 };
+  const log = [];
+  const pool = new Pool(() => scriptedPort(async () => 'together', log), null, 2, standIn);
+  const context = pool.context({ inputs: [], outputs: [], work: [] }, async () => new Uint8Array(0));
+  assert.equal(await pool.run(context, { ...job('a'), members: 2 }, never), 'together');
+  await pool.release(context);
+  await pool.close(new Error('closed'));
+});

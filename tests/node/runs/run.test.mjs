@@ -78,6 +78,8 @@ test('threads 0, 1, 2 and 3, several budgets and every target give the same byte
       { threads: 0 },
       { threads: 0, memoryBudgetBytes: 96 * 2 ** 20 },
       { threads: 2 },
+      { threads: 2, workersAfterMs: 1 },
+      { threads: 2, workersAfterMs: 60_000 },
       { threads: 3, memoryBudgetBytes: 200 * 2 ** 20 },
     ]) {
       const quantizer = await quantizerFor(t, options);
@@ -93,6 +95,7 @@ test('threads 0, 1, 2 and 3, several budgets and every target give the same byte
         const result = [await digest(readFileSync(target)), await digest(written()), toPath.tensors, toStream.tensors];
         const what = `${format} ${JSON.stringify(options)} from ${name}`;
         assert.equal(result[1], result[0], `${what}: stream and path`);
+        if (options.workersAfterMs > 1) assert.equal(toStream.threads, 0, what);
         expected ??= result;
         assert.deepEqual(result, expected, what);
         await model.close();

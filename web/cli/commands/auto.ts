@@ -1,17 +1,12 @@
 /** `wasmquant auto <model> --tokens F --target-bits N -o config.json`: a config that spends a bit budget where it helps most. */
-import {
-  type AutoConfig,
-  type AutoConfigOptions,
-  type AutoLayer,
-  createQuantizer,
-  type OutputFormat,
-} from '../../lib/node.js';
+import type { AutoConfig, AutoConfigOptions, AutoLayer, OutputFormat } from '../../lib/node.js';
 import { specText } from '../../present/spec_text.js';
 import { bytesText } from '../../present/units.js';
 import { type InclusionFlags, inclusions, quantizerOptions, type ResourceOptions } from '../args.js';
 import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
+import { startQuantizer } from '../quantizer.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
 import { table } from '../tables.js';
 import { printable } from '../terminal.js';
@@ -78,7 +73,7 @@ export async function auto(context: Context, [path]: [string], options: AutoOpti
   const file = { ...(options.output !== undefined && { report: options.output }), force: options.force === true };
   const texts = options.tokens ?? options.text ?? '';
   await checkReportPath(file, [path, texts], '--output');
-  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using quantizer = await startQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal, options);
   await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
   const { tokens, file: tokenFile } = await openTokens(quantizer, source ? [source, model] : [model], options, signal);

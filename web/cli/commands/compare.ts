@@ -1,6 +1,5 @@
 /** `wasmquant compare <reference> <quantized>`: error per tensor between two files, worst first. */
 import type { Comparison, RunReport, TensorError, TensorReport } from '../../lib/node.js';
-import { createQuantizer } from '../../lib/node.js';
 import { actionText } from '../../present/spec_text.js';
 import { speedDetail, speedText } from '../../present/speed_text.js';
 import { bytesText, decibelText, durationText, errorText, plural, shapeText, shareText } from '../../present/units.js';
@@ -8,10 +7,11 @@ import { percent, ruleText, verdictOf } from '../../present/verdict.js';
 import { quantizerOptions, type ReportOptions, type ResourceOptions } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { type ModelFlags, openModel } from '../model_source.js';
-import { runtimeFor } from '../onnx_runtime.js';
-import { onnxRuntimeTitle } from '../onnx_runtime_name.js';
+import { onnxRuntimeTitle } from '../onnx_runtime/name.js';
+import { runtimeFor } from '../onnx_runtime/runtime.js';
 import type { Context, Outcome } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
+import { startQuantizer } from '../quantizer.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
 import { type Column, table } from '../tables.js';
 import type { Colors } from '../terminal.js';
@@ -118,7 +118,7 @@ function compareLines(
 export async function compare(context: Context, paths: [string, string], options: CompareOptions): Promise<Outcome> {
   const { signal, terminal } = context;
   await checkReportPath(options, options.feeds === undefined ? paths : [...paths, options.feeds]);
-  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using quantizer = await startQuantizer(quantizerOptions(options));
   await using reference = await openModel(quantizer, paths[0], signal, options);
   await using quantized = await openModel(quantizer, paths[1], signal, options);
   await checkReportPath(options, [

@@ -1,15 +1,15 @@
 /** `wasmquant config check|convert|presets`: configs without a model. */
 import type { Diagnostic, Dialect, Preset } from '../../lib/node.js';
-import { createQuantizer } from '../../lib/node.js';
 import { usualPresets } from '../../present/runtimes/table.js';
 import { presetNamed, readConfigText } from '../config_source.js';
 import { diagnosticLines, severityText } from '../diagnostics.js';
 import type { Context, Outcome } from '../outcome.js';
+import { startQuantizer } from '../quantizer.js';
 import { table } from '../tables.js';
 import { jsonText, printable } from '../terminal.js';
 
 export async function checkConfig({ terminal, signal }: Context, [path]: [string]): Promise<Outcome> {
-  await using quantizer = await createQuantizer({ threads: 0 });
+  await using quantizer = await startQuantizer({ threads: 0 });
   const diagnostics: Diagnostic[] = quantizer.checkConfig(await readConfigText(path, signal));
   const failed = diagnostics.some((diagnostic) => diagnostic.severity === 'error');
   const { out: colors } = terminal;
@@ -27,7 +27,7 @@ export async function convertConfig(
   [path]: [string],
   { to }: { to: Dialect },
 ): Promise<Outcome> {
-  await using quantizer = await createQuantizer({ threads: 0 });
+  await using quantizer = await startQuantizer({ threads: 0 });
   const document = quantizer.convertConfig(await readConfigText(path, signal), to);
   return { document, lines: [jsonText(document.config)], remarks: diagnosticLines(document.losses, terminal.err) };
 }
@@ -37,7 +37,7 @@ export async function presets(
   [name]: [string?],
   { all = false }: { all?: boolean },
 ): Promise<Outcome> {
-  await using quantizer = await createQuantizer({ threads: 0 });
+  await using quantizer = await startQuantizer({ threads: 0 });
   if (name !== undefined) {
     const preset = presetNamed(quantizer, name);
     return { document: preset, lines: [jsonText(preset.config)] };

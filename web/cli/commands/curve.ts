@@ -1,25 +1,17 @@
 /** `wasmquant curve <model>`: size of the file against loss, for the schemes that a runtime reads. */
 import { basename } from 'node:path';
-import {
-  type Curve,
-  type CurveOptions,
-  type CurvePoint,
-  createQuantizer,
-  type Model,
-  type Quantizer,
-  type RuntimeName,
-  type Spread,
-} from '../../lib/node.js';
+import type { Curve, CurveOptions, CurvePoint, Model, Quantizer, RuntimeName, Spread } from '../../lib/node.js';
 import { curvePicture, lossText } from '../../present/curve_picture.js';
 import { isNotFaster, notFaster, ratioOfTimes, spreadText } from '../../present/speed_text.js';
 import { bytesText, plural, shareText } from '../../present/units.js';
 import { quantizerOptions, type ReportOptions, type ResourceOptions } from '../args.js';
 import { presetNamed, readConfigText } from '../config_source.js';
 import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
-import { findOnnxRuntime, runtimeFor } from '../onnx_runtime.js';
-import { onnxRuntimeInstall, onnxRuntimeTitle } from '../onnx_runtime_name.js';
+import { onnxRuntimeInstall, onnxRuntimeTitle } from '../onnx_runtime/name.js';
+import { findOnnxRuntime, runtimeFor } from '../onnx_runtime/runtime.js';
 import type { Context, Outcome } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
+import { startQuantizer } from '../quantizer.js';
 import { checkReportPath, modelPaths, writeReport, writeWhole } from '../report_file.js';
 import { type Column, table } from '../tables.js';
 import { printable } from '../terminal.js';
@@ -152,7 +144,7 @@ export async function curve(context: Context, [path]: [string], options: CurveCo
   const picture = { ...options, ...(svg !== undefined ? { report: svg } : { report: undefined }) } as ReportOptions;
   await checkReportPath(options, [...read, svg]);
   await checkReportPath(picture, read, '--svg');
-  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using quantizer = await startQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal, options);
   for (const each of [options, picture]) await checkReportPath(each, await modelPaths(path, model));
   const named = schemes?.map((name) => presetNamed(quantizer, name).name);

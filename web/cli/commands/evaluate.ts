@@ -1,15 +1,16 @@
 /** `wasmquant evaluate <model> --tokens F`: perplexity and bits per byte; with `--against`, the KLD to another model, or of encoders the
  * agreement of embeddings. */
-import { createQuantizer, type Divergence, type EvaluateOptions, type Evaluation } from '../../lib/node.js';
+import type { Divergence, EvaluateOptions, Evaluation } from '../../lib/node.js';
 import { durationText, plural } from '../../present/units.js';
 import { quantizerOptions, type ReportOptions, type ResourceOptions } from '../args.js';
-import { agreementLines, agreementOf } from '../embeddings.js';
 import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
+import { startQuantizer } from '../quantizer.js';
 import { checkReportPath, modelPaths, writeReport } from '../report_file.js';
 import { printable } from '../terminal.js';
 import { openTokens, type TokenOptions } from '../token_source.js';
+import { agreementLines, agreementOf } from './evaluate/embeddings.js';
 
 interface EvaluateCommand extends ResourceOptions, ReportOptions, TokenOptions, ModelFlags {
   bytesPerToken?: number;
@@ -84,7 +85,7 @@ export async function evaluate(context: Context, [path]: [string], options: Eval
   const { signal, terminal } = context;
   const given = options.tokens ?? options.text ?? '';
   await checkReportPath(options, [path, given]);
-  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using quantizer = await startQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal, options);
   await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
   const { against: referencePath } = options;

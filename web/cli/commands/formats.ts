@@ -1,10 +1,11 @@
 /** `wasmquant formats [model]`: which formats are read and written, or what can be written from one model, and how large it would be. */
 import { formats as known } from '../../lib/internal.js';
 import type { Model, OutputFormat, Quantizer } from '../../lib/node.js';
-import { createQuantizer, inputFormats, outputFormats, QuantizationError } from '../../lib/node.js';
+import { inputFormats, outputFormats, QuantizationError } from '../../lib/node.js';
 import { bytesText } from '../../present/units.js';
 import { modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome } from '../outcome.js';
+import { startQuantizer } from '../quantizer.js';
 import { table } from '../tables.js';
 import { printable } from '../terminal.js';
 
@@ -50,7 +51,7 @@ async function writtenAs(
 }
 
 async function formatsOfModel(context: Context, argument: string): Promise<Outcome> {
-  await using quantizer = await createQuantizer({ threads: 0 });
+  await using quantizer = await startQuantizer({ threads: 0 });
   await using model = await openModel(quantizer, argument, context.signal);
   const rows: Written[] = [];
   for (const format of outputFormats) rows.push(await writtenAs(quantizer, model, format, context.signal));

@@ -1,10 +1,10 @@
 /** `wasmquant generate <model> --prompt TEXT`: a greedy continuation. */
-import { createQuantizer } from '../../lib/node.js';
 import { durationText, plural } from '../../present/units.js';
 import { quantizerOptions, type ResourceOptions } from '../args.js';
 import { type ModelFlags, openModel } from '../model_source.js';
 import type { Context, Outcome } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
+import { startQuantizer } from '../quantizer.js';
 import { printable } from '../terminal.js';
 import { openTokenizer } from '../token_source.js';
 
@@ -20,7 +20,7 @@ export async function generate(
   options: GenerateCommand,
 ): Promise<Outcome> {
   const { prompt: text, count } = options;
-  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using quantizer = await startQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal, options);
   await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
   const tokenizer = await openTokenizer(

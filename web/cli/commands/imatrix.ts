@@ -1,10 +1,10 @@
 /** `wasmquant imatrix <model> --text F -o FILE`: importance of the layers' inputs, in llama-imatrix's formats. */
 import { basename } from 'node:path';
-import { createQuantizer } from '../../lib/node.js';
 import { bytesText } from '../../present/units.js';
 import { quantizerOptions, type ResourceOptions } from '../args.js';
 import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome } from '../outcome.js';
+import { startQuantizer } from '../quantizer.js';
 import { checkReportPath, modelPaths, writeWhole } from '../report_file.js';
 import { printable } from '../terminal.js';
 import { openTokens, type TokenOptions } from '../token_source.js';
@@ -25,7 +25,7 @@ export async function imatrix(
   const file = { report: output, force: options.force === true };
   const texts = options.tokens ?? options.text ?? '';
   await checkReportPath(file, [path, texts], '--output');
-  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using quantizer = await startQuantizer(quantizerOptions(options));
   await using model = await openModel(quantizer, path, signal, options);
   await using source = options.source === undefined ? null : await openModel(quantizer, options.source, signal);
   const { tokens, file: tokenFile } = await openTokens(quantizer, source ? [source, model] : [model], options, signal);

@@ -1,11 +1,11 @@
 /** `wasmquant inspect <model>`: tensors, shapes, dtypes, sizes, inferred layer types. */
 import type { Model, TensorInfo } from '../../lib/node.js';
-import { createQuantizer } from '../../lib/node.js';
 import { collapse, type Group, single } from '../../present/collapse.js';
 import { bytesText, elementCount, elementsText, plural, shapeText } from '../../present/units.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome } from '../outcome.js';
+import { startQuantizer } from '../quantizer.js';
 import { cut, table } from '../tables.js';
 import { printable } from '../terminal.js';
 
@@ -98,7 +98,7 @@ function inspectLines(argument: string, model: Model, options: InspectOptions, {
 }
 
 export async function inspect(context: Context, [argument]: [string], options: InspectOptions): Promise<Outcome> {
-  await using quantizer = await createQuantizer({ threads: 0 });
+  await using quantizer = await startQuantizer({ threads: 0 });
   await using model = await openModel(quantizer, argument, context.signal, options);
   const { format, files, tensors, metadata, config, diagnostics } = model;
   return {

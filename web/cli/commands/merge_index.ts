@@ -1,11 +1,11 @@
 /** `wasmquant merge-index <folder>`: merges the parts that `quantize --shards` wrote into one model. */
-import { createQuantizer } from '../../lib/node.js';
 import { otherDiagnostics } from '../../present/output_size.js';
 import { plural } from '../../present/units.js';
 import type { ReportOptions } from '../args.js';
 import { diagnosticLines } from '../diagnostics.js';
 import type { Context, Outcome } from '../outcome.js';
 import { ProgressBar } from '../progress.js';
+import { startQuantizer } from '../quantizer.js';
 import { checkReportPath, writeReport } from '../report_file.js';
 import { printable } from '../terminal.js';
 import { headlineLines } from './plan.js';
@@ -16,7 +16,7 @@ export async function mergeIndex(
   options: ReportOptions,
 ): Promise<Outcome> {
   await checkReportPath(options, [folder]);
-  await using quantizer = await createQuantizer({ threads: 0 });
+  await using quantizer = await startQuantizer({ threads: 0 });
   const bar = new ProgressBar(terminal, 'checking');
   const watched = { signal, onProgress: bar.update };
   const merged = quantizer.mergeShards(folder, { overwrite: options.force === true, ...watched });

@@ -1,6 +1,6 @@
 /** `wasmquant plan <model>`: which tensor gets which spec and why, predicted sizes, patterns that matched nothing. */
 import type { Model, OutputFormat, Plan, PlannedTensor, Totals } from '../../lib/node.js';
-import { createQuantizer, planJson } from '../../lib/node.js';
+import { planJson } from '../../lib/node.js';
 import { collapse, type Group, single } from '../../present/collapse.js';
 import { isOfSize, otherDiagnostics } from '../../present/output_size.js';
 import { actionText } from '../../present/spec_text.js';
@@ -11,6 +11,7 @@ import { coverageLines } from '../coverage.js';
 import { diagnosticLines } from '../diagnostics.js';
 import { type ModelFlags, modelSummary, openModel } from '../model_source.js';
 import type { Context, Outcome } from '../outcome.js';
+import { startQuantizer } from '../quantizer.js';
 import { table } from '../tables.js';
 import type { Colors } from '../terminal.js';
 import { printable } from '../terminal.js';
@@ -101,7 +102,7 @@ function planLines(argument: string, model: Model, plan: Plan, options: PlanOpti
 }
 
 export async function plan(context: Context, [argument]: [string], options: PlanOptions): Promise<Outcome> {
-  await using quantizer = await createQuantizer({ threads: 0 });
+  await using quantizer = await startQuantizer({ threads: 0 });
   const config = await configFor(quantizer, options, context.signal);
   await using model = await openModel(quantizer, argument, context.signal, options);
   const found = await quantizer.plan(model, config, { ...(await planOptions(options)), signal: context.signal });

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { onnxRuntimeOfUser } from '../onnx_runtime_name.js';
+import { onnxRuntimeOfUser } from '../onnx_runtime/name.js';
 import { addOutputOptions, addReportOptions, addResourceOptions, kModelArgument, kStripPrefix } from './options.js';
 import type { Start } from './start.js';
 

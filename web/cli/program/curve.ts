@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { curveRuntimes } from '../../present/runtimes/table.js';
-import { onnxRuntimeOfUser } from '../onnx_runtime_name.js';
+import { onnxRuntimeOfUser } from '../onnx_runtime/name.js';
 import { addOutputOptions, addReportOptions, addResourceOptions, kModelArgument, kStripPrefix } from './options.js';
 import type { Start } from './start.js';
 import { parseCount } from './values.js';

@@ -1,6 +1,7 @@
 /** Where a command is done: at once in this thread where that is short, else in a thread of its own. */
 import { statSync } from 'node:fs';
 import type { Asked, CommandName } from '../asked.js';
+import { optionsOfSmall } from './small.js';
 
 export type Start = (name: CommandName, given: Asked['given'], options: object) => Promise<void>;
 
@@ -28,6 +29,7 @@ function isSoonDone({ name, given: [path] }: Asked): boolean {
 
 export const start: Start = async (name, given, options) => {
   const asked = { name, given, options };
-  if (!isSoonDone(asked) && (await import('./thread.js')).doInThread(asked)) return;
-  await (await import('../execute.js')).execute(asked);
+  const short = isSoonDone(asked) ? options : optionsOfSmall(asked);
+  if (!short && (await import('./thread.js')).doInThread(asked)) return;
+  await (await import('../execute.js')).execute({ ...asked, options: short ?? options });
 };

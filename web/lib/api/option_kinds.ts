@@ -18,6 +18,7 @@ export const quantizerOptions: Kinds<QuantizerOptions> = {
   wasmUrl: 'url',
   wasmModule: 'object',
   workerUrl: 'url',
+  workersAfterMs: 'number',
   memoryBudgetBytes: 'number',
 };
 

@@ -23,6 +23,8 @@ export interface QuantizerOptions {
   wasmModule?: WebAssembly.Module;
   /** URL of the worker script (`wasmquant/worker`), for bundlers that move it; default next to the library. */
   workerUrl?: string | URL;
+  /** Milliseconds of work, between whose steps this thread answers, before workers start: a run that is shorter needs none. Default 0. */
+  workersAfterMs?: number;
   /** Memory for all workers in bytes, at least 64 MiB; default 1 GiB in Node, 512 MiB in pages. The runtime's own memory is not included. */
   memoryBudgetBytes?: number;
 }

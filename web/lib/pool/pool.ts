@@ -29,11 +29,18 @@ interface Task {
 
 interface Slot {
   port: Port;
+  isStandIn: boolean;
   ready: boolean;
   memoryBytes: number;
   task: Task | null;
   contexts: Map<number, RunContext>;
   releasing: Map<number, () => void>;
+}
+
+/** What works in place of workers until it has taken too long. */
+export interface StandIn {
+  start(): Port;
+  milliseconds: number;
 }
 
 /** The pieces of packed work that a job names; none if all were sent with the context. */
@@ -43,12 +50,20 @@ function workOf({ parts }: Job, work: readonly Uint8Array[]): [number: number, p
   return [...named].map((number) => [number, work[number] ?? new Uint8Array()]);
 }
 
+/** Only Node's timers keep a process alive. */
+function letEnd(timer: ReturnType<typeof setTimeout>): void {
+  if (typeof timer === 'object') timer.unref();
+}
+
 export class Pool {
   readonly #start: () => Port;
   readonly #module: WebAssembly.Module;
   readonly #size: number;
   readonly #slots = new Set<Slot>();
   readonly #waiting: Task[] = [];
+  #standIn: StandIn | null;
+  /** Until workers start. */
+  #patience: ReturnType<typeof setTimeout> | null = null;
   #idleTimer: ReturnType<typeof setTimeout> | null = null;
   /** Why the pool takes no more work; null while it does. */
   #closed: { reason: unknown } | null = null;
@@ -56,10 +71,11 @@ export class Pool {
   #jobId = 0;
 
   /** At most `size` workers; they start when first needed. */
-  constructor(start: () => Port, module: WebAssembly.Module, size: number) {
+  constructor(start: () => Port, module: WebAssembly.Module, size: number, standIn: StandIn | null = null) {
     this.#start = start;
     this.#module = module;
     this.#size = size;
+    this.#standIn = standIn;
   }
 
   /** Linear memory of the workers, as last reported. */
@@ -67,9 +83,16 @@ export class Pool {
     return [...this.#slots].reduce((sum, slot) => sum + slot.memoryBytes, 0);
   }
 
-  /** Whether a job would begin now. */
+  /** Whether no worker was needed yet. */
+  get hasStandIn(): boolean {
+    return this.#standIn !== null;
+  }
+
+  /** Whether a worker would begin a job now. */
   get isFree(): boolean {
-    return this.#waiting.length === 0 && (this.#slots.size < this.#size || this.#teamOf(null).length > 0);
+    return (
+      !this.#standIn && this.#waiting.length === 0 && (this.#slots.size < this.#size || this.#teamOf(null).length > 0)
+    );
   }
 
   /** Describes a run to the pool; pass the result to `run`, then to `release`. */
@@ -79,7 +102,7 @@ export class Pool {
 
   /** Starts `count` workers, up to the pool's size, so that they load while the caller plans. */
   prepare(count: number): void {
-    while (!this.#closed && this.#slots.size < Math.min(count, this.#size)) {
+    while (!this.#closed && !this.#standIn && this.#slots.size < Math.min(count, this.#size)) {
       const slot = this.#grow();
       if (!slot) return; // the first job will report the reason
       slot.port.hold(false);
@@ -131,6 +154,7 @@ export class Pool {
   async close(reason: unknown): Promise<void> {
     this.#closed = { reason };
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+    this.#stopWaiting();
     this.#idleTimer = null;
     for (const task of this.#waiting.splice(0)) task.reject(reason);
     await Promise.all(
@@ -147,12 +171,9 @@ export class Pool {
     this.#idleTimer = null;
     for (let task = this.#waiting[0]; task; task = this.#waiting[0]) {
       const { members = 1 } = task.job;
-      const team = this.#teamOf(null).slice(0, members);
-      while (team.length < members) {
-        const slot = this.#grow();
-        if (!slot) return;
-        team.push(slot);
-      }
+      if (members > 1) this.#endStandIn();
+      const team = this.#standIn ? this.#standInTeam(this.#standIn) : this.#workerTeam(members);
+      if (!team) return;
       this.#waiting.shift();
       for (const slot of team) {
         slot.task = task;
@@ -162,17 +183,53 @@ export class Pool {
     }
   }
 
-  #grow(): Slot | null {
-    if (this.#slots.size >= this.#size) return null;
+  /** Null while too few are free. */
+  #workerTeam(members: number): Slot[] | null {
+    const team = this.#teamOf(null).slice(0, members);
+    while (team.length < members) {
+      const slot = this.#grow();
+      if (!slot) return null;
+      team.push(slot);
+    }
+    return team;
+  }
+
+  /** What it has begun, it ends. */
+  #endStandIn(): void {
+    this.#standIn = null;
+    for (const slot of this.#slots) if (slot.isStandIn && !slot.task) void this.#drop(slot);
+  }
+
+  /** Null while it is busy. */
+  #standInTeam({ start, milliseconds }: StandIn): Slot[] | null {
+    this.#patience ??= setTimeout(() => {
+      this.#endStandIn();
+      this.#assign();
+    }, milliseconds);
+    letEnd(this.#patience);
+    const slot = [...this.#slots][0] ?? this.#grow(start);
+    return slot && !slot.task ? [slot] : null;
+  }
+
+  #grow(start?: () => Port): Slot | null {
+    if ([...this.#slots].filter(({ isStandIn }) => !isStandIn).length >= this.#size) return null;
     let port: Port;
     try {
-      port = this.#start();
+      port = (start ?? this.#start)();
     } catch (error) {
       const detail = `a worker cannot be started: ${textOf(error)}; pass workerUrl, or threads: 0`;
       for (const task of this.#waiting.splice(0)) task.reject(failure('worker-crashed', '', detail, error));
       return null;
     }
-    const slot: Slot = { port, ready: false, memoryBytes: 0, task: null, contexts: new Map(), releasing: new Map() };
+    const slot: Slot = {
+      port,
+      isStandIn: start !== undefined,
+      ready: false,
+      memoryBytes: 0,
+      task: null,
+      contexts: new Map(),
+      releasing: new Map(),
+    };
     this.#slots.add(slot);
     port.listen(
       (message) => this.#receive(slot, message),
@@ -254,6 +311,7 @@ export class Pool {
     const { task } = slot;
     slot.task = null;
     this.#relax(slot);
+    if (slot.isStandIn && !this.#standIn) void this.#drop(slot);
     // The run may add its next job first; then the worker is offered to others.
     queueMicrotask(() => this.#assign());
     return task;
@@ -317,13 +375,18 @@ export class Pool {
     await slot.port.terminate();
   }
 
+  #stopWaiting(): void {
+    if (this.#patience !== null) clearTimeout(this.#patience);
+    this.#patience = null;
+  }
+
   #rest(): void {
     if (this.#waiting.length > 0 || [...this.#slots].some((slot) => slot.task)) return;
+    this.#stopWaiting(); // the next run has its own time
     this.#idleTimer ??= setTimeout(() => {
       this.#idleTimer = null;
       for (const slot of this.#slots) if (!slot.task) void this.#drop(slot);
     }, idleMs);
-    // Only Node's timers keep a process alive.
-    if (typeof this.#idleTimer === 'object') this.#idleTimer.unref();
+    letEnd(this.#idleTimer);
   }
 }

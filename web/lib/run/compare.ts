@@ -104,6 +104,6 @@ export async function compareModels(
     totals: totalsOf(tensors, { bytesBefore: reference.bytes, bytesAfter: quantized.bytes }),
     diagnostics: [...nonFiniteRemarks(tensors), ...diagnostics],
     durationMs: performance.now() - started,
-    threads: memory.threads,
+    threads: resources.pool.hasStandIn ? 0 : memory.threads,
   };
 }

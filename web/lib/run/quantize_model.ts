@@ -145,7 +145,7 @@ async function report(
     ...(options.reuse && { reused: reused?.copies.size ?? 0 }),
     ...(options.resume && { resumedFiles: resumed?.files.size ?? 0 }),
     durationMs: performance.now() - started,
-    threads: resources.memory.threads,
+    threads: resources.pool.hasStandIn ? 0 : resources.memory.threads,
   };
   const own = part ? part.report(whole) : whole;
   for (const file of part ? await part.stage(small, own) : small) await abortable(options.signal, file.writeTo(target));

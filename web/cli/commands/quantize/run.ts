@@ -2,17 +2,16 @@
 import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { formats, outputFormatsOf, weightFilePattern } from '../../../lib/internal.js';
-import {
-  type Config,
-  createQuantizer,
-  type Model,
-  type OutputFormat,
-  type OutputOptions,
-  type Plan,
-  type QuantizeModelOptions,
-  type Quantizer,
-  type RunReport,
-  type ShardPart,
+import type {
+  Config,
+  Model,
+  OutputFormat,
+  OutputOptions,
+  Plan,
+  QuantizeModelOptions,
+  Quantizer,
+  RunReport,
+  ShardPart,
 } from '../../../lib/node.js';
 import { hasModules, loadTexts } from '../../../present/runtimes/load_lines.js';
 import {
@@ -30,6 +29,7 @@ import { CommandError, usageError } from '../../failure.js';
 import { type ModelFlags, openModel } from '../../model_source.js';
 import type { Context } from '../../outcome.js';
 import { ProgressBar } from '../../progress.js';
+import { startQuantizer } from '../../quantizer.js';
 import { checkReportPath, modelPaths } from '../../report_file.js';
 import { err } from '../../streams.js';
 import { isTextFile, openText } from '../../token_source.js';
@@ -107,7 +107,7 @@ export async function withInputs<C, T>(
 ): Promise<T> {
   const { config: configFile, imatrix, calibration: dataFile, calibrationText: textFile } = options;
   await checkReportPath(options, [argument, options.output, configFile, imatrix, textFile, dataFile]);
-  await using quantizer = await createQuantizer(quantizerOptions(options));
+  await using quantizer = await startQuantizer(quantizerOptions(options));
   const [named, ...others] = outputFormatsOf(options.output ?? '');
   if (named && others.length === 0) options.format ??= named;
   if (options.calibration !== undefined && (await isTextFile(options.calibration))) {

@@ -1,10 +1,10 @@
 /** `wasmquant evaluate <encoder> --against <model> --text F`: how far embeddings of the lines of a text are from a reference's. */
-import type { Agreement, Embeddings, EvaluateOptions, LanguageModel, Model, Progress } from '../lib/node.js';
-import { durationText, plural } from '../present/units.js';
-import { ruleText, verdictOf } from '../present/verdict.js';
-import { CommandError, usageError } from './failure.js';
-import { printable } from './terminal.js';
-import { openText, type TokenOptions } from './token_source.js';
+import type { Agreement, Embeddings, EvaluateOptions, LanguageModel, Model, Progress } from '../../../lib/node.js';
+import { durationText, plural } from '../../../present/units.js';
+import { ruleText, verdictOf } from '../../../present/verdict.js';
+import { CommandError, usageError } from '../../failure.js';
+import { printable } from '../../terminal.js';
+import { openText, type TokenOptions } from '../../token_source.js';
 
 /** Lines of the text by default at most. */
 const usualTexts = 256;

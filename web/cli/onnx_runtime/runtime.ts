@@ -2,10 +2,10 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { Model, Quantizer } from '../lib/node.js';
-import { CommandError } from './failure.js';
-import { openModel } from './model_source.js';
-import { kModules, onnxRuntimeInstall, onnxRuntimeTitle } from './onnx_runtime_name.js';
+import type { Model, Quantizer } from '../../lib/node.js';
+import { CommandError } from '../failure.js';
+import { openModel } from '../model_source.js';
+import { kModules, onnxRuntimeInstall, onnxRuntimeTitle } from './name.js';
 
 /** The module, or null if none is installed. */
 export async function findOnnxRuntime(): Promise<object | null> {
