@@ -1,6 +1,7 @@
 // npm run bench [-- --out DIR] [--json] [--quick] [--kernels | --files] [--peer-llama-quantize PATH]: speed of the kernels
-// (WebAssembly and native) beside plain JavaScript, torch and memcpy; of whole files beside llama-quantize, onnxruntime and a
-// copy, in Node and Chromium; as size and workers grow; memory. Peers are those of tests/interop/peers.sh, once it has made them.
+// (WebAssembly and native) beside plain JavaScript, torch and memcpy; of the start of the command beside bare Node; of whole files
+// beside llama-quantize, onnxruntime and a copy, in Node and Chromium; as size and workers grow; memory. Peers are those of
+// tests/interop/peers.sh, once it has made them.
 // Stdout is Markdown, with --json one JSON document; --out writes both, bench.md and bench.json. --quick: smaller and fewer.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -79,6 +80,7 @@ function fileResults(isQuick, peer) {
   const hasChromium = process.env.WASMQUANT_CHROMIUM || findProgram('chromium', 'chromium-browser', 'google-chrome');
   const quick = isQuick ? ['--quick'] : [];
   return {
+    start: json('start-up', 'start_bench.mjs', ...(isQuick ? ['--runs', '3'] : [])),
     files: json('whole files', 'file_bench.mjs', ...quick, ...peerArgs),
     chromium: hasChromium ? json('Chromium', 'chromium_bench.mjs', ...(isQuick ? ['--mib', '256'] : [])) : null,
     gguf: json('GGUF files', 'gguf_bench.mjs', '--json', ...(isQuick ? ['--only', 'q8_0'] : []), ...peerArgs),
@@ -90,7 +92,7 @@ main((args) => {
   const options = optionsOf(args);
   const isQuick = options.quick === true;
   const [before] = loadavg();
-  const result = { kernels: null, files: null, gguf: null, mixture: null, chromium: null };
+  const result = { kernels: null, start: null, files: null, gguf: null, mixture: null, chromium: null };
   if (!options.files) result.kernels = kernelRows(isQuick);
   if (!options.kernels) Object.assign(result, fileResults(isQuick, options['peer-llama-quantize']));
   const machine = {

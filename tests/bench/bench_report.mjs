@@ -57,6 +57,20 @@ function kernelTables({ wasm, native, javascript, torch }) {
   ];
 }
 
+function startTable({ node, runs, bareMilliseconds, rows }) {
+  const lines = rows.map(({ command, milliseconds, cpuMilliseconds, toNode, cpuToNode }) => [
+    command,
+    number(milliseconds, 0),
+    number(toNode),
+    number(cpuMilliseconds, 0),
+    number(cpuToNode),
+  ]);
+  return [
+    `## Start-up\n\nWhole processes, ${runs} turns with bare Node ${node} (\`node -e 0\`: ${number(bareMilliseconds, 0)} ms); medians.`,
+    table(['command', 'ms', 'to bare Node', 'processor ms', 'to bare Node'], lines),
+  ];
+}
+
 function pairTables({
   bytes,
   runs,
@@ -154,11 +168,12 @@ function mixtureTable({ experts, tokens, rows }) {
   ];
 }
 
-export function markdownOf({ machine, kernels, files, gguf, mixture, chromium }) {
+export function markdownOf({ machine, kernels, start, files, gguf, mixture, chromium }) {
   const parts = [
     `# Bench\n\n${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ${machine.date}. Load before and after: ${machine.load.map((load) => number(load, 1)).join(', ')}.`,
   ];
   if (kernels) parts.push(...kernelTables(kernels));
+  if (start) parts.push(...startTable(start));
   if (files) parts.push(...pairTables(files.pairs), ...growthTable(files.growth), ...memoryTable(files.memory));
   if (chromium) parts.push(...chromiumTable(chromium));
   if (gguf) parts.push(...ggufTable(gguf));

@@ -8,15 +8,16 @@ import { root } from '../setup/command.mjs';
 const peers = join(root, 'tests/interop/peers.sh');
 const hasPeers = existsSync(join(root, '.peers/.ready'));
 
-/** Wall and processor milliseconds of a program; with the error text on failure. */
-function timed(command, args) {
+/** Wall and processor milliseconds of a program, and what it printed. Throws if it does not end with `expected`. */
+export function timed(command, args, expected = 0) {
   const timing = 'TIMEFORMAT="wasmquant-time %R %U %S"; time "$@" 2>&1';
   const all = ['-c', timing, 'bash', command, ...args];
   const { status, stdout, stderr, error } = spawnSync('bash', all, { cwd: root, encoding: 'utf8' });
   if (error) throw error;
-  if (status !== 0) throw new Error(`${command} failed with exit code ${status}: ${stdout.slice(-1000)}`);
+  if (status !== expected) throw new Error(`${command} failed with exit code ${status}: ${stdout.slice(-1000)}`);
   const [, wall, user, system] = /^wasmquant-time ([\d.]+) ([\d.]+) ([\d.]+)$/m.exec(stderr);
-  return { milliseconds: 1000 * Number(wall), cpuMilliseconds: 1000 * (Number(user) + Number(system)) };
+  const cpuMilliseconds = 1000 * (Number(user) + Number(system));
+  return { milliseconds: 1000 * Number(wall), cpuMilliseconds, output: stdout };
 }
 
 /**

@@ -20,8 +20,11 @@ test('a part that did not run has no section, and one that ran has its rows', ()
   ];
   const native = [{ name: 'int4 per_group 128', gbps: 8, ratio_to_memcpy: 0.6, gbps_in_cache: 9 }];
   const kernels = { wasm, native, javascript: [], torch: null };
-  const text = markdownOf({ machine, kernels, files: null, gguf: null, chromium: null });
+  const row = { command: '--help', milliseconds: 70, cpuMilliseconds: 66, toNode: 1.4, cpuToNode: 1.32 };
+  const start = { node: 'v20.0.0', runs: 3, bareMilliseconds: 50, rows: [row] };
+  const text = markdownOf({ machine, kernels, start, files: null, gguf: null, chromium: null });
   assert.match(text, /\| int4 per_group 128 \| 4\.00 \| 0\.30 \| {2}\| 8\.00 \| {2}\| {2}\| arithmetic: 4\.40 GB\/s/);
+  assert.match(text, /\| --help \| 70 \| 1\.40 \| 66 \| 1\.32 \|/);
   assert.match(text, /\| layer \| 30\.0 \|/);
   assert.doesNotMatch(text, /## (Whole files|Memory|Chromium|GGUF)/);
 });
