@@ -2,6 +2,7 @@
 import type { Quantizer } from '../../lib/node.js';
 import type { Context, Outcome } from '../outcome.js';
 import { checkReportPath, writeReport } from '../report_file.js';
+import { refuseMeasures } from './quantize/measure.js';
 import { reportLines } from './quantize/report_lines.js';
 import { configOf, type QuantizeOptions, runInto, usualOutput, withInputs } from './quantize/run.js';
 import { namedPresets, quantizeSeveral } from './quantize/several.js';
@@ -9,6 +10,7 @@ import { namedPresets, quantizeSeveral } from './quantize/several.js';
 export async function quantize(context: Context, [argument]: [string], options: QuantizeOptions): Promise<Outcome> {
   const several = namedPresets(options);
   if (several) return await quantizeSeveral(context, argument, options, several);
+  refuseMeasures(options);
   const configsOf = (quantizer: Quantizer) => configOf(quantizer, options, context.signal);
   return await withInputs(context, argument, options, configsOf, async (inputs, config) => {
     const { quantizer, model, choices } = inputs;

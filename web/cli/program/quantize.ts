@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { onnxRuntimeOfUser } from '../onnx_runtime/name.js';
 import { shortenHelp } from './help.js';
 import {
   addConfigOptions,
@@ -45,6 +46,11 @@ export function addQuantize(program: Command, start: Start): void {
     .addOption(kSource)
     .option('--calibration-text <file>', "text instead of token ids, through the model's tokenizer.json")
     .option('--best', 'the most accurate algorithms for this size: awq, gptq, least squares (needs --calibration)')
+    .option('--text <file>', 'several presets: also the KLD of each to the model on this text (language models)')
+    .option(
+      '--measure-speed',
+      `several presets, ONNX: also the error of the outputs and the time of a run, by ${onnxRuntimeOfUser}`,
+    )
     .option('--resume', 'keep the finished files of an interrupted run into a folder and continue from there')
     .addOption(
       new Option(

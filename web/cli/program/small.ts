@@ -12,7 +12,17 @@ const kMostFiles = 100;
 const kWorkersAfterMs = 100;
 
 /** What reads more than the model, or computes with it. */
-const kLong = ['calibration', 'calibrationText', 'source', 'best', 'imatrix', 'outputs', 'feeds', 'measureSpeed'];
+const kLong = [
+  'text',
+  'calibration',
+  'calibrationText',
+  'source',
+  'best',
+  'imatrix',
+  'outputs',
+  'feeds',
+  'measureSpeed',
+];
 /** Commands, with the number of models that they read. */
 const kModels: Partial<Record<Asked['name'], number>> = { inspect: 1, plan: 1, formats: 1, quantize: 1, compare: 2 };
 

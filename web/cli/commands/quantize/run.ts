@@ -52,6 +52,8 @@ export interface QuantizeOptions
   best?: boolean;
   shards?: ShardPart;
   resume?: boolean;
+  text?: string;
+  measureSpeed?: boolean;
 }
 
 /** Of 256 tokens each; all their activations stay in memory. */
@@ -61,6 +63,8 @@ const kCalibrationSequences = 32;
 export interface Inputs {
   quantizer: Quantizer;
   model: Model;
+  /** What `--source` names. */
+  source: Model | null;
   choices: OutputOptions;
   calibration: Partial<QuantizeModelOptions>;
 }
@@ -133,6 +137,7 @@ export async function withInputs<C, T>(
   const inputs = {
     quantizer,
     model,
+    source,
     choices: { ...(await planOptions(options)), signal },
     calibration: {
       ...(calibration && { calibration: source ? { tokens: calibration, source } : calibration }),

@@ -13,10 +13,11 @@ import { checkReportPath, writeReport } from '../../report_file.js';
 import { err } from '../../streams.js';
 import { table } from '../../tables.js';
 import { printable } from '../../terminal.js';
+import { type Measured, measuredColumns, measureOf } from './measure.js';
 import type { FinishedRun } from './report_lines.js';
 import { configOf, type QuantizeOptions, runInto, usualOutput, withInputs } from './run.js';
 
-type Row = FinishedRun & { preset: string };
+type Row = FinishedRun & { preset: string; measured: Measured };
 
 /** The presets of a list; null: there is at most one. */
 export function namedPresets({ preset, output, shards }: QuantizeOptions): string[] | null {
@@ -31,9 +32,15 @@ export function namedPresets({ preset, output, shards }: QuantizeOptions): strin
 }
 
 /** Throws where two runs would write the same, or one what is there already, before any of them begins. */
-async function checkOutputs(outputs: string[], { force, resume }: QuantizeOptions): Promise<void> {
+async function checkOutputs(outputs: string[], { force, resume, preset }: QuantizeOptions): Promise<void> {
   const twice = outputs.find((output, i) => outputs.indexOf(output) !== i);
   if (twice !== undefined) throw usageError(`two of the presets would write ${twice}`);
+  const file = resume && outputs.find((output) => outputFormatsOf(output).length > 0);
+  if (file)
+    throw usageError(
+      `--resume continues in folders, and one of the presets ${preset} becomes the file ${file}`,
+      'leave it out: a file appears under its name only when it is complete',
+    );
   for (const output of force || resume ? [] : outputs)
     if (await stat(output).catch(() => null))
       throw new CommandError('target-exists', 'it is there already', { where: output, hint: '--force replaces it' });
@@ -68,6 +75,7 @@ function lines(argument: string, summary: string, rows: Row[], { terminal }: Con
           spare: 3,
         },
         { title: 'weights off by', align: 'right', cell: error, spare: 4 },
+        ...measuredColumns<Row>(),
         { title: 'time', align: 'right', cell: ({ report }) => durationText(report.durationMs), spare: 2 },
       ],
       { colors, columns },
@@ -99,16 +107,20 @@ export async function quantizeSeveral(
     const outputs = runs.map(({ output }) => output);
     await checkOutputs(outputs, options);
     await checkReportPath(options, outputs);
+    const measure = await measureOf(inputs, options, context);
     await mkdir(folder, { recursive: true });
     const rows: Row[] = [];
     try {
       for (const { preset, config, output } of runs)
-        rows.push({ preset, ...(await runInto(inputs, config, output, options, context)) });
+        rows.push({ preset, ...(await runInto(inputs, config, output, options, context)), measured: {} });
+      for (const row of rows) if (measure) row.measured = await measure(row.output);
     } catch (error) {
       for (const { output } of rows) err.write(`finished before: ${printable(output)}\n`);
       throw error;
     }
-    const document = { runs: rows.map(({ preset, report, output }) => ({ preset, ...report, output })) };
+    const document = {
+      runs: rows.map(({ preset, report, output, measured }) => ({ preset, ...report, output, ...measured })),
+    };
     if (options.report !== undefined) await writeReport(options.report, document);
     return { document, lines: lines(argument, modelSummary(model), rows, context) };
   });
