@@ -48,7 +48,8 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
   const size_t window = is_sliding ? a.window : length;
   const size_t step = std::max<size_t>(kRows / group, 1);
   const size_t rows_at_most = std::min(step, length - past) * group;
-  const size_t keys_at_most = a.is_encoder ? length : std::min(length, window + step);
+  const size_t ahead = a.is_encoder ? window : 1;  // keys that a token sees from itself on
+  const size_t keys_at_most = std::min(length, window + step + ahead);
   reserve(memory.queries, rows_at_most * dim);
   reserve(memory.output, rows_at_most * wide);
   reserve(memory.scores, rows_at_most * keys_at_most);
@@ -59,7 +60,7 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
       // Steps and their first keys are those of the whole sequence: products add up terms from the first key on.
       const size_t whole = first - first % step;
       const size_t end = std::min(whole + step, length), rows = (end - first) * group;
-      const size_t begin = whole >= window ? whole - window + 1 : 0, keys = (a.is_encoder ? length : end) - begin;
+      const size_t begin = whole >= window ? whole - window + 1 : 0, keys = std::min(end - 1 + ahead, length) - begin;
       float* const scores = memory.scores.data();
       for (size_t row = 0; row < rows; ++row) {
         const float* from = q + (first - past + row / group) * q_stride + (head * group + row % group) * dim;
@@ -70,7 +71,7 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
       for (size_t row = 0; row < rows; ++row) {
         const size_t token = first + row / group;
         const size_t seen = token >= window ? token - window + 1 - begin : 0,
-                     unseen = a.is_encoder ? keys : token + 1 - begin;
+                     unseen = std::min(token + ahead, length) - begin;
         float* const line = scores + row * keys;
         const std::span<float> visible{line + seen, unseen - seen};
         if (a.has_slopes) add_slope(slope_of(a.heads, head * group + row % group), begin + seen, visible);

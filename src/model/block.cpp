@@ -220,8 +220,8 @@ void BlockRunner::attend_heads(const BlockValues& weights, uint32_t layer, std::
   }
 }
 
-Status BlockRunner::run_encoder(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
-                                std::span<float> x) {
+Status BlockRunner::run_post_normed(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                                    std::span<float> x) {
   const Architecture& a = architecture_;
   const auto add_and_norm = [&](Slot norm) {
     for (size_t i = 0; i < x.size(); ++i) x[i] += normed_[i];
@@ -317,7 +317,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   const Architecture& a = architecture_;
   const size_t hidden = a.hidden;
   tokens_ = x.size() / hidden;
-  if (a.is_encoder) return run_encoder(weights, layer, lengths, x);
+  if (norms_sums(a)) return run_post_normed(weights, layer, lengths, x);
   const auto reach = [&](LinearInput input, const std::vector<float>& values, size_t columns) {
     return show(layer, input, {values.data(), tokens_ * columns}, columns, x, sink, state);
   };
@@ -335,7 +335,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
     resume(normed_);
   } else if (!resumes) {
     normed_.assign(x.begin(), x.end());
-    if (a.names.has(ModelPart::input_norm)) apply_norm(weights, Slot::input_norm, x.data(), hidden, normed_);
+    if (norms_input(a, layer)) apply_norm(weights, Slot::input_norm, x.data(), hidden, normed_);
     TRY(goes_on, reach(LinearInput::attention, normed_, hidden));
     if (!goes_on) return {};
   }

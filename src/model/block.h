@@ -53,7 +53,8 @@ class BlockRunner {
   void set_cached(KeyValues* cached) noexcept { cached_ = cached; }
 
  private:
-  Status run_encoder(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x);
+  Status run_post_normed(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                         std::span<float> x);
   /// q_, k_ and v_ from normed_.
   Status project(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, InputSink* sink);
   /// The same; false if the sink ends the run.

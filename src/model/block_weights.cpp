@@ -42,6 +42,7 @@ void name_mixer(const Architecture& a, uint32_t layer, Architecture& out) {
 Architecture block_of(const Architecture& a, uint32_t layer) {
   Architecture out = a;
   if (!a.mixers.empty()) name_mixer(a, layer, out);
+  if (!norms_input(a, layer)) out.names.set(ModelPart::input_norm, {});
   if (a.routing.experts == 0) return out;
   const bool is_mixture = has_experts(a, layer), has_shared = a.routing.shared_width > 0;
   out.has_experts = {};

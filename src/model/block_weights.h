@@ -87,6 +87,15 @@ inline bool has_experts(const Architecture& a, uint32_t layer) noexcept {
 inline Mixer mixer_of(const Architecture& a, uint32_t layer) noexcept {
   return layer < a.mixers.size() ? static_cast<Mixer>(a.mixers[layer]) : Mixer::attention;
 }
+/// Whether norms come behind the sums of a block, as in BERT, and not before its parts.
+inline bool norms_sums(const Architecture& a) noexcept {
+  return a.is_encoder && !a.names.has(ModelPart::feed_forward_norm);
+}
+/// Whether the layer norms its input. An encoder that norms its embedding leaves that out in the first.
+inline bool norms_input(const Architecture& a, uint32_t layer) noexcept {
+  const bool is_normed = layer == 0 && a.is_encoder && a.names.has(ModelPart::embedding_norm);
+  return a.names.has(ModelPart::input_norm) && !is_normed;
+}
 /// Columns of the input of `o`.
 uint32_t mixed_columns(const Architecture& architecture, uint32_t layer) noexcept;
 

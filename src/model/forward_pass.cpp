@@ -181,24 +181,24 @@ Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block
 void ForwardPass::finish_embedding(Portion& portion) noexcept {
   if (std::exchange(portion.is_embedded, true)) return;
   const size_t hidden = architecture_.hidden;
+  for (size_t i = 0; i < portion.x.size() && !tables_.types.empty(); ++i) portion.x[i] += tables_.types[i % hidden];
   float* x = portion.x.data();
   for (size_t sequence = portion.first; sequence < portion.first + portion.sequences && !tables_.positions.empty();
        ++sequence)
     for (size_t token = 0; token < lengths_[sequence]; ++token, x += hidden) {
       const size_t at = architecture_.first_position + cached_.past + token;
       const float* const position = tables_.positions.data() + at * hidden;
-      if (tables_.types.empty())
-        for (size_t i = 0; i < hidden; ++i) x[i] += position[i];
-      else
-        for (size_t i = 0; i < hidden; ++i) x[i] = x[i] + tables_.types[i] + position[i];
+      for (size_t i = 0; i < hidden; ++i) x[i] += position[i];
     }
   if (architecture_.names.has(ModelPart::embedding_norm))
     normalize({architecture_.norm_epsilon, architecture_.norm_plus_one, architecture_.layer_norms}, tables_.norm,
               tables_.norm_bias, portion.x.data(), portion.tokens(), hidden, portion.x.data());
 }
 
-std::vector<float> ForwardPass::embeddings(Pooling pooling) const {
+std::vector<float> ForwardPass::embeddings(Pooling pooling) {
   const size_t hidden = architecture_.hidden;
+  if (architecture_.names.has(ModelPart::final_norm))
+    for (Portion& portion : portions_) finish_stream(portion);
   std::vector<float> out;
   std::vector<double> sum(hidden);
   for (const Portion& portion : portions_) {
@@ -262,15 +262,19 @@ std::pair<size_t, size_t> ForwardPass::scored(size_t sequence) const noexcept {
   return {begin + std::min(first, length - 1), begin + length - 1};
 }
 
+void ForwardPass::finish_stream(Portion& portion) const noexcept {
+  if (std::exchange(portion.is_normed, true)) return;
+  normalize({architecture_.norm_epsilon, architecture_.norm_plus_one, architecture_.layer_norms}, final_norm_,
+            tables_.final_norm_bias, portion.x.data(), portion.tokens(), architecture_.hidden, portion.x.data());
+}
+
 Status ForwardPass::begin_head(InputSink* sink) {
   for (Portion& portion : portions_) {
     if (portion.x.empty() || portion.is_normed) continue;
-    normalize({architecture_.norm_epsilon, architecture_.norm_plus_one, architecture_.layer_norms}, final_norm_,
-              tables_.final_norm_bias, portion.x.data(), portion.tokens(), architecture_.hidden, portion.x.data());
+    finish_stream(portion);
     if (sink != nullptr)
       TRY_VOID(sink->accept(architecture_.layers, LinearInput::head, portion.x, architecture_.hidden));
     quantize_inputs(head_inputs_, portion.x, architecture_.hidden);
-    portion.is_normed = true;
   }
   loss_ = continues() ? nullptr : std::make_unique<TokenLoss>(targets());
   next_.assign(sequences(), {});

@@ -122,7 +122,7 @@ class ForwardPass {
   void set_head_precision(InputPrecision precision) noexcept { head_inputs_ = precision; }
 
   /// Of an encoder: the embedding of each sequence once all blocks have run, [sequences, hidden].
-  std::vector<float> embeddings(Pooling pooling) const;
+  std::vector<float> embeddings(Pooling pooling);
   OuterTables& tables() noexcept { return tables_; }
 
   std::vector<float>& final_norm() noexcept { return final_norm_; }
@@ -168,6 +168,8 @@ class ForwardPass {
   std::span<float> logits_of(const float* x, size_t tokens, std::span<const float> rows, uint32_t first);
   void finish_logits(std::span<float> logits, size_t width, uint32_t first) const noexcept;
   void finish_embedding(Portion& portion) noexcept;
+  /// Applies the final norm, once.
+  void finish_stream(Portion& portion) const noexcept;
   bool continues() const noexcept { return positions_ > 0; }
   void take_largest(std::span<const float> logits, size_t width, size_t sequence, uint32_t first) noexcept;
   Status run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x, InputSink* sink,

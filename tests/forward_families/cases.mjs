@@ -112,5 +112,18 @@ export const families = {
   lfm2_moe: [{}, { use_expert_bias: false, routed_scaling_factor: 1.5 }],
 };
 
+/** The same of encoders, whose embeddings are compared. */
+export const encoders = {
+  bert: [{}],
+  roberta: [{}],
+  'xlm-roberta-model': [{}],
+  camembert: [{}],
+  'distilbert-model': [{}],
+  nomic_bert: [{}],
+  modernbert: [{}, { local_attention: 20 }],
+  'eurobert-model': [{}],
+  'gemma3-embedding': [{}],
+};
+
 /** Families whose checkpoints are computed nowhere here, refused by name. */
 export const refused = ['rwkv', 'xlstm', 'flex_olmo'];

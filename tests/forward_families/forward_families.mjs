@@ -1,6 +1,7 @@
 // npm run test:forward-families [-- NAME...]: tiny checkpoints of model families (tests/families). The cross entropy of two texts is that of
 // transformers in float32 to a relative difference of 1e-5, and a continuation, whose tokens are computed one by one behind a cache, has the
-// tokens that transformers finds by whole passes. A line a family and variant; exit code 1 for any difference.
+// tokens that transformers finds by whole passes. Of encoders, the embeddings of two texts, of length 1, differ by less than 1e-5 from those of
+// transformers. A line a family and variant; exit code 1 for any difference.
 //   --part 2/6|date/6: every sixth family   --keep: leave the files, say where
 // Needs what tests/interop/peers.sh makes.
 import { spawnSync } from 'node:child_process';
@@ -11,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { inPart } from '../families/part.mjs';
 import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
-import { families, refused } from './cases.mjs';
+import { encoders, families, refused } from './cases.mjs';
 
 const peers = join(root, 'tests/interop/peers.sh');
 const spaces = { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 };
@@ -31,10 +32,11 @@ function python(script, input, ...args) {
 /** The checkpoints of a family: one for each variant, with the same weights. */
 function modelsOf(work, name) {
   const from = join(work, name);
-  return families[name].map((changes, i) => ({
+  return (families[name] ?? encoders[name]).map((changes, i) => ({
     folder: Object.keys(changes).length === 0 ? from : `${from}.${i}`,
     from,
     changes,
+    isEncoder: name in encoders,
     label: [name, ...Object.keys(changes)].join(' '),
   }));
 }
@@ -51,10 +53,26 @@ function expectedOf(models) {
   return results;
 }
 
-/** What differs between our figures and those of transformers; '' if nothing does. */
+/** The largest difference of an embedding's elements, each of length 1. */
+async function embeddingProblemOf(lm, expected) {
+  const tokenizer = { encode: (text) => sequences[Number(text)] };
+  const texts = sequences.map((_, i) => String(i));
+  let largest = 0;
+  for (const [pooling, vectors] of Object.entries(expected.embeddings)) {
+    const found = await lm.embeddings({ texts, tokenizer, pooling });
+    for (const [i, vector] of vectors.entries()) {
+      const length = Math.hypot(...vector);
+      for (const [j, x] of vector.entries()) largest = Math.max(largest, Math.abs(x / length - found.vectors[i][j]));
+    }
+  }
+  return largest < tolerance ? { largest } : `embeddings differ by ${largest.toExponential(1)}`;
+}
+
+/** What differs between our figures and those of transformers, or the largest difference if that is small. */
 async function problemOf(quantizer, folder, expected) {
   if (expected.error) return `transformers: ${expected.error}`;
   const lm = await quantizer.languageModel(await quantizer.open(folder));
+  if (expected.embeddings) return embeddingProblemOf(lm, expected);
   const { sequenceLosses } = await lm.evaluate(rows);
   const differences = sequenceLosses.map((loss, i) => Math.abs(loss - expected.losses[i]) / expected.losses[i]);
   const largest = Math.max(...differences);
@@ -97,7 +115,7 @@ async function checkRefused(quantizer, folder, name) {
 await main(async () => {
   const options = { part: { type: 'string' }, keep: { type: 'boolean' } };
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  const names = positionals.length > 0 ? positionals : inPart(Object.keys(families), values.part);
+  const names = positionals.length > 0 ? positionals : inPart(Object.keys({ ...families, ...encoders }), values.part);
   buildAll();
   const { createQuantizer } = await import('../../dist/node.js');
   const quantizer = await createQuantizer({ threads: 0 });

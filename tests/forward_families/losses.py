@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Cross entropy and greedy continuations of checkpoints by transformers, in float32.
+"""Cross entropy and greedy continuations of checkpoints by transformers, in float32; embeddings of encoders.
 
-stdin: JSON {"models": [{"folder": path, "from": path of a checkpoint, "changes": {key: value of config.json}}], "sequences": [[token]], "prompt": [token], "count": tokens to continue by}.
+stdin: JSON {"models": [{"folder": path, "from": path of a checkpoint, "changes": {key: value of config.json; null: none}, "isEncoder"}], "sequences": [[token]], "prompt": [token], "count": tokens to continue by}.
 stdout: a JSON line for each model, whose folder is made if it is another one,
 {"losses": [nats of each sequence], "tokens": [the continuation], "margin": the least difference between the two largest logits at a token of it},
+of an encoder {"embeddings": {"mean" and "first", of the states of the tokens: [[number] of each sequence]}},
 or {"error"}.
 """
 import json
@@ -46,9 +47,18 @@ def make_variant(folder, source, changes):
     with open(path, encoding="utf-8") as file:
         config = json.load(file)
     for key, value in changes.items():
-        config[key] = float(value) if isinstance(config.get(key), float) and value is not None else value
+        if value is None:
+            config.pop(key, None)
+            continue
+        config[key] = float(value) if isinstance(config.get(key), float) else value
     with open(path, "w", encoding="utf-8") as file:
         json.dump(config, file)
+
+
+def embeddings(folder, sequences):
+    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    states = [model(torch.tensor([sequence])).last_hidden_state[0].double() for sequence in sequences]
+    return {"mean": [state.mean(0).tolist() for state in states], "first": [state[0].tolist() for state in states]}
 
 
 def main():
@@ -58,6 +68,9 @@ def main():
         folder = one["folder"]
         try:
             make_variant(folder, one["from"], one["changes"])
+            if one["isEncoder"]:
+                print(json.dumps({"embeddings": embeddings(folder, asked["sequences"])}), flush=True)
+                continue
             folder = decode_blocks(folder)
             config = transformers.AutoConfig.from_pretrained(folder)
             model = getattr(transformers, config.architectures[0]).from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()

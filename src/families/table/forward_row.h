@@ -8,9 +8,10 @@ namespace wasmquant::families::forward {
 /// Layers whose attention sees only a window of keys. layer_types of config.json, if it is there, says so for all but the first two.
 enum class Windows : uint8_t {
   none,
-  all,            // every layer, when sliding_window is a number
-  from_layer,     // use_sliding_window: layers from max_window_layers on
-  all_but_second  // all but every second, or every sliding_window_pattern-th; of period 0 those of layer_types
+  all,             // every layer, when sliding_window is a number
+  from_layer,      // use_sliding_window: layers from max_window_layers on
+  all_but_second,  // all but every second, or every sliding_window_pattern-th; of period 0 those of layer_types
+  all_but_first    // all but the first of each global_attn_every_n_layers
 };
 
 inline constexpr uint32_t kLayerNorms = 1;        // norms subtract the mean
@@ -18,7 +19,7 @@ inline constexpr uint32_t kPlusOneNorms = 2;      // norms multiply by 1 + weigh
 inline constexpr uint32_t kScaledEmbedding = 4;   // by the root of the width
 inline constexpr uint32_t kTied = 8;              // the head is the embedding if config.json does not say
 inline constexpr uint32_t kTanhGelu = 16;         // "gelu" means that with tanh
-inline constexpr uint32_t kEncoder = 32;          // every token sees every other one; learned positions
+inline constexpr uint32_t kEncoder = 32;          // every token sees those behind it, too
 inline constexpr uint32_t kPaddedPositions = 64;  // positions are counted from behind the padding token's
 inline constexpr uint32_t kWholeNorms = 128;      // queries and keys are normed over all heads together
 inline constexpr uint32_t kNormsBehindRope = 256;

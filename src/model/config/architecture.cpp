@@ -75,16 +75,19 @@ uint32_t period_of(const json::Value& pattern, uint32_t otherwise) {
 
 Status read_windows(const json::Value& config, const families::forward::Row& row, Architecture& out) {
   out.is_sliding = List<bool>(out.layers);
-  const std::string key = key_of(config, "sliding_window|window_size");
+  const std::string key = key_of(config, "sliding_window|window_size|local_attention");
   const json::Value &window = config[key.c_str()], &used = config["use_sliding_window"];
   const bool is_used = used.is_bool() ? used.as_bool() : row.windows != Windows::from_layer;
   if (row.windows == Windows::none || !window.is_number() || !is_used) return {};
   TRY_VOID(read_size(config, key.c_str(), 0, out.window));
+  if (out.is_encoder) out.window = out.window / 2 + 1;  // of both sides
   const json::Array& types = config[key_of(config, "layer_types|attention_layers").c_str()].items();
   if (!types.empty() && types.size() != out.layers)
     return error_at(ErrorCode::config_invalid, "/layer_types", "has {} items, num_hidden_layers is {}", types.size(),
                     out.layers);
-  const uint32_t period = period_of(config["sliding_window_pattern"], row.period);
+  const bool is_first = row.windows == Windows::all_but_first;
+  const uint32_t period =
+      period_of(config[is_first ? "global_attn_every_n_layers" : "sliding_window_pattern"], row.period);
   for (uint32_t layer = 0; layer < out.layers; ++layer) {
     bool& sliding = out.is_sliding[layer];
     if (row.windows == Windows::all) {
@@ -94,7 +97,7 @@ Status read_windows(const json::Value& config, const families::forward::Row& row
     } else if (row.windows == Windows::from_layer) {
       sliding = layer >= config["max_window_layers"].as_integer();
     } else {
-      sliding = period != 0 && (layer + 1) % period != 0;
+      sliding = period != 0 && (layer + (is_first ? 0 : 1)) % period != 0;
     }
   }
   return {};
@@ -110,7 +113,7 @@ Status read_rotated(const json::Value& config, const families::forward::Row& row
   const uint32_t interval = period_of(config["no_rope_layer_interval"], kInterval);
   for (uint32_t layer = 0; layer < out.layers; ++layer) {
     bool& rotated = out.is_rotated[layer];
-    rotated = !out.is_encoder && !row.has(families::forward::kUnrotated);
+    rotated = !row.has(families::forward::kUnrotated);
     if (row.has(families::forward::kRotatedByName)) rotated = config["position_embedding_type"].as_string() == "rope";
     if (row.has(families::forward::kRotatedWindows) && out.window > 0) rotated &= out.is_sliding[layer];
     if (!row.has(families::forward::kSomeUnrotated)) continue;
@@ -133,7 +136,7 @@ Error unknown_family(const std::string& name) {
 
 // RoBERTa's table of positions begins with those up to the padding token's, which no token has.
 Status read_encoder(const json::Value& config, const families::forward::Row& row, Architecture& out) {
-  TRY_VOID(read_size(config, "type_vocab_size", 2, out.token_types));
+  if (out.names.has(ModelPart::types)) TRY_VOID(read_size(config, "type_vocab_size", 2, out.token_types));
   if (const json::Value& kind = config["position_embedding_type"]; kind.is_string() && kind.as_string() != "absolute")
     return error_at(ErrorCode::not_implemented, "/position_embedding_type",
                     "the forward pass does not support {q}; it supports absolute", kind.as_string());
@@ -238,9 +241,9 @@ Result<Architecture> read_architecture(const json::Value& config) {
   if (row == nullptr) return unknown_family(out.family);
   const FamilyFacts facts(*row, config);
   out.names = ModelNames::of_row(row->names, config);
-  out.is_encoder = row->has(families::forward::kEncoder);
+  out.is_encoder = row->has(families::forward::kEncoder) || facts.flag("bidirectional");
   TRY_VOID(read_sizes(config, *row, out));
-  if (config["use_bidirectional_attention"].as_bool())
+  if (!out.is_encoder && config["use_bidirectional_attention"].as_bool())
     return error_at(ErrorCode::not_implemented, "/use_bidirectional_attention",
                     "the forward pass supports only causal attention");
   TRY_VOID(read_activation(facts, out.names.has(ModelPart::activation), out.activation));
@@ -250,12 +253,12 @@ Result<Architecture> read_architecture(const json::Value& config) {
   TRY_VOID(read_mixers(config, facts, out));
   TRY_VOID(adjust_width(config, out));
   TRY_VOID(read_routing(config, facts, out));
+  if (!row->has(families::forward::kUnrotated)) TRY_VOID(read_rope(config, facts, out));
   if (out.is_encoder) {
     TRY_VOID(read_encoder(config, *row, out));
     return out;
   }
   if (row->has(families::forward::kTwoAhead)) out.first_position = 2;
-  if (!row->has(families::forward::kUnrotated)) TRY_VOID(read_rope(config, facts, out));
   const json::Value& tied = config[key_of(config, "tie_embedding|tie_word_embeddings").c_str()];
   out.tied_head = tied.is_null() ? row->has(families::forward::kTied) : tied.as_bool();
   for (const auto& [layer, kind] : config["input_rotation"].members()) {
@@ -300,7 +303,7 @@ bool holds_together(const Routing& routing, const Architecture& a) noexcept {
 
 bool holds_together(const Architecture& a) noexcept {
   for (const uint32_t size : {a.vocabulary, a.hidden, a.intermediate, a.layers, a.heads, a.kv_heads, a.head_dim,
-                              a.max_positions, std::max(a.token_types, uint32_t{!a.is_encoder})})
+                              a.max_positions, std::max(a.token_types, uint32_t{!a.names.has(ModelPart::types)})})
     if (size < 1 || size > kMaxSize) return false;
   bool slides = false;
   for (const bool sliding : a.is_sliding) slides |= sliding;

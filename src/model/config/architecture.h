@@ -1,6 +1,6 @@
 // A transformer as config.json describes it: sizes, and family differences. Decoders are variations of Llama's architecture:
 //   x += o(attention(q, k, v of norm(x)));   x += down(activation(gate(n)) * up(n)),  n = norm(x)
-// Encoders are of BERT's, whose attention sees the whole sequence:
+// Encoders, whose attention sees the whole sequence, are such ones or BERT's:
 //   x = norm(x + o(attention(q, k, v of x)));   x = norm(x + down(activation(up(x))))
 // Keys of transformers 4 and 5.
 #pragma once
@@ -112,8 +112,8 @@ struct Architecture {
   float qkv_clip = 0;                      // q, k and v are limited to it; 0: not
   float attention_scale = 1;               // of q * k
   float attention_cap = 0, logit_cap = 0;  // cap * tanh(x / cap); 0: none
-  uint32_t window = 0;                     // keys that sliding layers see, including the token's own
-  List<bool> is_sliding, is_rotated;       // by layer
+  uint32_t window = 0;  // keys that sliding layers see, including the token's own; of encoders on each side
+  List<bool> is_sliding, is_rotated;  // by layer
   Latent latent;
   bool gated_attention =
       false;  // queries have as many gates behind each head, whose sigmoids scale what attention gives

@@ -124,7 +124,7 @@ Status read_rope(const json::Value& config, const FamilyFacts& facts, Architectu
     out.sliding_rope = full;
     return {};
   }
-  read_number(config["rope_local_base_freq"], out.sliding_rope.theta);
+  read_number(config[key_of(config, "rope_local_base_freq|local_rope_theta").c_str()], out.sliding_rope.theta);
   return read(parameters["sliding_attention"], "/rope_parameters/sliding_attention", out.sliding_rope);
 }
 

@@ -86,6 +86,16 @@ Status add_tables(StepTensors& tensors, ForwardStep& step, const model::Architec
                   kEmbeddingNormBiasSlot);
 }
 
+// Of an encoder, whose embeddings are the states behind it.
+Status add_last_norm(StepTensors& tensors, const model::Architecture& a, const Names& names, ForwardPlan& plan) {
+  if (!a.names.has_weight(ModelPart::final_norm)) return {};
+  ForwardStep last;
+  last.name = names.of(ModelPart::final_norm);
+  TRY_VOID(add_norm(tensors, last, a, ModelPart::final_norm, last.name, kFinalNormSlot, kFinalNormBiasSlot));
+  plan.steps.push_back(std::move(last));
+  return {};
+}
+
 Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardPlan& plan) {
   const model::Architecture& a = plan.architecture;
   const Names names(tensors, a.names);
@@ -102,7 +112,7 @@ Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardPlan& 
     if (model::has_experts(a, layer)) TRY_VOID(add_experts(tensors, step, a));
     plan.steps.push_back(std::move(step));
   }
-  if (a.is_encoder) return {};
+  if (a.is_encoder) return add_last_norm(tensors, a, names, plan);
   const std::string wrapped = "language_model." + a.names.of(ModelPart::head);
   const std::string head = tensors.has_layer(wrapped) ? wrapped : a.names.of(ModelPart::head);
   ForwardStep last;

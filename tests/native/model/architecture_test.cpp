@@ -59,6 +59,37 @@ TEST_CASE("missing keys follow from the family") {
   CHECK(block_weights(gemma3).size() == 13);
 }
 
+TEST_CASE("encoders see a window on each side, and the first block may norm nothing") {
+  const Architecture modernbert = accepted(
+      R"("model_type": "modernbert", "local_attention": 20, "global_attn_every_n_layers": 3, "global_rope_theta": 1600,
+         "local_rope_theta": 100, "norm_bias": true)");
+  CHECK(modernbert.is_encoder);
+  CHECK(modernbert.window == 11);
+  CHECK(
+      (!modernbert.is_sliding[0] && modernbert.is_sliding[1] && modernbert.is_sliding[2] && !modernbert.is_sliding[3]));
+  CHECK(modernbert.is_rotated[0]);
+  CHECK(modernbert.rope.theta == 1600);
+  CHECK(modernbert.sliding_rope.theta == 100);
+  CHECK_FALSE(norms_sums(modernbert));
+  CHECK_FALSE(norms_input(modernbert, 0));
+  CHECK(norms_input(modernbert, 1));
+  CHECK(block_weights(modernbert, 1).size() == block_weights(modernbert, 0).size() + 2);
+  const Architecture named = accepted(
+      R"("model_type": "modernbert", "local_attention": 128,
+         "layer_types": ["full_attention", "full_attention", "sliding_attention", "full_attention"])");
+  CHECK((!named.is_sliding[1] && named.is_sliding[2]));
+  CHECK(named.rope.theta == 160000);
+  const Architecture gemma =
+      accepted(R"("model_type": "gemma3_text", "sliding_window": 512, "use_bidirectional_attention": true)");
+  CHECK(gemma.is_encoder);
+  CHECK(gemma.window == 257);
+  CHECK_FALSE(accepted(R"("model_type": "gemma3_text", "use_bidirectional_attention": false)").is_encoder);
+  CHECK(norms_sums(accepted(R"("model_type": "bert")")));
+  const auto refused = read(R"("model_type": "llama", "use_bidirectional_attention": true)");
+  REQUIRE_FALSE(bool(refused));
+  CHECK(refused.error().where == "/use_bidirectional_attention");
+}
+
 TEST_CASE("layers with short convolutions are those of either spelling, widths are adjusted") {
   for (const char* layers :
        {R"("layer_types": ["conv", "full_attention", "conv", "conv"])", R"("full_attn_idxs": [1])"}) {
