@@ -83,7 +83,9 @@ Result<std::span<const double>> BoundForwardPass::losses() {
 }
 
 Result<std::span<const float>> BoundForwardPass::embeddings(const std::string& pooling) {
-  embeddings_ = session_->pass().embeddings(pooling == "first" ? model::Pooling::first : model::Pooling::mean);
+  embeddings_ = session_->pass().embeddings(pooling == "first"  ? model::Pooling::first
+                                            : pooling == "last" ? model::Pooling::last
+                                                                : model::Pooling::mean);
   for (const float value : embeddings_)
     if (!std::isfinite(value))
       return error_at(ErrorCode::value_not_finite, "embeddings",

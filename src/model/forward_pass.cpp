@@ -204,11 +204,12 @@ std::vector<float> ForwardPass::embeddings(Pooling pooling) {
   for (const Portion& portion : portions_) {
     const float* x = portion.x.data();
     for (size_t sequence = portion.first; sequence < portion.first + portion.sequences; ++sequence) {
-      const size_t taken = pooling == Pooling::first ? 1 : lengths_[sequence];
+      const size_t length = lengths_[sequence], taken = pooling == Pooling::mean ? length : 1;
+      const float* const states = pooling == Pooling::last ? x + (length - 1) * hidden : x;
       std::fill(sum.begin(), sum.end(), 0.0);
-      for (size_t i = 0; i < taken * hidden; ++i) sum[i % hidden] += double{x[i]};
+      for (size_t i = 0; i < taken * hidden; ++i) sum[i % hidden] += double{states[i]};
       for (const double value : sum) out.push_back(static_cast<float>(value / static_cast<double>(taken)));
-      x += lengths_[sequence] * hidden;
+      x += length * hidden;
     }
   }
   return out;

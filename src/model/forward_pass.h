@@ -29,7 +29,7 @@ struct OuterTables {
 };
 
 /// How the states of a sequence's tokens become one embedding: their mean, or that of the first token.
-enum class Pooling : uint8_t { mean, first };
+enum class Pooling : uint8_t { mean, first, last };
 
 /// The token with the largest logit so far.
 struct NextToken {
@@ -121,7 +121,7 @@ class ForwardPass {
   /// That of the head's input; float32 at first.
   void set_head_precision(InputPrecision precision) noexcept { head_inputs_ = precision; }
 
-  /// Of an encoder: the embedding of each sequence once all blocks have run, [sequences, hidden].
+  /// The embedding of each sequence once all blocks have run, [sequences, hidden].
   std::vector<float> embeddings(Pooling pooling);
   OuterTables& tables() noexcept { return tables_; }
 

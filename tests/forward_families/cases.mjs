@@ -112,7 +112,10 @@ export const families = {
   lfm2_moe: [{}, { use_expert_bias: false, routed_scaling_factor: 1.5 }],
 };
 
-/** The same of encoders, whose embeddings are compared. */
+/** A decoder, which makes embeddings where sentence-transformers' modules.json lies beside it. */
+export const decodersOfEmbeddings = ['qwen3-classifier'];
+
+/** The same of models whose embeddings are compared. */
 export const encoders = {
   bert: [{}],
   roberta: [{}],
@@ -123,6 +126,7 @@ export const encoders = {
   modernbert: [{}, { local_attention: 20 }],
   'eurobert-model': [{}],
   'gemma3-embedding': [{}],
+  'qwen3-classifier': [{}],
 };
 
 /** Families whose checkpoints are computed nowhere here, refused by name. */

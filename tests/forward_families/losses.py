@@ -4,7 +4,7 @@
 stdin: JSON {"models": [{"folder": path, "from": path of a checkpoint, "changes": {key: value of config.json; null: none}, "isEncoder"}], "sequences": [[token]], "prompt": [token], "count": tokens to continue by}.
 stdout: a JSON line for each model, whose folder is made if it is another one,
 {"losses": [nats of each sequence], "tokens": [the continuation], "margin": the least difference between the two largest logits at a token of it},
-of an encoder {"embeddings": {"mean" and "first", of the states of the tokens: [[number] of each sequence]}},
+of an encoder {"embeddings": {"mean", "first" and "last", of the states of the tokens: [[number] of each sequence]}},
 or {"error"}.
 """
 import json
@@ -58,7 +58,8 @@ def make_variant(folder, source, changes):
 def embeddings(folder, sequences):
     model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     states = [model(torch.tensor([sequence])).last_hidden_state[0].double() for sequence in sequences]
-    return {"mean": [state.mean(0).tolist() for state in states], "first": [state[0].tolist() for state in states]}
+    pools = {"mean": lambda state: state.mean(0), "first": lambda state: state[0], "last": lambda state: state[-1]}
+    return {name: [pool(state).tolist() for state in states] for name, pool in pools.items()}
 
 
 def main():

@@ -86,7 +86,7 @@ Status add_tables(StepTensors& tensors, ForwardStep& step, const model::Architec
                   kEmbeddingNormBiasSlot);
 }
 
-// Of an encoder, whose embeddings are the states behind it.
+// Embeddings are the states behind it.
 Status add_last_norm(StepTensors& tensors, const model::Architecture& a, const Names& names, ForwardPlan& plan) {
   if (!a.names.has_weight(ModelPart::final_norm)) return {};
   ForwardStep last;
@@ -96,7 +96,7 @@ Status add_last_norm(StepTensors& tensors, const model::Architecture& a, const N
   return {};
 }
 
-Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardPlan& plan) {
+Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardUse use, ForwardPlan& plan) {
   const model::Architecture& a = plan.architecture;
   const Names names(tensors, a.names);
   const std::string embedding = names.of(ModelPart::embedding);
@@ -112,7 +112,7 @@ Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardPlan& 
     if (model::has_experts(a, layer)) TRY_VOID(add_experts(tensors, step, a));
     plan.steps.push_back(std::move(step));
   }
-  if (a.is_encoder) return add_last_norm(tensors, a, names, plan);
+  if (use == ForwardUse::embed) return add_last_norm(tensors, a, names, plan);
   const std::string wrapped = "language_model." + a.names.of(ModelPart::head);
   const std::string head = tensors.has_layer(wrapped) ? wrapped : a.names.of(ModelPart::head);
   ForwardStep last;
@@ -126,6 +126,14 @@ Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardPlan& 
                               a.vocabulary, a.hidden, true));
   plan.steps.push_back(std::move(last));
   return {};
+}
+
+// A folder has the modules of sentence-transformers, a GGUF file its pooling.
+bool makes_embeddings(const ModelIndex& model) {
+  if (!model.sibling_file("modules.json").empty()) return true;
+  const auto& metadata = model.metadata(0);
+  return std::any_of(metadata.begin(), metadata.end(),
+                     [](const auto& entry) { return entry.first.ends_with(".pooling_type") && entry.second != "0"; });
 }
 
 }  // namespace
@@ -152,7 +160,7 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& giv
   TRY(architecture, model::read_architecture(config));
   out.architecture = std::move(architecture);
   const model::Architecture& a = out.architecture;
-  TRY_VOID(check_use(a, use));
+  TRY_VOID(check_use(a, makes_embeddings(model), use));
   TRY(reader, StoredWeightReader::create(format.carries_config ? none : config, &model));
   const conversion::Family* const family = format.has_ggml_names ? conversion::family_of(config) : nullptr;
   // Several types share an architecture; its first row says whether files of it tell all. A folder always does.
@@ -166,7 +174,7 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& giv
         "made from",
         format.title, a.family);
   StepTensors tensors(model, reader, tile_bytes, family, a);
-  TRY_VOID(plan_steps(tensors, config, out));
+  TRY_VOID(plan_steps(tensors, config, use, out));
   return out;
 }
 

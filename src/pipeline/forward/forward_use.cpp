@@ -3,7 +3,7 @@
 #include "core/message.h"
 
 namespace wasmquant {
-Status check_use(const model::Architecture& a, ForwardUse use) {
+Status check_use(const model::Architecture& a, bool makes_embeddings, ForwardUse use) {
   if (a.routing.experts > 0 && use == ForwardUse::measure)
     return error_at(
         ErrorCode::not_implemented, "/model_type",
@@ -16,10 +16,12 @@ Status check_use(const model::Architecture& a, ForwardUse use) {
         "{q} is an encoder, which predicts no next token: compare the embeddings of texts with those of the "
         "model that it was made from. Any config whose algorithms need no tokens quantizes it",
         a.family);
-  if (!a.is_encoder && use == ForwardUse::embed)
-    return error_at(ErrorCode::not_implemented, "/model_type",
-                    "{q} is no encoder, of which embeddings are compared; these are: {}", a.family,
-                    model::family_names(true));
+  if (!a.is_encoder && !makes_embeddings && use == ForwardUse::embed)
+    return error_at(
+        ErrorCode::not_implemented, "/model_type",
+        "{q} is no encoder, of which embeddings are compared, and has no modules.json of sentence-transformers; "
+        "encoders are: {}",
+        a.family, model::family_names(true));
   return {};
 }
 

@@ -7,11 +7,12 @@
 
 namespace wasmquant {
 
-/// `embed` is for encoders, the others for decoders. `measure`: calibrate, for measuring candidates of all layers of a block
-/// at once.
+/// `embed` is for encoders, and for decoders that say they make embeddings; the others are for decoders. `measure`: calibrate, for
+/// measuring candidates of all layers of a block at once.
 enum class ForwardUse : uint8_t { run, calibrate, measure, embed };
 
-/// Errors: not-implemented, which says what else the model can be run for.
-Status check_use(const model::Architecture& architecture, ForwardUse use);
+/// `makes_embeddings`: the files of the model say how its states are pooled. Errors: not-implemented, which says what else the model
+/// can be run for.
+Status check_use(const model::Architecture& architecture, bool makes_embeddings, ForwardUse use);
 
 }  // namespace wasmquant

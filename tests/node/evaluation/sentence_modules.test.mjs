@@ -135,19 +135,20 @@ test('poolings of new and old releases are read, and those that are not computed
     return (await encoder.embeddings({ texts: sentences, tokenizer, ...options })).pooling;
   };
   assert.equal(await of(pooling('cls_token')), 'first');
+  assert.equal(await of(pooling('lasttoken')), 'last');
   assert.equal(await of({ embedding_dimension: width, pooling_mode: 'cls', include_prompt: true }), 'first');
   assert.equal(await of({ embedding_dimension: width, pooling_mode: ['mean'] }), 'mean');
   assert.equal(await of({ word_embedding_dimension: width }), 'mean');
   for (const [config, names] of [
     [pooling('max_tokens'), 'max'],
-    [pooling('lasttoken'), 'lasttoken'],
+    [pooling('weightedmean_tokens'), 'weightedmean'],
     [{ ...pooling('cls_token'), pooling_mode_mean_tokens: true }, 'cls and mean'],
     [{ pooling_mode: ['mean', 'max'] }, 'mean and max'],
   ]) {
     await assert.rejects(of(config), {
       code: 'format-unsupported',
       where: '1_Pooling/config.json',
-      detail: `asks for ${names}; computed are mean and cls, one of the two: give pooling`,
+      detail: `asks for ${names}; computed are mean, cls and lasttoken, one of them: give pooling`,
     });
     assert.equal(await of(config, { pooling: 'mean' }), 'mean');
   }

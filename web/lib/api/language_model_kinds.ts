@@ -28,7 +28,7 @@ export const embeddingOptions: Kinds<EmbeddingOptions> = {
   texts: 'any', // embedTexts says more, of all of these
   tokenizer: 'any',
   length: 'any',
-  pooling: ['mean', 'first'],
+  pooling: ['mean', 'first', 'last'],
   activations: ['float32', 'int8'],
   against: 'any',
 };

@@ -28,13 +28,16 @@ export interface LanguageModel {
    */
   evaluate(options: EvaluateOptions): Promise<Evaluation>;
   /**
-   * Embeddings of texts by an encoder (bert, roberta, xlm-roberta, camembert, distilbert), quantized or not, from the same forward pass, and
-   * with `against` how well they agree with another's: cosines, and whether a search finds the same order.
+   * Embeddings of texts by an encoder, or a decoder that makes embeddings, quantized or not, from the same forward pass, and with `against`
+   * how well they agree with another's: cosines, and whether a search finds the same order.
    * @throws QuantizationError `not-implemented` for other families; `json-invalid`, `file-invalid` or `format-unsupported` for modules of
    * sentence-transformers that are broken or not computed here; else as `evaluate`
    */
   embeddings(options: EmbeddingOptions): Promise<Embeddings>;
-  /** True for encoders, which support only `embeddings`. */
+  /**
+   * True for models that make embeddings: encoders, which support nothing else, and decoders whose folder has the modules of
+   * sentence-transformers, or whose GGUF file names its pooling.
+   */
   isEncoder(): Promise<boolean>;
   /**
    * Continues a prompt. Decodes greedily, in one worker, and keeps keys, values and the weights that fit the memory budget. The thread
@@ -53,6 +56,9 @@ export interface LanguageModel {
   importance(options: ImportanceOptions): Promise<Uint8Array>;
 }
 
+/** What becomes of the states of a text's tokens: their mean, or that of the first or last one. */
+export type Pooling = 'mean' | 'first' | 'last';
+
 /** Options of `embeddings`. */
 export interface EmbeddingOptions {
   /** Texts, each of which becomes one embedding; with `against` at least three. */
@@ -62,11 +68,11 @@ export interface EmbeddingOptions {
   /** Tokens that a text may have with the tokenizer's own; longer ones are cut. Default 256, or the model's maximum if that is less. */
   length?: number;
   /**
-   * How the states of a text's tokens become its embedding: their mean, or that of the first token. Default: as the GGUF file or the
+   * How the states of a text's tokens become its embedding: their mean, or that of the first or last token. Default: as the GGUF file or the
    * modules of sentence-transformers in the model's folder say (of the first of model, source and `against` that says it), else the mean.
    * Dense modules of that folder are computed on the result, for both models.
    */
-  pooling?: 'mean' | 'first';
+  pooling?: Pooling;
   /** Precision of the inputs of linear layers. `int8`: quantized per token. Default `float32`. */
   activations?: 'float32' | 'int8';
   /** The reference, usually the model before it was quantized, opened by the same quantizer. The result then has `agreement`. */
@@ -96,7 +102,7 @@ export interface Embeddings {
   /** One for each text, of length 1. */
   vectors: Float32Array[];
   /** How they were made of the tokens. */
-  pooling: 'mean' | 'first';
+  pooling: Pooling;
   /** Folders of the dense modules that were computed on it, such as `2_Dense`. */
   dense: string[];
   /** Tokens of all texts. */

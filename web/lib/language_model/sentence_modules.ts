@@ -1,6 +1,7 @@
 // What sentence-transformers does behind an encoder: pooling of the states, and dense modules on the pooled embedding.
 
 import { failure } from '../api/errors.js';
+import type { Pooling } from '../api/language_model_types.js';
 import type { TensorInfo } from '../api/types.js';
 import { fromHalf } from '../model/half.js';
 import type { OpenedModel } from '../model/model.js';
@@ -34,7 +35,7 @@ interface Step {
 
 /** What makes an embedding of the states of a text's tokens. */
 export interface EmbeddingHead {
-  pooling: 'mean' | 'first';
+  pooling: Pooling;
   /** Folders of the dense modules, in order. */
   dense: string[];
   /** On the pooled states: an embedding of length 1. */
@@ -42,8 +43,8 @@ export interface EmbeddingHead {
 }
 
 /** Of llama.cpp's enum llama_pooling_type. */
-const ggufPoolings: Record<string, 'mean' | 'first'> = { '1': 'mean', '2': 'first' };
-const poolings: Record<string, 'mean' | 'first'> = { mean: 'mean', cls: 'first' };
+const ggufPoolings: Record<string, Pooling> = { '1': 'mean', '2': 'first', '3': 'last' };
+const poolings: Record<string, Pooling> = { mean: 'mean', cls: 'first', lasttoken: 'last' };
 
 const activations: Record<string, (value: number) => number> = {
   Identity: (value) => value,
@@ -59,18 +60,22 @@ function ofLengthOne(vector: Float32Array): Float32Array {
 
 const unsupported = (where: string, detail: string) => failure('format-unsupported', where, detail);
 
+/** The key of a GGUF file that has its pooling. */
+const poolingKeyOf = ({ metadata }: OpenedModel) => Object.keys(metadata).find((key) => key.endsWith('.pooling_type'));
+
 /** Errors: format-unsupported for a pooling that is not computed here. */
-function poolingOf(gguf: OpenedModel | undefined, modules: SentenceModules | null): 'mean' | 'first' {
-  const stated = gguf?.metadata['bert.pooling_type'];
-  if (stated !== undefined) {
-    const pooling = ggufPoolings[stated];
+function poolingOf(gguf: OpenedModel | undefined, modules: SentenceModules | null): Pooling {
+  const key = gguf && poolingKeyOf(gguf);
+  if (key) {
+    const pooling = ggufPoolings[gguf.metadata[key] as string];
     if (pooling) return pooling;
-    throw unsupported('bert.pooling_type', `is ${stated}; computed are 1 (mean) and 2 (first token): give pooling`);
+    const known = '1 (mean), 2 (first token) and 3 (last token)';
+    throw unsupported(key, `is ${gguf.metadata[key]}; computed are ${known}: give pooling`);
   }
   const names = modules?.pooling ?? [];
   const pooling = names.length === 0 ? 'mean' : names.length === 1 ? poolings[names[0] as string] : undefined;
   if (pooling) return pooling;
-  const detail = `asks for ${names.join(' and ')}; computed are mean and cls, one of the two: give pooling`;
+  const detail = `asks for ${names.join(' and ')}; computed are mean, cls and lasttoken, one of them: give pooling`;
   throw unsupported(modules?.poolingFile ?? 'pooling', detail);
 }
 
@@ -168,7 +173,7 @@ async function stepsOf(resources: RunResources, model: OpenedModel, rows: readon
 export async function embeddingHeadOf(
   resources: RunResources,
   models: readonly (OpenedModel | undefined)[],
-  pooling?: 'mean' | 'first',
+  pooling?: Pooling,
 ): Promise<EmbeddingHead> {
   const { instance } = resources;
   let modules: SentenceModules | null = null;
@@ -181,7 +186,7 @@ export async function embeddingHeadOf(
     steps = await stepsOf(resources, model, found.modules);
     break;
   }
-  const gguf = models.find((model) => model?.metadata['bert.pooling_type'] !== undefined);
+  const gguf = models.find((model) => model && poolingKeyOf(model) !== undefined);
   return {
     pooling: pooling ?? poolingOf(gguf, modules),
     dense: steps.flatMap(({ path }) => path ?? []),
