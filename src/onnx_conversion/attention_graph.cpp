@@ -5,9 +5,9 @@
 namespace wasmquant::conversion {
 namespace {
 
-std::string by_group_query(const model::Architecture& a, const AttentionValues& values, GraphText& graph) {
-  const std::string y = graph.fresh("attended");
-  const std::string_view outputs[] = {y, values.present_key, values.present_value};
+Value by_group_query(const model::Architecture& a, const AttentionValues& values, GraphText& graph) {
+  const Value y = graph.fresh("attended");
+  const Value outputs[] = {y, values.present_key, values.present_value};
   graph.node_to("GroupQueryAttention", kMicrosoft,
                 {values.q, values.k, values.v, values.past_key, values.past_value, values.last_keys, values.key_count,
                  "", "", "", values.bias},
@@ -19,35 +19,32 @@ std::string by_group_query(const model::Architecture& a, const AttentionValues& 
   return y;
 }
 
-std::string transposed(const std::string& x, std::initializer_list<int64_t> perm, GraphText& graph) {
+Value transposed(Value x, std::initializer_list<int64_t> perm, GraphText& graph) {
   return graph.node("Transpose", {x}, {{"perm", std::span<const int64_t>(perm.begin(), perm.size())}});
 }
 
 // Keys or values with those of the cache, [batch, kv_heads, keys, head_dim].
-std::string with_past(const model::Architecture& a, const std::string& x, const std::string& past,
-                      const std::string& present, GraphText& graph) {
-  const std::string heads =
-      graph.node("Reshape", {x, graph.integers({0, 0, int64_t{a.kv_heads}, int64_t{a.head_dim}})});
-  const std::string_view outputs[] = {present};
+Value with_past(const model::Architecture& a, Value x, Value past, Value present, GraphText& graph) {
+  const Value heads = graph.node("Reshape", {x, graph.integers({0, 0, int64_t{a.kv_heads}, int64_t{a.head_dim}})});
+  const Value outputs[] = {present};
   graph.node_to("Concat", "", {past, transposed(heads, {0, 2, 1, 3}, graph)}, outputs, {{"axis", int64_t{2}}});
   return present;
 }
 
 }  // namespace
 
-std::string attended(const model::Architecture& a, const AttentionValues& values, GraphText& graph,
-                     ModuleGraph& modules) {
+Value attended(const model::Architecture& a, const AttentionValues& values, GraphText& graph, ModuleGraph& modules) {
   if (has_group_query(a)) return by_group_query(a, values, graph);
   const int64_t groups = a.kv_heads, dim = a.head_dim, group = a.heads / a.kv_heads;
-  const std::string keys = with_past(a, values.k, values.past_key, values.present_key, graph);
-  const std::string all = with_past(a, values.v, values.past_value, values.present_value, graph);
-  const std::string per_group = graph.integers({2});
-  const std::string split = graph.node("Reshape", {values.q, graph.integers({0, 0, groups, group, dim})});
-  const std::string q = modules.scaled(transposed(split, {0, 2, 3, 1, 4}, graph), a.attention_scale);
-  const std::string k = graph.node("Unsqueeze", {transposed(keys, {0, 1, 3, 2}, graph), per_group});
-  const std::string scores = modules.capped(graph.node("MatMul", {q, k}), a.attention_cap);
-  const std::string shares = graph.node("Softmax", {graph.node("Add", {scores, values.bias})}, {{"axis", int64_t{-1}}});
-  const std::string y = graph.node("MatMul", {shares, graph.node("Unsqueeze", {all, per_group})});
+  const Value keys = with_past(a, values.k, values.past_key, values.present_key, graph);
+  const Value all = with_past(a, values.v, values.past_value, values.present_value, graph);
+  const Value per_group = graph.integers({2});
+  const Value split = graph.node("Reshape", {values.q, graph.integers({0, 0, groups, group, dim})});
+  const Value q = modules.scaled(transposed(split, {0, 2, 3, 1, 4}, graph), a.attention_scale);
+  const Value k = graph.node("Unsqueeze", {transposed(keys, {0, 1, 3, 2}, graph), per_group});
+  const Value scores = modules.capped(graph.node("MatMul", {q, k}), a.attention_cap);
+  const Value shares = graph.node("Softmax", {graph.node("Add", {scores, values.bias})}, {{"axis", int64_t{-1}}});
+  const Value y = graph.node("MatMul", {shares, graph.node("Unsqueeze", {all, per_group})});
   return graph.node("Reshape", {transposed(y, {0, 3, 1, 2, 4}, graph), graph.integers({0, 0, groups * group * dim})});
 }
 

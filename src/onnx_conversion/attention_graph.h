@@ -9,12 +9,12 @@ namespace wasmquant::conversion {
 
 /// Names of values.
 struct AttentionValues {
-  std::string q, k,
+  Value q, k,
       v;  // float [batch, tokens, heads * head_dim], of k and v kv_heads * head_dim; where they rotate, rotated
-  std::string past_key, past_value;        // float [batch, kv_heads, past, head_dim]
-  std::string present_key, present_value;  // those that are to be made: past and new
-  std::string bias;                        // added to the scores: [batch, 1 or heads, tokens, keys], or by groups
-  std::string last_keys, key_count;        // as GroupQueryAttention reads them
+  Value past_key, past_value;        // float [batch, kv_heads, past, head_dim]
+  Value present_key, present_value;  // those that are to be made: past and new
+  Value bias;                        // added to the scores: [batch, 1 or heads, tokens, keys], or by groups
+  Value last_keys, key_count;        // as GroupQueryAttention reads them
 };
 
 /// Whether heads are of a length that GroupQueryAttention takes.
@@ -23,7 +23,7 @@ constexpr bool has_group_query(const model::Architecture& architecture) noexcept
 }
 
 /// float [batch, tokens, heads * head_dim]. Without has_group_query() the bias is [batch, 1 or kv_heads, 1 or heads of a group, tokens, keys].
-std::string attended(const model::Architecture& architecture, const AttentionValues& values, GraphText& graph,
-                     ModuleGraph& modules);
+Value attended(const model::Architecture& architecture, const AttentionValues& values, GraphText& graph,
+               ModuleGraph& modules);
 
 }  // namespace wasmquant::conversion

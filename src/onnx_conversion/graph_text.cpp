@@ -1,6 +1,8 @@
 // Fields are appended to the parts of a graph as they come: protobuf has no order of fields. Equal constants are one.
 #include "onnx_conversion/graph_text.h"
 
+#include <algorithm>
+
 #include "core/message.h"
 #include "formats/onnx/protobuf.h"
 #include "onnx_graph/onnx_editor.h"
@@ -65,10 +67,16 @@ void GraphText::output(std::string_view name, uint32_t data_type, std::span<cons
   value(kOutput, name, data_type, axes);
 }
 
-std::string GraphText::fresh(std::string_view part) { return text_of("/{}/{}_{}", place_, part, count_++); }
+Value GraphText::named(std::string_view name) {
+  std::unique_ptr<char[]>& kept = names_.emplace_back(std::make_unique<char[]>(name.size()));
+  std::copy(name.begin(), name.end(), kept.get());
+  return {kept.get(), name.size()};
+}
+
+Value GraphText::fresh(std::string_view part) { return named(text_of("/{}/{}_{}", place_, part, count_++)); }
 
 void GraphText::node_to(std::string_view op_type, std::string_view domain, Inputs inputs,
-                        std::span<const std::string_view> outputs, Attributes attributes) {
+                        std::span<const Value> outputs, Attributes attributes) {
   NodeBytes node(op_type, domain, fresh(op_type), "");
   for (const std::string_view name : inputs) node.input(name);
   for (const std::string_view name : outputs) node.output(name);
@@ -76,44 +84,42 @@ void GraphText::node_to(std::string_view op_type, std::string_view domain, Input
   append_field(nodes_, kNode, node.bytes());
 }
 
-std::string GraphText::node(std::string_view op_type, Inputs inputs, Attributes attributes) {
-  std::string name = fresh("out");
-  const std::string_view outputs[] = {name};
+Value GraphText::node(std::string_view op_type, Inputs inputs, Attributes attributes) {
+  const Value name = fresh("out");
+  const Value outputs[] = {name};
   node_to(op_type, "", inputs, outputs, attributes);
   return name;
 }
 
-std::string GraphText::microsoft(std::string_view op_type, Inputs inputs, Attributes attributes) {
-  std::string name = fresh("out");
-  const std::string_view outputs[] = {name};
+Value GraphText::microsoft(std::string_view op_type, Inputs inputs, Attributes attributes) {
+  const Value name = fresh("out");
+  const Value outputs[] = {name};
   node_to(op_type, kMicrosoft, inputs, outputs, attributes);
   return name;
 }
 
-std::string GraphText::constant(uint32_t data_type, std::span<const uint64_t> shape, std::string_view bytes) {
+// In a node, not in an initializer, which people are shown as a tensor of the model.
+Value GraphText::constant(uint32_t data_type, std::span<const uint64_t> shape, std::string_view bytes) {
   std::string content = tensor_head("", data_type, shape);
   append_field(content, kRawData, bytes);
   for (const auto& [known, name] : constants_)
     if (known == content) return name;
-  std::string name = text_of("/constant_{}", constants_.size()), tensor = tensor_head(name, data_type, shape);
-  append_field(tensor, kRawData, bytes);
-  append_field(initializers_, kInitializer, tensor);
+  const Value name = named(text_of("/constant_{}", constants_.size()));
+  append_field(nodes_, kNode, NodeBytes("Constant", "", name, "").output(name).tensor("value", content).bytes());
   constants_.push_back({std::move(content), name});
   return name;
 }
 
-std::string GraphText::integers(std::span<const int64_t> values) {
+Value GraphText::integers(std::span<const int64_t> values) {
   const uint64_t count[] = {values.size()};
   return constant(kInt64, count, bytes_of(values));
 }
 
-std::string GraphText::integer(int64_t value) {
-  return constant(kInt64, {}, bytes_of(std::span<const int64_t>(&value, 1)));
-}
+Value GraphText::integer(int64_t value) { return constant(kInt64, {}, bytes_of(std::span<const int64_t>(&value, 1))); }
 
-std::string GraphText::number(float value) { return constant(kFloat32, {}, float_bytes(value, kFloat32)); }
+Value GraphText::number(float value) { return constant(kFloat32, {}, float_bytes(value, kFloat32)); }
 
-std::string GraphText::numbers(std::span<const float> values, std::span<const uint64_t> shape) {
+Value GraphText::numbers(std::span<const float> values, std::span<const uint64_t> shape) {
   return constant(kFloat32, shape, bytes_of(values));
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,10 +40,13 @@ struct GraphAxis {
   uint64_t length = 0;  // if it has no name
 };
 
-/// A model that grows. Values are named by the texts that the functions return.
+/// The name of a value of the graph, which lives as long as the graph; "": none.
+using Value = std::string_view;
+
+/// A model that grows.
 class GraphText {
  public:
-  using Inputs = std::initializer_list<std::string_view>;
+  using Inputs = std::initializer_list<Value>;
   using Attributes = std::initializer_list<NodeAttribute>;
 
   /// Before the names of nodes that follow: "model.layers.0.self_attn".
@@ -53,23 +57,23 @@ class GraphText {
   void output(std::string_view name, uint32_t data_type, std::span<const GraphAxis> axes);
 
   /// The output of a new node of ONNX's own operator; "" among the inputs: not given.
-  std::string node(std::string_view op_type, Inputs inputs, Attributes attributes = {});
+  Value node(std::string_view op_type, Inputs inputs, Attributes attributes = {});
   /// The same for one of ONNX Runtime's.
-  std::string microsoft(std::string_view op_type, Inputs inputs, Attributes attributes = {});
+  Value microsoft(std::string_view op_type, Inputs inputs, Attributes attributes = {});
   /// With outputs under these names.
-  void node_to(std::string_view op_type, std::string_view domain, Inputs inputs,
-               std::span<const std::string_view> outputs, Attributes attributes = {});
+  void node_to(std::string_view op_type, std::string_view domain, Inputs inputs, std::span<const Value> outputs,
+               Attributes attributes = {});
   /// A new name for an output of node_to().
-  std::string fresh(std::string_view part);
+  Value fresh(std::string_view part);
+  /// That name as a value.
+  Value named(std::string_view name);
 
   /// Constants.
-  std::string integers(std::span<const int64_t> values);
-  std::string integers(std::initializer_list<int64_t> values) {
-    return integers(std::span(values.begin(), values.size()));
-  }
-  std::string integer(int64_t value);
-  std::string number(float value);
-  std::string numbers(std::span<const float> values, std::span<const uint64_t> shape);
+  Value integers(std::span<const int64_t> values);
+  Value integers(std::initializer_list<int64_t> values) { return integers(std::span(values.begin(), values.size())); }
+  Value integer(int64_t value);
+  Value number(float value);
+  Value numbers(std::span<const float> values, std::span<const uint64_t> shape);
   /// A tensor whose values are bytes of a file.
   void stored(std::string_view name, uint32_t data_type, std::span<const uint64_t> shape, std::string_view location,
               uint64_t begin, uint64_t bytes);
@@ -79,10 +83,11 @@ class GraphText {
 
  private:
   void value(uint32_t field, std::string_view name, uint32_t data_type, std::span<const GraphAxis> axes);
-  std::string constant(uint32_t data_type, std::span<const uint64_t> shape, std::string_view bytes);
+  Value constant(uint32_t data_type, std::span<const uint64_t> shape, std::string_view bytes);
 
   std::string place_, nodes_, initializers_, values_;
-  List<std::pair<std::string, std::string>> constants_;  // what they are, and their names
+  List<std::unique_ptr<char[]>> names_;
+  List<std::pair<std::string, Value>> constants_;  // what they are, and their names
   uint64_t count_ = 0;
 };
 

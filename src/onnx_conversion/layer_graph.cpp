@@ -10,63 +10,56 @@ namespace wasmquant::conversion {
 
 using model::ModelPart;
 
-std::string LayerGraph::linear(const std::string& x, ModelPart part, uint64_t rows, uint64_t columns) {
+Value LayerGraph::linear(Value x, ModelPart part, uint64_t rows, uint64_t columns) {
   return modules_.linear(x, path_of(part), part, rows, columns);
 }
 
-std::string LayerGraph::norm(const std::string& x, ModelPart part) {
-  return modules_.norm(x, path_of(part), part, a_.hidden);
-}
+Value LayerGraph::norm(Value x, ModelPart part) { return modules_.norm(x, path_of(part), part, a_.hidden); }
 
-std::string LayerGraph::output(const std::string& attended) {
-  return linear(attended, ModelPart::o, a_.hidden, a_.attended_columns());
-}
+Value LayerGraph::output(Value attended) { return linear(attended, ModelPart::o, a_.hidden, a_.attended_columns()); }
 
-std::string LayerGraph::layer(uint32_t number, const std::string& path, const std::string& x) {
+Value LayerGraph::layer(uint32_t number, const std::string& path, Value x) {
   path_ = path;
   graph_.enter(path);
   if (a_.is_encoder) return encoder_layer(x);
-  const std::string seen = a_.names.has(ModelPart::input_norm) ? norm(x, ModelPart::input_norm) : x;
-  const std::string change = output(attend(number, seen));
-  const std::string after = added(x, change, ModelPart::attention_post_norm);
-  std::string fed = a_.is_parallel ? seen : after;
+  const Value seen = a_.names.has(ModelPart::input_norm) ? norm(x, ModelPart::input_norm) : x;
+  const Value change = output(attend(number, seen));
+  const Value after = added(x, change, ModelPart::attention_post_norm);
+  Value fed = a_.is_parallel ? seen : after;
   if (a_.names.has(ModelPart::feed_forward_norm)) fed = norm(a_.is_parallel ? x : after, ModelPart::feed_forward_norm);
   return added(after, feed_forward(fed), ModelPart::feed_forward_post_norm);
 }
 
-std::string LayerGraph::encoder_layer(const std::string& x) {
-  const std::string attended = output(attend(0, x));
-  const std::string middle = norm(graph_.node("Add", {x, attended}), ModelPart::attention_post_norm);
+Value LayerGraph::encoder_layer(Value x) {
+  const Value attended = output(attend(0, x));
+  const Value middle = norm(graph_.node("Add", {x, attended}), ModelPart::attention_post_norm);
   return norm(graph_.node("Add", {middle, feed_forward(middle)}), ModelPart::feed_forward_post_norm);
 }
 
-std::string LayerGraph::added(const std::string& x, std::string change, ModelPart post_norm) {
+Value LayerGraph::added(Value x, Value change, ModelPart post_norm) {
   if (a_.names.has(post_norm)) change = norm(change, post_norm);
   return graph_.node("Add", {x, modules_.scaled(change, a_.residual_scale)});
 }
 
 // q, k and v in one matrix, one after another or by key head.
-LayerGraph::Heads LayerGraph::split_heads(const std::string& x) {
+LayerGraph::Heads LayerGraph::split_heads(Value x) {
   const bool is_in_order = model::fused_queries(a_) == model::Fused::in_order;
   const ModelPart part = is_in_order ? ModelPart::qkv : ModelPart::heads_qkv;
   const auto queries = static_cast<int64_t>(a_.query_columns()), keys = static_cast<int64_t>(a_.key_columns());
-  const std::string all = linear(x, part, static_cast<uint64_t>(queries + 2 * keys), a_.hidden);
+  const Value all = linear(x, part, static_cast<uint64_t>(queries + 2 * keys), a_.hidden);
   if (is_in_order) {
     const int64_t lengths[] = {queries, keys, keys};
-    List<std::string> parts = modules_.split(all, lengths);
+    List<Value> parts = modules_.split(all, lengths);
     return {parts[0], parts[1], parts[2]};
   }
   const int64_t groups = a_.kv_heads, dim = a_.head_dim, lengths[] = {queries / groups, dim, dim};
-  const std::string grouped =
-      graph_.node("Reshape", {all, graph_.integers({0, 0, groups, queries / groups + 2 * dim})});
-  const List<std::string> parts = modules_.split(grouped, lengths);
-  const auto whole = [&](const std::string& heads) {
-    return graph_.node("Reshape", {heads, graph_.integers({0, 0, -1})});
-  };
+  const Value grouped = graph_.node("Reshape", {all, graph_.integers({0, 0, groups, queries / groups + 2 * dim})});
+  const List<Value> parts = modules_.split(grouped, lengths);
+  const auto whole = [&](Value heads) { return graph_.node("Reshape", {heads, graph_.integers({0, 0, -1})}); };
   return {whole(parts[0]), whole(parts[1]), whole(parts[2])};
 }
 
-LayerGraph::Heads LayerGraph::project(const std::string& x) {
+LayerGraph::Heads LayerGraph::project(Value x) {
   Heads heads;
   if (model::fused_queries(a_) != model::Fused::none)
     heads = split_heads(x);
@@ -75,23 +68,23 @@ LayerGraph::Heads LayerGraph::project(const std::string& x) {
              linear(x, ModelPart::k, a_.key_columns(), a_.hidden),
              linear(x, ModelPart::v, a_.key_columns(), a_.hidden)};
   if (a_.qkv_clip > 0)
-    for (std::string* const values : {&heads.q, &heads.k, &heads.v})
+    for (Value* const values : {&heads.q, &heads.k, &heads.v})
       *values = graph_.node("Clip", {*values, graph_.number(-a_.qkv_clip), graph_.number(a_.qkv_clip)});
   return heads;
 }
 
-std::string LayerGraph::head_norm(const std::string& x, ModelPart part, uint32_t heads) {
+Value LayerGraph::head_norm(Value x, ModelPart part, uint32_t heads) {
   const uint64_t columns = uint64_t{heads} * a_.head_dim;
   if (a_.whole_norms) return modules_.norm(x, path_of(part), part, columns);
-  const std::string split = graph_.node("Reshape", {x, graph_.integers({0, 0, int64_t{heads}, int64_t{a_.head_dim}})});
-  const std::string normed = modules_.norm(split, path_of(part), part, a_.head_dim);
+  const Value split = graph_.node("Reshape", {x, graph_.integers({0, 0, int64_t{heads}, int64_t{a_.head_dim}})});
+  const Value normed = modules_.norm(split, path_of(part), part, a_.head_dim);
   return graph_.node("Reshape", {normed, graph_.integers({0, 0, static_cast<int64_t>(columns)})});
 }
 
 // Norm and rotation of queries or keys.
-std::string LayerGraph::positioned(uint32_t number, const std::string& x, ModelPart part, uint32_t heads) {
+Value LayerGraph::positioned(uint32_t number, Value x, ModelPart part, uint32_t heads) {
   const bool has_norm = a_.names.has(part);
-  std::string y = has_norm && !a_.norms_behind_rope ? head_norm(x, part, heads) : x;
+  Value y = has_norm && !a_.norms_behind_rope ? head_norm(x, part, heads) : x;
   if (a_.is_rotated[number]) {
     const bool slides = a_.is_sliding[number];
     const RotaryAngles& angles = slides ? sequence_.rotation.window_angles : sequence_.rotation.angles;
@@ -107,7 +100,7 @@ std::string LayerGraph::positioned(uint32_t number, const std::string& x, ModelP
   return y;
 }
 
-std::string LayerGraph::attend(uint32_t number, const std::string& x) {
+Value LayerGraph::attend(uint32_t number, Value x) {
   const Heads heads = project(x);
   if (a_.is_encoder)
     return graph_.microsoft("MultiHeadAttention", {heads.q, heads.k, heads.v, "", "", sequence_.bias},
@@ -125,9 +118,9 @@ AttentionValues LayerGraph::cache_of(uint32_t number) {
   values.bias = a_.is_sliding[number] ? sequence_.window_bias : sequence_.bias;
   values.last_keys = sequence_.last_keys;
   values.key_count = sequence_.key_count;
-  const auto add = [&](std::string_view what, std::string& past, std::string& present) {
-    past = text_of("past_key_values.{}.{}", number, what);
-    present = text_of("present.{}.{}", number, what);
+  const auto add = [&](std::string_view what, Value& past, Value& present) {
+    past = graph_.named(text_of("past_key_values.{}.{}", number, what));
+    present = graph_.named(text_of("present.{}.{}", number, what));
     const GraphAxis before[] = {{"batch_size"}, {"", a_.kv_heads}, {"past_sequence_length"}, {"", a_.head_dim}};
     const GraphAxis after[] = {{"batch_size"}, {"", a_.kv_heads}, {"total_sequence_length"}, {"", a_.head_dim}};
     graph_.input(past, kFloat32, before);
@@ -138,15 +131,15 @@ AttentionValues LayerGraph::cache_of(uint32_t number) {
   return values;
 }
 
-std::string LayerGraph::feed_forward(const std::string& x) {
+Value LayerGraph::feed_forward(Value x) {
   const uint64_t wide = a_.intermediate;
-  std::string product;
+  Value product;
   if (a_.names.has(ModelPart::gate_up)) {
     const int64_t lengths[] = {static_cast<int64_t>(wide), static_cast<int64_t>(wide)};
-    const List<std::string> halves = modules_.split(linear(x, ModelPart::gate_up, 2 * wide, a_.hidden), lengths);
+    const List<Value> halves = modules_.split(linear(x, ModelPart::gate_up, 2 * wide, a_.hidden), lengths);
     product = graph_.node("Mul", {modules_.activated(halves[0]), halves[1]});
   } else if (a_.names.has(ModelPart::gate)) {
-    const std::string gate = modules_.activated(linear(x, ModelPart::gate, wide, a_.hidden));
+    const Value gate = modules_.activated(linear(x, ModelPart::gate, wide, a_.hidden));
     product = graph_.node("Mul", {gate, linear(x, ModelPart::up, wide, a_.hidden)});
   } else {
     product = modules_.activated(linear(x, ModelPart::up, wide, a_.hidden));

@@ -16,24 +16,24 @@ class LayerGraph {
       : a_(architecture), sequence_(sequence), graph_(graph), modules_(modules) {}
 
   /// x [batch, tokens, hidden] behind the layer whose modules begin with `path`. Decoders get an input and output for their keys and values.
-  std::string layer(uint32_t number, const std::string& path, const std::string& x);
+  Value layer(uint32_t number, const std::string& path, Value x);
 
  private:
   struct Heads {
-    std::string q, k, v;
+    Value q, k, v;
   };
-  std::string encoder_layer(const std::string& x);
-  std::string attend(uint32_t number, const std::string& x);
+  Value encoder_layer(Value x);
+  Value attend(uint32_t number, Value x);
   AttentionValues cache_of(uint32_t number);
-  Heads project(const std::string& x);
-  Heads split_heads(const std::string& x);
-  std::string positioned(uint32_t number, const std::string& x, model::ModelPart norm, uint32_t heads);
-  std::string head_norm(const std::string& x, model::ModelPart part, uint32_t heads);
-  std::string feed_forward(const std::string& x);
-  std::string added(const std::string& x, std::string change, model::ModelPart post_norm);
-  std::string linear(const std::string& x, model::ModelPart part, uint64_t rows, uint64_t columns);
-  std::string norm(const std::string& x, model::ModelPart part);
-  std::string output(const std::string& attended);
+  Heads project(Value x);
+  Heads split_heads(Value x);
+  Value positioned(uint32_t number, Value x, model::ModelPart norm, uint32_t heads);
+  Value head_norm(Value x, model::ModelPart part, uint32_t heads);
+  Value feed_forward(Value x);
+  Value added(Value x, Value change, model::ModelPart post_norm);
+  Value linear(Value x, model::ModelPart part, uint64_t rows, uint64_t columns);
+  Value norm(Value x, model::ModelPart part);
+  Value output(Value attended);
   std::string path_of(model::ModelPart part) const { return path_ + "." + a_.names.of(part); }
 
   const model::Architecture& a_;

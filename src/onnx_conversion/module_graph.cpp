@@ -5,23 +5,22 @@ namespace wasmquant::conversion {
 using kernels::Activation;
 using model::ModelPart;
 
-std::string ModuleGraph::product(const std::string& x, const std::string& matrix) {
+Value ModuleGraph::product(Value x, Value matrix) {
   constexpr int64_t kPerm[] = {1, 0};
   return graph_.node("MatMul", {x, graph_.node("Transpose", {matrix}, {{"perm", std::span(kPerm)}})});
 }
 
-std::string ModuleGraph::linear(const std::string& x, const std::string& module, ModelPart part, uint64_t rows,
-                                uint64_t columns) {
+Value ModuleGraph::linear(Value x, const std::string& module, ModelPart part, uint64_t rows, uint64_t columns) {
   const std::string name = module + ".weight";
-  std::string y = architecture_.is_transposed ? graph_.node("MatMul", {x, weights_(name, {columns, rows})})
-                                              : product(x, weights_(name, {rows, columns}));
+  Value y = architecture_.is_transposed ? graph_.node("MatMul", {x, weights_(name, {columns, rows})})
+                                        : product(x, weights_(name, {rows, columns}));
   if (architecture_.names.has_bias(part)) y = graph_.node("Add", {y, weights_(module + ".bias", {rows})});
   return y;
 }
 
-std::string ModuleGraph::norm(const std::string& x, const std::string& module, ModelPart part, uint64_t columns) {
+Value ModuleGraph::norm(Value x, const std::string& module, ModelPart part, uint64_t columns) {
   const model::Architecture& a = architecture_;
-  std::string weight;
+  Value weight;
   if (a.names.has_weight(part)) {
     weight = weights_(module + ".weight", {columns});
     if (a.norm_plus_one) weight = graph_.node("Add", {weight, graph_.number(1)});
@@ -32,23 +31,23 @@ std::string ModuleGraph::norm(const std::string& x, const std::string& module, M
   const auto epsilon = static_cast<float>(a.norm_epsilon);
   if (!a.layer_norms)
     return graph_.node("SimplifiedLayerNormalization", {x, weight}, {{"axis", int64_t{-1}}, {"epsilon", epsilon}});
-  const std::string bias = a.names.has_bias(part) ? weights_(module + ".bias", {columns}) : std::string();
+  const Value bias = a.names.has_bias(part) ? weights_(module + ".bias", {columns}) : Value();
   if (bias.empty())
     return graph_.node("LayerNormalization", {x, weight}, {{"axis", int64_t{-1}}, {"epsilon", epsilon}});
   return graph_.node("LayerNormalization", {x, weight, bias}, {{"axis", int64_t{-1}}, {"epsilon", epsilon}});
 }
 
-std::string ModuleGraph::scaled(const std::string& x, float factor) {
+Value ModuleGraph::scaled(Value x, float factor) {
   return factor == 1 ? x : graph_.node("Mul", {x, graph_.number(factor)});
 }
 
-std::string ModuleGraph::capped(const std::string& x, float cap) {
+Value ModuleGraph::capped(Value x, float cap) {
   if (cap <= 0) return x;
-  const std::string limit = graph_.number(cap);
+  const Value limit = graph_.number(cap);
   return graph_.node("Mul", {graph_.node("Tanh", {graph_.node("Div", {x, limit})}), limit});
 }
 
-std::string ModuleGraph::activated(const std::string& x) {
+Value ModuleGraph::activated(Value x) {
   switch (architecture_.activation) {
     case Activation::silu:
       return graph_.node("Mul", {x, graph_.node("Sigmoid", {x})});
@@ -59,15 +58,15 @@ std::string ModuleGraph::activated(const std::string& x) {
     case Activation::relu:
       return graph_.node("Relu", {x});
     case Activation::squared_relu: {
-      const std::string positive = graph_.node("Relu", {x});
+      const Value positive = graph_.node("Relu", {x});
       return graph_.node("Mul", {positive, positive});
     }
   }
   return x;
 }
 
-List<std::string> ModuleGraph::split(const std::string& x, std::span<const int64_t> lengths, int64_t axis) {
-  List<std::string> names;
+List<Value> ModuleGraph::split(Value x, std::span<const int64_t> lengths, int64_t axis) {
+  List<Value> names;
   for (size_t i = 0; i < lengths.size(); ++i) names.push_back(graph_.fresh("part"));
   const List<std::string_view> outputs(names.begin(), names.end());
   graph_.node_to("Split", "", {x, graph_.integers(lengths)}, {outputs.data(), outputs.size()}, {{"axis", axis}});

@@ -16,19 +16,18 @@ class ModuleGraph {
       : architecture_(architecture), graph_(graph), weights_(weights) {}
 
   /// x [.., columns] times the matrix of `part` in the module of that path, with its bias; [.., rows].
-  std::string linear(const std::string& x, const std::string& module, model::ModelPart part, uint64_t rows,
-                     uint64_t columns);
+  Value linear(Value x, const std::string& module, model::ModelPart part, uint64_t rows, uint64_t columns);
   /// The same with a matrix [rows, columns] that is there already.
-  std::string product(const std::string& x, const std::string& matrix);
+  Value product(Value x, Value matrix);
   /// Of the last axis of x, which has `columns`.
-  std::string norm(const std::string& x, const std::string& module, model::ModelPart part, uint64_t columns);
+  Value norm(Value x, const std::string& module, model::ModelPart part, uint64_t columns);
   /// x times a number; x if that is 1.
-  std::string scaled(const std::string& x, float factor);
+  Value scaled(Value x, float factor);
   /// cap * tanh(x / cap); x without a cap.
-  std::string capped(const std::string& x, float cap);
-  std::string activated(const std::string& x);
+  Value capped(Value x, float cap);
+  Value activated(Value x);
   /// Of x [.., all] the parts of these lengths along an axis, one after another.
-  List<std::string> split(const std::string& x, std::span<const int64_t> lengths, int64_t axis = -1);
+  List<Value> split(Value x, std::span<const int64_t> lengths, int64_t axis = -1);
 
  private:
   const model::Architecture& architecture_;

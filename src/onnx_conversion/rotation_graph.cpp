@@ -7,47 +7,45 @@ namespace {
 
 using model::Rope;
 
-std::string as_float(const std::string& integers, GraphText& graph) {
-  return graph.node("Cast", {integers}, {{"to", int64_t{kFloat32}}});
-}
+Value as_float(Value integers, GraphText& graph) { return graph.node("Cast", {integers}, {{"to", int64_t{kFloat32}}}); }
 
-std::string frequencies_of(const Rope& rope, uint32_t dimensions, bool is_long, GraphText& graph) {
+Value frequencies_of(const Rope& rope, uint32_t dimensions, bool is_long, GraphText& graph) {
   const std::vector<float> values = model::rotary_frequencies(rope, dimensions, is_long);
   const uint64_t shape[] = {1, values.size()};
   return graph.numbers(values, shape);
 }
 
-RotaryAngles angles_of(const Rope& rope, uint32_t dimensions, const std::string& positions, GraphText& graph) {
-  std::string frequency = frequencies_of(rope, dimensions, false, graph);
+RotaryAngles angles_of(const Rope& rope, uint32_t dimensions, Value positions, GraphText& graph) {
+  Value frequency = frequencies_of(rope, dimensions, false, graph);
   if (rope.scaling == Rope::Scaling::longrope) {
-    const std::string last = graph.node("ReduceMax", {positions}, {{"keepdims", int64_t{0}}});
-    const std::string least = graph.integer(static_cast<int64_t>(rope.original_positions));
-    const std::string is_long = graph.node("GreaterOrEqual", {last, least});
+    const Value last = graph.node("ReduceMax", {positions}, {{"keepdims", int64_t{0}}});
+    const Value least = graph.integer(static_cast<int64_t>(rope.original_positions));
+    const Value is_long = graph.node("GreaterOrEqual", {last, least});
     frequency = graph.node("Where", {is_long, frequencies_of(rope, dimensions, true, graph), frequency});
   }
-  const std::string flat = graph.node("Reshape", {positions, graph.integers({-1, 1})});
-  const std::string angle = graph.node("Mul", {as_float(flat, graph), frequency});
-  const auto scaled = [&](std::string values) {
+  const Value flat = graph.node("Reshape", {positions, graph.integers({-1, 1})});
+  const Value angle = graph.node("Mul", {as_float(flat, graph), frequency});
+  const auto scaled = [&](Value values) {
     return rope.amplitude == 1 ? values : graph.node("Mul", {values, graph.number(static_cast<float>(rope.amplitude))});
   };
   return {scaled(graph.node("Cos", {angle})), scaled(graph.node("Sin", {angle}))};
 }
 
 // Queries far behind the original positions are longer (Llama 4).
-std::string query_factor(const Rope& rope, const std::string& positions, GraphText& graph) {
-  const std::string span = graph.number(static_cast<float>(rope.original_positions));
-  const std::string spans = graph.node("Floor", {graph.node("Div", {as_float(positions, graph), span})});
-  const std::string log = graph.node("Log", {graph.node("Add", {spans, graph.number(1)})});
-  const std::string growth = graph.node("Mul", {log, graph.number(static_cast<float>(rope.query_beta))});
+Value query_factor(const Rope& rope, Value positions, GraphText& graph) {
+  const Value span = graph.number(static_cast<float>(rope.original_positions));
+  const Value spans = graph.node("Floor", {graph.node("Div", {as_float(positions, graph), span})});
+  const Value log = graph.node("Log", {graph.node("Add", {spans, graph.number(1)})});
+  const Value growth = graph.node("Mul", {log, graph.number(static_cast<float>(rope.query_beta))});
   return graph.node("Unsqueeze", {graph.node("Add", {growth, graph.number(1)}), graph.integers({2})});
 }
 
 }  // namespace
 
-Rotation rotation_of(const model::Architecture& a, const std::string& positions, GraphText& graph) {
+Rotation rotation_of(const model::Architecture& a, Value positions, GraphText& graph) {
   Rotation out;
-  const std::string all = graph.node("Size", {positions});
-  const std::string count = graph.node("Range", {graph.integer(0), all, graph.integer(1)});
+  const Value all = graph.node("Size", {positions});
+  const Value count = graph.node("Range", {graph.integer(0), all, graph.integer(1)});
   out.rows = graph.node("Reshape", {count, graph.node("Shape", {positions})});
   bool is_full = false, slides = false;
   for (uint32_t layer = 0; layer < a.layers; ++layer)

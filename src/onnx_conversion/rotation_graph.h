@@ -9,18 +9,18 @@ namespace wasmquant::conversion {
 
 /// Values [tokens of all sequences, pairs].
 struct RotaryAngles {
-  std::string cosine, sine;
+  Value cosine, sine;
 };
 
 /// What layers rotate queries and keys by.
 struct Rotation {
-  std::string
+  Value
       rows;  // int64 [batch, tokens], 0, 1, 2 ... over all: positions for RotaryEmbedding, which row of the angles a token has
   RotaryAngles angles, window_angles;  // of layers without and with a window; empty if none of them rotates
-  std::string query_factor;            // float [batch, tokens, 1], of queries; empty: none
+  Value query_factor;                  // float [batch, tokens, 1], of queries; empty: none
 };
 
 /// `positions`: int64 [batch, tokens].
-Rotation rotation_of(const model::Architecture& architecture, const std::string& positions, GraphText& graph);
+Rotation rotation_of(const model::Architecture& architecture, Value positions, GraphText& graph);
 
 }  // namespace wasmquant::conversion

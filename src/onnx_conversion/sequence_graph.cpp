@@ -36,14 +36,14 @@ class Sequences {
       if (a_.first_position > 0)
         out_.places = graph_.node("Add", {out_.positions, graph_.integer(static_cast<int64_t>(a_.first_position))});
     }
-    const std::string key = range(graph_.integer(0), keys_);
-    const std::string query =
+    const Value key = range(graph_.integer(0), keys_);
+    const Value query =
         graph_.node("Unsqueeze", {range(graph_.node("Sub", {keys_, tokens_}), keys_), graph_.integers({1})});
-    const std::string is_past = graph_.node("LessOrEqual", {key, query});
+    const Value is_past = graph_.node("LessOrEqual", {key, query});
     out_.bias = with_slopes(bias_of(is_past), key);
     if (std::find(a_.is_sliding.begin(), a_.is_sliding.end(), true) != a_.is_sliding.end()) {
-      const std::string first = graph_.node("Sub", {query, graph_.integer(a_.window)});
-      const std::string is_near = graph_.node("Greater", {key, first});
+      const Value first = graph_.node("Sub", {query, graph_.integer(a_.window)});
+      const Value is_near = graph_.node("Greater", {key, first});
       out_.window_bias = with_slopes(bias_of(graph_.node("And", {is_past, is_near})), key);
     }
     if (rotates) out_.rotation = rotation_of(a_, out_.positions, graph_);
@@ -53,70 +53,67 @@ class Sequences {
   SequenceValues encoder() {
     graph_.input("attention_mask", kInt64, kTokens);
     if (a_.token_types > 1 && a_.names.has(model::ModelPart::types)) graph_.input("token_type_ids", kInt64, kTokens);
-    const std::string side = graph_.node("Unsqueeze", {tokens_, graph_.integers({0})}), one = graph_.integers({1});
-    const std::string square = graph_.node("Concat", {one, one, side, one}, {{"axis", int64_t{0}}});
+    const Value side = graph_.node("Unsqueeze", {tokens_, graph_.integers({0})}), one = graph_.integers({1});
+    const Value square = graph_.node("Concat", {one, one, side, one}, {{"axis", int64_t{0}}});
     out_.bias = graph_.node("Expand", {bias_where(is_kept()), square});
-    const std::string place = range(graph_.integer(0), tokens_);
+    const Value place = range(graph_.integer(0), tokens_);
     out_.places = a_.first_position == 0 ? graph_.node("Unsqueeze", {place, graph_.integers({0})}) : behind_padding();
     return std::move(out_);
   }
 
  private:
   /// int64 [].
-  std::string length_of(std::string_view input, int64_t axis) {
+  Value length_of(std::string_view input, int64_t axis) {
     shape_ = graph_.node("Shape", {input});
     return graph_.node("Gather", {shape_, graph_.integer(axis)});
   }
-  std::string range(const std::string& first, const std::string& end) {
-    return graph_.node("Range", {first, end, graph_.integer(1)});
-  }
+  Value range(Value first, Value end) { return graph_.node("Range", {first, end, graph_.integer(1)}); }
 
   void add_key_counts() {
-    const std::string last =
-        graph_.node("Cast", {graph_.node("Sub", {keys_, graph_.integer(1)})}, {{"to", int64_t{kInt32}}});
+    const Value last = graph_.node("Cast", {graph_.node("Sub", {keys_, graph_.integer(1)})}, {{"to", int64_t{kInt32}}});
     out_.last_keys = graph_.node("Expand", {last, out_.batch});
     out_.key_count = graph_.node("Cast", {keys_}, {{"to", int64_t{kInt32}}});
   }
 
   /// Of keys that are no padding, bool [batch, 1, 1, keys], or with one more axis for groups.
-  std::string is_kept() {
+  Value is_kept() {
     constexpr int64_t kBool = 9;
     if (!is_kept_.empty()) return is_kept_;
     const bool has_groups = !a_.is_encoder && !has_group_query(a_);
-    const std::string axes = has_groups ? graph_.integers({1, 2, 3}) : graph_.integers({1, 2});
+    const Value axes = has_groups ? graph_.integers({1, 2, 3}) : graph_.integers({1, 2});
     is_kept_ = graph_.node("Unsqueeze", {graph_.node("Cast", {"attention_mask"}, {{"to", kBool}}), axes});
     return is_kept_;
   }
-  std::string bias_where(const std::string& is_seen) {
+  Value bias_where(Value is_seen) {
     return graph_.node("Where", {is_seen, graph_.number(0), graph_.number(std::numeric_limits<float>::lowest())});
   }
   /// `is_seen` [tokens, keys].
-  std::string bias_of(const std::string& is_seen) { return bias_where(graph_.node("And", {is_seen, is_kept()})); }
+  Value bias_of(Value is_seen) { return bias_where(graph_.node("And", {is_seen, is_kept()})); }
 
   // Softmax is the same for slopes of distances and of positions.
-  std::string with_slopes(const std::string& bias, const std::string& key) {
+  Value with_slopes(Value bias, Value key) {
     if (!a_.has_slopes) return bias;
     std::vector<float> slopes;
     for (uint32_t head = 0; head < a_.heads; ++head) slopes.push_back(model::slope_of(a_.heads, head));
     std::vector<uint64_t> shape = {1, a_.heads, 1, 1};
     if (!has_group_query(a_)) shape = {1, a_.kv_heads, a_.heads / a_.kv_heads, 1, 1};
-    const std::string position = graph_.node("Cast", {key}, {{"to", int64_t{kFloat32}}});
+    const Value position = graph_.node("Cast", {key}, {{"to", int64_t{kFloat32}}});
     return graph_.node("Add", {bias, graph_.node("Mul", {graph_.numbers(slopes, shape), position})});
   }
 
   // RoBERTa counts tokens behind the padding token's position, which padding has.
-  std::string behind_padding() {
+  Value behind_padding() {
     const auto padding = static_cast<int64_t>(a_.first_position) - 1;
-    const std::string is_token = graph_.node("Not", {graph_.node("Equal", {"input_ids", graph_.integer(padding)})});
-    const std::string one = graph_.node("Cast", {is_token}, {{"to", int64_t{kInt64}}});
-    const std::string count = graph_.node("CumSum", {one, graph_.integer(1)});
+    const Value is_token = graph_.node("Not", {graph_.node("Equal", {"input_ids", graph_.integer(padding)})});
+    const Value one = graph_.node("Cast", {is_token}, {{"to", int64_t{kInt64}}});
+    const Value count = graph_.node("CumSum", {one, graph_.integer(1)});
     return graph_.node("Add", {graph_.node("Mul", {count, one}), graph_.integer(padding)});
   }
 
   const Architecture& a_;
   GraphText& graph_;
   SequenceValues out_;
-  std::string shape_, tokens_, keys_, is_kept_;
+  Value shape_, tokens_, keys_, is_kept_;
 };
 
 }  // namespace

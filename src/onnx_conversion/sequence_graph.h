@@ -9,15 +9,14 @@ namespace wasmquant::conversion {
 
 /// Names of values of the graph.
 struct SequenceValues {
-  std::string batch;      // [1]
-  std::string positions;  // int64 [batch, tokens]; "" if nothing depends on them
-  std::string places;     // the same, or int64 [1, tokens]: rows of a table of positions
-  std::string
-      bias;  // float [batch, 1 or heads, tokens, keys], added to scores of full attention; as attended() reads it
-  std::string window_bias;  // the same of layers with a window; "" if none has one
-  std::string last_keys;    // int32 [batch]: the number of the last key
-  std::string key_count;    // int32 []
-  Rotation rotation;        // empty if no layer rotates
+  Value batch;      // [1]
+  Value positions;  // int64 [batch, tokens]; "" if nothing depends on them
+  Value places;     // the same, or int64 [1, tokens]: rows of a table of positions
+  Value bias;  // float [batch, 1 or heads, tokens, keys], added to scores of full attention; as attended() reads it
+  Value window_bias;  // the same of layers with a window; "" if none has one
+  Value last_keys;    // int32 [batch]: the number of the last key
+  Value key_count;    // int32 []
+  Rotation rotation;  // empty if no layer rotates
 };
 
 /// Adds the inputs of a decoder: input_ids, attention_mask of past and new tokens and, if needed, position_ids.

@@ -16,14 +16,14 @@ std::string shape_text(std::span<const uint64_t> shape) {
 
 }  // namespace
 
-std::string StoredWeights::operator()(const std::string& name, std::initializer_list<uint64_t> shape) {
+Value StoredWeights::operator()(const std::string& name, std::initializer_list<uint64_t> shape) {
   auto added = add(name, {shape.begin(), shape.size()});
-  if (added) return std::move(*added);
+  if (added) return *added;
   if (status_) status_ = std::move(added.error());
   return {};
 }
 
-Result<std::string> StoredWeights::add(const std::string& name, std::span<const uint64_t> shape) {
+Result<Value> StoredWeights::add(const std::string& name, std::span<const uint64_t> shape) {
   for (const auto& [known, value] : added_)
     if (known == name) return value;
   TRY(stored, tensors_.find(name));
@@ -31,8 +31,8 @@ Result<std::string> StoredWeights::add(const std::string& name, std::span<const 
     return error_at(ErrorCode::shape_mismatch, name, "holds {}; according to config.json it is {}",
                     shape_text(stored.shape), shape_text(shape));
   graph_.stored(name, stored.data_type, stored.shape, stored.location, stored.begin, stored.end - stored.begin);
-  std::string value = name;
-  if (stored.data_type != kFloat32) value = graph_.node("Cast", {name}, {{"to", int64_t{kFloat32}}});
+  Value value = graph_.named(name);
+  if (stored.data_type != kFloat32) value = graph_.node("Cast", {value}, {{"to", int64_t{kFloat32}}});
   added_.push_back({name, value});
   return value;
 }

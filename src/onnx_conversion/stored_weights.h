@@ -39,16 +39,16 @@ class StoredWeights {
   bool has(std::string_view name) const noexcept { return tensors_.has(name); }
   /// The float32 value of a tensor of that shape. Errors: those of find(), shape-mismatch. After an error the text is of no use, and
   /// status() keeps it.
-  std::string operator()(const std::string& name, std::initializer_list<uint64_t> shape);
+  Value operator()(const std::string& name, std::initializer_list<uint64_t> shape);
   /// The first error of all calls.
   const Status& status() const noexcept { return status_; }
 
  private:
-  Result<std::string> add(const std::string& name, std::span<const uint64_t> shape);
+  Result<Value> add(const std::string& name, std::span<const uint64_t> shape);
 
   const StoredTensors& tensors_;
   GraphText& graph_;
-  List<std::pair<std::string, std::string>> added_;  // their names, and those of their values
+  List<std::pair<std::string, Value>> added_;  // their names, and those of their values
   Status status_;
 };
 

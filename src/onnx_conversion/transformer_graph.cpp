@@ -23,12 +23,12 @@ class TransformerGraph {
     const GraphAxis axes[] = {{"batch_size"}, {"sequence_length"}, {"", a_.is_encoder ? a_.hidden : a_.vocabulary}};
     graph_.output(result, kFloat32, axes);
     const SequenceValues sequence = a_.is_encoder ? encoder_inputs(a_, graph_) : decoder_inputs(a_, graph_);
-    std::string x = embedded(sequence);
+    Value x = embedded(sequence);
     LayerGraph layers(a_, sequence, graph_, modules_);
     for (uint32_t layer = 0; layer < a_.layers; ++layer)
       x = layers.layer(layer, text_of("{}{}{}", prefix_, a_.names.of(ModelPart::layers), layer), x);
     graph_.enter("output");
-    const std::string_view outputs[] = {result};
+    const Value outputs[] = {result};
     graph_.node_to("Identity", "", {a_.is_encoder ? x : logits(x)}, outputs);
     if (!weights_.status()) return weights_.status().error();
     return graph_.finish(a_.family);
@@ -45,31 +45,31 @@ class TransformerGraph {
 
   std::string module(ModelPart part) const { return prefix_ + a_.names.of(part); }
 
-  std::string table(ModelPart part, uint64_t rows) { return weights_(module(part) + ".weight", {rows, a_.hidden}); }
+  Value table(ModelPart part, uint64_t rows) { return weights_(module(part) + ".weight", {rows, a_.hidden}); }
 
-  std::string embedded(const SequenceValues& sequence) {
+  Value embedded(const SequenceValues& sequence) {
     graph_.enter("embedding");
-    const std::string rows = graph_.node("Gather", {table(ModelPart::embedding, a_.vocabulary), "input_ids"});
-    std::string x = modules_.scaled(rows, a_.embedding_scale);
+    const Value rows = graph_.node("Gather", {table(ModelPart::embedding, a_.vocabulary), "input_ids"});
+    Value x = modules_.scaled(rows, a_.embedding_scale);
     if (a_.names.has(ModelPart::positions)) {
       const uint64_t positions = uint64_t{a_.first_position} + a_.max_positions;
       x = graph_.node("Add", {x, graph_.node("Gather", {table(ModelPart::positions, positions), sequence.places})});
     }
     if (a_.names.has(ModelPart::types)) {
-      const std::string type = a_.token_types > 1 ? std::string("token_type_ids") : graph_.integer(0);
+      const Value type = a_.token_types > 1 ? Value("token_type_ids") : graph_.integer(0);
       x = graph_.node("Add", {x, graph_.node("Gather", {table(ModelPart::types, a_.token_types), type})});
     }
     if (!a_.names.has(ModelPart::embedding_norm)) return x;
     return modules_.norm(x, module(ModelPart::embedding_norm), ModelPart::embedding_norm, a_.hidden);
   }
 
-  std::string logits(const std::string& x) {
-    const std::string normed = modules_.norm(x, module(ModelPart::final_norm), ModelPart::final_norm, a_.hidden);
+  Value logits(Value x) {
+    const Value normed = modules_.norm(x, module(ModelPart::final_norm), ModelPart::final_norm, a_.hidden);
     const std::string& head = a_.names.of(ModelPart::head);
     const bool is_tied = a_.tied_head || (!says_tied_ && !weights_.has(head + ".weight"));
-    const std::string matrix =
+    const Value matrix =
         is_tied ? table(ModelPart::embedding, a_.vocabulary) : weights_(head + ".weight", {a_.vocabulary, a_.hidden});
-    std::string y = modules_.product(normed, matrix);
+    Value y = modules_.product(normed, matrix);
     if (a_.names.has_bias(ModelPart::head)) y = graph_.node("Add", {y, weights_(head + ".bias", {a_.vocabulary})});
     return modules_.capped(modules_.scaled(y, a_.logit_scale), a_.logit_cap);
   }

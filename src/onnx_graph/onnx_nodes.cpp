@@ -65,7 +65,7 @@ NodeBytes& NodeBytes::output(std::string_view name) {
   return *this;
 }
 
-// AttributeProto: 1 name, 2 f, 3 i, 8 ints, 20 type (1: FLOAT, 2: INT, 7: INTS)
+// AttributeProto: 1 name, 2 f, 3 i, 5 t, 8 ints, 20 type (1: FLOAT, 2: INT, 4: TENSOR, 7: INTS)
 NodeBytes& NodeBytes::attribute(std::string_view name, int64_t value) {
   std::string attribute;
   append_field(attribute, 1, name);
@@ -91,6 +91,15 @@ NodeBytes& NodeBytes::integers(std::string_view name, std::span<const int64_t> v
   append_field(attribute, 1, name);
   for (const int64_t value : values) append_field(attribute, 8, static_cast<uint64_t>(value));
   append_field(attribute, 20, uint64_t{7});
+  append_field(bytes_, 5, attribute);
+  return *this;
+}
+
+NodeBytes& NodeBytes::tensor(std::string_view name, std::string_view message) {
+  std::string attribute;
+  append_field(attribute, 1, name);
+  append_field(attribute, 5, message);
+  append_field(attribute, 20, uint64_t{4});
   append_field(bytes_, 5, attribute);
   return *this;
 }

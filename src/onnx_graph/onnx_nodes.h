@@ -58,6 +58,8 @@ class NodeBytes {
   NodeBytes& attribute(std::string_view name, int64_t value);
   NodeBytes& real(std::string_view name, float value);
   NodeBytes& integers(std::string_view name, std::span<const int64_t> values);
+  /// `message`: a TensorProto.
+  NodeBytes& tensor(std::string_view name, std::string_view message);
   /// The message without its length.
   const std::string& bytes() const noexcept { return bytes_; }
 
