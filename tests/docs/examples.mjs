@@ -2,11 +2,10 @@
 // Chromium from a plain server, the Vite application from its build.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { chromium as playwright } from 'playwright-core';
 import { bundler } from '../bundlers/tools.mjs';
-import { wordModel } from '../node/onnx/model.mjs';
 import { install } from '../package/packed.mjs';
 import { chromium } from '../setup/chromium.mjs';
 import { root } from '../setup/command.mjs';
@@ -86,11 +85,7 @@ const rows = {
     const { packages } = await import('../interop/onnx/peers.mjs');
     link(packages, app, '@huggingface/transformers');
     cpSync(join(examples, 'onnx_for_transformers_js.mjs'), join(app, 'onnx_for_transformers_js.mjs'));
-    const model = join(app, 'my-model');
-    mkdirSync(model);
-    for (const name of ['config.json', 'generation_config.json', 'tokenizer.json', 'tokenizer_config.json'])
-      cpSync(join(sample, name), join(model, name));
-    writeFileSync(join(model, 'model.onnx'), wordModel(288));
+    cpSync(sample, join(app, 'my-model'), { recursive: true });
     const text = 'In the beginning';
     const args = ['onnx_for_transformers_js.mjs', 'my-model', 'my-model-onnx', text];
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: app, encoding: 'utf8' });

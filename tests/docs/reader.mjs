@@ -1,6 +1,6 @@
 // The folder that readers of the guides are told they have, and programs run in it.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { weights, writeSafetensors } from '../bench/model_files.mjs';
 import { twoLayers } from '../node/onnx/model.mjs';
@@ -41,10 +41,6 @@ export function reader(packed) {
   for (const [name, rows] of Object.entries({ 'text.txt': 16, 'sample.txt': 5, 'held-out.txt': 5 }))
     writeFileSync(join(app, name), prose(rows));
   writeFileSync(join(app, 'model.onnx'), twoLayers().bytes);
-  mkdirSync(join(app, 'my-onnx-model/onnx'), { recursive: true });
-  writeFileSync(join(app, 'my-onnx-model/onnx/model.onnx'), twoLayers().bytes);
-  for (const name of ['config.json', 'tokenizer.json', 'tokenizer_config.json'])
-    copyFileSync(join(sample, name), join(app, 'my-onnx-model', name));
   for (const [name, config] of Object.entries(configs)) writeFileSync(join(app, name), JSON.stringify(config));
   const { tensors } = JSON.parse(command(program, ['inspect', 'my-model', '--json'], app));
   const linear = tensors.filter(({ layerType, layer }) => layerType === 'Linear' && layer !== 'lm_head');

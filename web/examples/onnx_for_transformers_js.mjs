@@ -1,6 +1,6 @@
 // node onnx_for_transformers_js.mjs MODEL OUT TEXT
-// MODEL is a folder with model.onnx, config.json and tokenizer.json. OUT becomes a folder that transformers.js loads with
-// dtype 'q4' (onnx/model_q4.onnx) to continue TEXT. In a browser the same two libraries do the same.
+// MODEL is a folder with safetensors or an ONNX model, config.json and tokenizer.json. OUT becomes a folder that transformers.js
+// loads with dtype 'q4' (onnx/model_q4.onnx) to continue TEXT. In a browser the same two libraries do the same.
 import { basename, dirname, resolve } from 'node:path';
 import { AutoModelForCausalLM, AutoTokenizer, env } from '@huggingface/transformers';
 import { createQuantizer } from 'wasmquant';
@@ -10,7 +10,7 @@ if (!text) throw new Error('usage: node onnx_for_transformers_js.mjs MODEL OUT T
 
 const quantizer = await createQuantizer();
 const model = await quantizer.open(source);
-const { totals } = await quantizer.quantizeModel(model, 'int4_wo_32', { target: out });
+const { totals } = await quantizer.quantizeModel(model, 'int4_wo_32', { target: out, format: 'onnx' });
 console.log(`${totals.bytesBefore} to ${totals.bytesAfter} bytes, ${totals.bitsPerWeight.toFixed(2)} bits per weight`);
 await model.close();
 await quantizer.close();
