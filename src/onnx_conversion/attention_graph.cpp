@@ -19,6 +19,11 @@ Value by_group_query(const model::Architecture& a, const AttentionValues& values
   return y;
 }
 
+Value by_multi_head(const model::Architecture& a, const AttentionValues& values, GraphText& graph) {
+  return graph.microsoft("MultiHeadAttention", {values.q, values.k, values.v, "", "", values.bias},
+                         {{"num_heads", int64_t{a.heads}}, {"scale", a.attention_scale}});
+}
+
 Value transposed(Value x, std::initializer_list<int64_t> perm, GraphText& graph) {
   return graph.node("Transpose", {x}, {{"perm", std::span<const int64_t>(perm.begin(), perm.size())}});
 }
@@ -26,15 +31,18 @@ Value transposed(Value x, std::initializer_list<int64_t> perm, GraphText& graph)
 // Keys or values with those of the cache, [batch, kv_heads, keys, head_dim].
 Value with_past(const model::Architecture& a, Value x, Value past, Value present, GraphText& graph) {
   const Value heads = graph.node("Reshape", {x, graph.integers({0, 0, int64_t{a.kv_heads}, int64_t{a.head_dim}})});
+  const Value own = transposed(heads, {0, 2, 1, 3}, graph);
+  if (past.empty()) return own;
   const Value outputs[] = {present};
-  graph.node_to("Concat", "", {past, transposed(heads, {0, 2, 1, 3}, graph)}, outputs, {{"axis", int64_t{2}}});
+  graph.node_to("Concat", "", {past, own}, outputs, {{"axis", int64_t{2}}});
   return present;
 }
 
 }  // namespace
 
 Value attended(const model::Architecture& a, const AttentionValues& values, GraphText& graph, ModuleGraph& modules) {
-  if (has_group_query(a)) return by_group_query(a, values, graph);
+  if (attention_kind(a) == AttentionKind::group_query) return by_group_query(a, values, graph);
+  if (attention_kind(a) == AttentionKind::multi_head) return by_multi_head(a, values, graph);
   const int64_t groups = a.kv_heads, dim = a.head_dim, group = a.heads / a.kv_heads;
   const Value keys = with_past(a, values.k, values.past_key, values.present_key, graph);
   const Value all = with_past(a, values.v, values.past_value, values.present_value, graph);

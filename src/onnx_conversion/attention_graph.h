@@ -1,4 +1,4 @@
-// Causal attention with a cache, by ONNX Runtime's GroupQueryAttention or, for heads that it does not take, by ONNX's own operators. Query head h
+// Attention by ONNX Runtime's operators or, for heads that these do not take, by ONNX's own; of decoders with a cache. Query head h
 // reads key and value head h / (heads / kv_heads).
 #pragma once
 #include <string>
@@ -17,12 +17,19 @@ struct AttentionValues {
   Value last_keys, key_count;        // as GroupQueryAttention reads them
 };
 
-/// Whether heads are of a length that GroupQueryAttention takes.
-constexpr bool has_group_query(const model::Architecture& architecture) noexcept {
-  return architecture.head_dim % 8 == 0;
+/// The operators of attention.
+enum class AttentionKind : uint8_t {
+  group_query,  // GroupQueryAttention, for decoders whose heads have a multiple of 8
+  multi_head,   // MultiHeadAttention, for encoders with as many keys as queries
+  products      // MatMul and Softmax
+};
+constexpr AttentionKind attention_kind(const model::Architecture& a) noexcept {
+  if (!a.is_encoder) return a.head_dim % 8 == 0 ? AttentionKind::group_query : AttentionKind::products;
+  return a.heads == a.kv_heads && a.attention_cap == 0 ? AttentionKind::multi_head : AttentionKind::products;
 }
 
-/// float [batch, tokens, heads * head_dim]. Without has_group_query() the bias is [batch, 1 or kv_heads, 1 or heads of a group, tokens, keys].
+/// float [batch, tokens, heads * head_dim]. Of products the bias is [batch, 1 or kv_heads, 1 or heads of a group, 1 or tokens, keys]. Without names of
+/// past values there is no cache.
 Value attended(const model::Architecture& architecture, const AttentionValues& values, GraphText& graph,
                ModuleGraph& modules);
 

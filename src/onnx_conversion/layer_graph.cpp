@@ -21,8 +21,8 @@ Value LayerGraph::output(Value attended) { return linear(attended, ModelPart::o,
 Value LayerGraph::layer(uint32_t number, const std::string& path, Value x) {
   path_ = path;
   graph_.enter(path);
-  if (a_.is_encoder) return encoder_layer(x);
-  const Value seen = a_.names.has(ModelPart::input_norm) ? norm(x, ModelPart::input_norm) : x;
+  if (model::norms_sums(a_)) return post_normed(number, x);
+  const Value seen = model::norms_input(a_, number) ? norm(x, ModelPart::input_norm) : x;
   const Value change = output(attend(number, seen));
   const Value after = added(x, change, ModelPart::attention_post_norm);
   Value fed = a_.is_parallel ? seen : after;
@@ -30,8 +30,8 @@ Value LayerGraph::layer(uint32_t number, const std::string& path, Value x) {
   return added(after, feed_forward(fed), ModelPart::feed_forward_post_norm);
 }
 
-Value LayerGraph::encoder_layer(Value x) {
-  const Value attended = output(attend(0, x));
+Value LayerGraph::post_normed(uint32_t number, Value x) {
+  const Value attended = output(attend(number, x));
   const Value middle = norm(graph_.node("Add", {x, attended}), ModelPart::attention_post_norm);
   return norm(graph_.node("Add", {middle, feed_forward(middle)}), ModelPart::feed_forward_post_norm);
 }
@@ -102,9 +102,6 @@ Value LayerGraph::positioned(uint32_t number, Value x, ModelPart part, uint32_t 
 
 Value LayerGraph::attend(uint32_t number, Value x) {
   const Heads heads = project(x);
-  if (a_.is_encoder)
-    return graph_.microsoft("MultiHeadAttention", {heads.q, heads.k, heads.v, "", "", sequence_.bias},
-                            {{"num_heads", int64_t{a_.heads}}, {"scale", a_.attention_scale}});
   AttentionValues values = cache_of(number);
   values.q = positioned(number, heads.q, ModelPart::q_norm, a_.heads);
   values.k = positioned(number, heads.k, ModelPart::k_norm, a_.kv_heads);
@@ -112,12 +109,13 @@ Value LayerGraph::attend(uint32_t number, Value x) {
   return attended(a_, values, graph_, modules_);
 }
 
-// With its inputs and outputs of the graph.
+// What attention reads apart from queries, keys and values, with inputs and outputs of the graph.
 AttentionValues LayerGraph::cache_of(uint32_t number) {
   AttentionValues values;
   values.bias = a_.is_sliding[number] ? sequence_.window_bias : sequence_.bias;
   values.last_keys = sequence_.last_keys;
   values.key_count = sequence_.key_count;
+  if (a_.is_encoder) return values;
   const auto add = [&](std::string_view what, Value& past, Value& present) {
     past = graph_.named(text_of("past_key_values.{}.{}", number, what));
     present = graph_.named(text_of("present.{}.{}", number, what));

@@ -22,7 +22,7 @@ class LayerGraph {
   struct Heads {
     Value q, k, v;
   };
-  Value encoder_layer(Value x);
+  Value post_normed(uint32_t number, Value x);
   Value attend(uint32_t number, Value x);
   AttentionValues cache_of(uint32_t number);
   Heads project(Value x);

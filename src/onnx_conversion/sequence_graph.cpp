@@ -29,8 +29,7 @@ class Sequences {
     graph_.input("attention_mask", kInt64, kKeys);
     keys_ = length_of("attention_mask", 1);
     add_key_counts();
-    const bool rotates = std::find(a_.is_rotated.begin(), a_.is_rotated.end(), true) != a_.is_rotated.end();
-    if (rotates || a_.names.has(model::ModelPart::positions)) {
+    if (rotates() || a_.names.has(model::ModelPart::positions)) {
       graph_.input("position_ids", kInt64, kTokens);
       out_.positions = out_.places = "position_ids";
       if (a_.first_position > 0)
@@ -41,23 +40,29 @@ class Sequences {
         graph_.node("Unsqueeze", {range(graph_.node("Sub", {keys_, tokens_}), keys_), graph_.integers({1})});
     const Value is_past = graph_.node("LessOrEqual", {key, query});
     out_.bias = with_slopes(bias_of(is_past), key);
-    if (std::find(a_.is_sliding.begin(), a_.is_sliding.end(), true) != a_.is_sliding.end()) {
+    if (slides()) {
       const Value first = graph_.node("Sub", {query, graph_.integer(a_.window)});
       const Value is_near = graph_.node("Greater", {key, first});
       out_.window_bias = with_slopes(bias_of(graph_.node("And", {is_past, is_near})), key);
     }
-    if (rotates) out_.rotation = rotation_of(a_, out_.positions, graph_);
+    if (rotates()) out_.rotation = rotation_of(a_, out_.positions, graph_);
     return std::move(out_);
   }
 
   SequenceValues encoder() {
     graph_.input("attention_mask", kInt64, kTokens);
     if (a_.token_types > 1 && a_.names.has(model::ModelPart::types)) graph_.input("token_type_ids", kInt64, kTokens);
-    const Value side = graph_.node("Unsqueeze", {tokens_, graph_.integers({0})}), one = graph_.integers({1});
-    const Value square = graph_.node("Concat", {one, one, side, one}, {{"axis", int64_t{0}}});
-    out_.bias = graph_.node("Expand", {bias_where(is_kept()), square});
-    const Value place = range(graph_.integer(0), tokens_);
-    out_.places = a_.first_position == 0 ? graph_.node("Unsqueeze", {place, graph_.integers({0})}) : behind_padding();
+    const Value key = range(graph_.integer(0), tokens_);
+    out_.bias = square(bias_where(is_kept()));
+    if (slides()) {
+      const Value query = graph_.node("Unsqueeze", {key, graph_.integers({1})});
+      const Value distance = graph_.node("Abs", {graph_.node("Sub", {key, query})});
+      out_.window_bias = bias_of(graph_.node("Less", {distance, graph_.integer(a_.window)}));
+    }
+    out_.places = a_.first_position == 0 ? graph_.node("Unsqueeze", {key, graph_.integers({0})}) : behind_padding();
+    if (!rotates()) return std::move(out_);
+    out_.positions = graph_.node("Expand", {out_.places, shape_});
+    out_.rotation = rotation_of(a_, out_.positions, graph_);
     return std::move(out_);
   }
 
@@ -75,12 +80,23 @@ class Sequences {
     out_.key_count = graph_.node("Cast", {keys_}, {{"to", int64_t{kInt32}}});
   }
 
+  static bool any(const List<bool>& layers) { return std::find(layers.begin(), layers.end(), true) != layers.end(); }
+  bool rotates() const { return any(a_.is_rotated); }
+  bool slides() const { return any(a_.is_sliding); }
+  bool has_groups() const { return attention_kind(a_) == AttentionKind::products; }
+
+  /// MultiHeadAttention has a row for each token.
+  Value square(Value bias) {
+    if (has_groups()) return bias;
+    const Value side = graph_.node("Unsqueeze", {tokens_, graph_.integers({0})}), one = graph_.integers({1});
+    return graph_.node("Expand", {bias, graph_.node("Concat", {one, one, side, one}, {{"axis", int64_t{0}}})});
+  }
+
   /// Of keys that are no padding, bool [batch, 1, 1, keys], or with one more axis for groups.
   Value is_kept() {
     constexpr int64_t kBool = 9;
     if (!is_kept_.empty()) return is_kept_;
-    const bool has_groups = !a_.is_encoder && !has_group_query(a_);
-    const Value axes = has_groups ? graph_.integers({1, 2, 3}) : graph_.integers({1, 2});
+    const Value axes = has_groups() ? graph_.integers({1, 2, 3}) : graph_.integers({1, 2});
     is_kept_ = graph_.node("Unsqueeze", {graph_.node("Cast", {"attention_mask"}, {{"to", kBool}}), axes});
     return is_kept_;
   }
@@ -96,7 +112,7 @@ class Sequences {
     std::vector<float> slopes;
     for (uint32_t head = 0; head < a_.heads; ++head) slopes.push_back(model::slope_of(a_.heads, head));
     std::vector<uint64_t> shape = {1, a_.heads, 1, 1};
-    if (!has_group_query(a_)) shape = {1, a_.kv_heads, a_.heads / a_.kv_heads, 1, 1};
+    if (has_groups()) shape = {1, a_.kv_heads, a_.heads / a_.kv_heads, 1, 1};
     const Value position = graph_.node("Cast", {key}, {{"to", int64_t{kFloat32}}});
     return graph_.node("Add", {bias, graph_.node("Mul", {graph_.numbers(slopes, shape), position})});
   }

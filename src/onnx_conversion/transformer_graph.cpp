@@ -29,7 +29,7 @@ class TransformerGraph {
       x = layers.layer(layer, text_of("{}{}{}", prefix_, a_.names.of(ModelPart::layers), layer), x);
     graph_.enter("output");
     const Value outputs[] = {result};
-    graph_.node_to("Identity", "", {a_.is_encoder ? x : logits(x)}, outputs);
+    graph_.node_to("Identity", "", {a_.is_encoder ? finished(x) : logits(x)}, outputs);
     if (!weights_.status()) return weights_.status().error();
     return graph_.finish(a_.family);
   }
@@ -63,8 +63,13 @@ class TransformerGraph {
     return modules_.norm(x, module(ModelPart::embedding_norm), ModelPart::embedding_norm, a_.hidden);
   }
 
+  Value finished(Value x) {
+    if (!a_.names.has(ModelPart::final_norm)) return x;
+    return modules_.norm(x, module(ModelPart::final_norm), ModelPart::final_norm, a_.hidden);
+  }
+
   Value logits(Value x) {
-    const Value normed = modules_.norm(x, module(ModelPart::final_norm), ModelPart::final_norm, a_.hidden);
+    const Value normed = finished(x);
     const std::string& head = a_.names.of(ModelPart::head);
     const bool is_tied = a_.tied_head || (!says_tied_ && !weights_.has(head + ".weight"));
     const Value matrix =

@@ -1,6 +1,6 @@
 // The families whose ONNX graphs are compared, as tests/families/make_families.py calls their tiny checkpoints, and how configs differ: the cases
 // of the forward pass, of which graphs are built, and encoders.
-import { families as forward } from '../forward_families/cases.mjs';
+import { decodersOfEmbeddings, families as forward, encoders as forwardEncoders } from '../forward_families/cases.mjs';
 
 /** Families with a forward pass of which no graph is built. */
 export const refused = [
@@ -59,10 +59,15 @@ const windows = {
 
 const decoders = Object.keys(forward).filter((name) => !refused.includes(name));
 
+/** Of which hidden states are compared. */
+export const encoders = Object.fromEntries(
+  Object.entries(forwardEncoders).filter(([name]) => !decodersOfEmbeddings.includes(name)),
+);
+
 /** Values as in tests/forward_families. */
 export const families = {
   ...Object.fromEntries(decoders.map((name) => [name, [...forward[name], ...(windows[name] ?? [])]])),
-  ...Object.fromEntries(['bert', 'roberta', 'xlm-roberta', 'camembert', 'distilbert'].map((name) => [name, [{}]])),
+  ...encoders,
 };
 
 /** LongRoPE has other frequencies for texts longer than its original positions: a cache that grows beyond them has keys by both. */

@@ -14,7 +14,7 @@ import { ort, web } from '../interop/onnx/peers.mjs';
 import { readTensors } from '../interop/safetensors_file.mjs';
 import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
-import { families, hasOneCache, refused } from './cases.mjs';
+import { encoders, families, hasOneCache, refused } from './cases.mjs';
 import { WrittenGraph } from './written_graph.mjs';
 
 const peers = join(root, 'tests/interop/peers.sh');
@@ -41,12 +41,13 @@ function modelsOf(work, name) {
     folder: Object.keys(changes).length === 0 ? from : `${from}.${i}`,
     from,
     changes,
+    isEncoder: name in encoders,
     label: [name, ...Object.keys(changes)].join(' '),
   }));
 }
 
-/** Whether each is a decoder or an encoder; what is expected of them is next to their folders. */
-function kindsOf(models) {
+/** Writes what is expected of each next to its folder. Returns an object with an error where transformers refuses one. */
+function expect(models) {
   const asked = JSON.stringify({ models, sequences: [long, first, second] });
   const { status, stdout, stderr } = python('tests/onnx_families/logits.py', asked);
   // Classes of transformers print to stdout, too.
@@ -125,11 +126,11 @@ async function codesDifference(quantizer, folder, isDecoder) {
   return difference(found.rows[0], expected.rows[0], found.columns, 0) / largest(expected.rows[0]);
 }
 
-async function problemsOf(quantizer, { folder, changes }, { kind, error }) {
+async function problemsOf(quantizer, { folder, changes, isEncoder }, { error }) {
   if (error) throw new Error(`transformers: ${error}`);
   const tensors = readTensors(`${folder}.expected.safetensors`);
   const expected = [0, 1, 2].map((i) => tensors.get(String(i)).data);
-  const isDecoder = kind === 'decoder';
+  const isDecoder = !isEncoder;
   const { graph } = await graphOf(ort, quantizer, folder, float, `${folder}.float`);
   const found = await differencesOf(graph, isDecoder, expected, isDecoder && hasOneCache(changes));
   await graph.release();
@@ -143,10 +144,10 @@ async function problemsOf(quantizer, { folder, changes }, { kind, error }) {
   };
 }
 
-async function check(quantizer, model, kind) {
+async function check(quantizer, model, outcome) {
   let found;
   try {
-    found = await problemsOf(quantizer, model, kind);
+    found = await problemsOf(quantizer, model, outcome);
   } catch (error) {
     found = { isRight: false, text: `${error.code ?? ''} ${error.message}`.slice(0, 400) };
   }
@@ -182,8 +183,8 @@ await main(async () => {
     const made = python('tests/families/make_families.py', '', work, ...names, ...others);
     if (made.status !== 0) throw new Error(`make_families.py: ${made.stdout.slice(-500)}${made.stderr.slice(-500)}`);
     const models = names.flatMap((name) => modelsOf(work, name));
-    const kinds = kindsOf(models);
-    for (const [i, model] of models.entries()) wrong += (await check(quantizer, model, kinds[i])) ? 0 : 1;
+    const outcomes = expect(models);
+    for (const [i, model] of models.entries()) wrong += (await check(quantizer, model, outcomes[i])) ? 0 : 1;
     for (const name of others) wrong += (await checkRefused(quantizer, join(work, name), name)) ? 0 : 1;
     process.stdout.write(
       `${names.length} families, ${models.length} models, ${others.length} refused, ${wrong} wrong\n`,
