@@ -22,7 +22,7 @@ const families = {
   granitemoehybrid: compressed,
   lfm2: compressed,
   deepseek_v3: compressed,
-  gemma: compressed,
+  gemma2: compressed,
   qwen2: compressed,
   gpt2: plain,
   'gpt_oss-bf16': plain,
