@@ -1,6 +1,7 @@
 // transformers.js in headless Chromium: models of four kinds, q4, q8 (dynamic inputs) and int8 files of each, on its default
-// device and on WebGPU (SwiftShader). Outputs must be close to the float model's on the same device. A line per model, dtype
-// and device; exit code 1 when one fails.
+// device and on WebGPU (SwiftShader). Outputs must be close to the float model's on the same device. Then a folder of
+// safetensors whose graph is built here: the continuation is that of our forward pass. A line per model, dtype and device; exit
+// code 1 when one fails.
 //   node tests/interop/transformers_js_page.mjs
 // transformers.js and its runtime come from npm (onnx/peers.mjs). Needs dist/ and Chromium.
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,6 +13,7 @@ import { main } from '../setup/command.mjs';
 import { serve } from '../setup/static_server.mjs';
 import { packages, versionOf } from './onnx/peers.mjs';
 import { compare } from './onnx/run.mjs';
+import { builtProblem, writeBuilt } from './transformers_js_built.mjs';
 import { kinds } from './transformers_js_models.mjs';
 
 /** Least SQNR of the output in dB. */
@@ -72,6 +74,8 @@ main(async () => {
   let failed = 0;
   try {
     await writeModels(quantizer, join(root, 'models'));
+    const expected = await writeBuilt(quantizer, join(root, 'models'));
+    const before = {};
     cpSync(join(transformers, 'dist'), join(root, 'transformers'), { recursive: true });
     cpSync(join(runtime('onnxruntime-web'), 'dist'), join(root, 'ort'), {
       recursive: true,
@@ -104,6 +108,12 @@ main(async () => {
             process.stdout.write(`${folder.padEnd(8)} ${dtype.padEnd(5)} ${(device ?? 'default').padEnd(8)} ${text}\n`);
           }
         }
+        const problem = await builtProblem(page, device, expected, before).catch(
+          (error) => error.message.split('\n')[0],
+        );
+        failed += problem === '' ? 0 : 1;
+        const text = problem === '' ? 'ok  the tokens of our pass' : `FAILED  ${problem}`;
+        process.stdout.write(`built    fp32  ${(device ?? 'default').padEnd(8)} ${text}\n`);
         await page.close();
       }
     } finally {
