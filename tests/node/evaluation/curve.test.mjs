@@ -334,12 +334,12 @@ test('the default schemes are those of the runtime, without duplicates', async (
     ['web', 'gguf'],
     ['vllm', 'compressed-tensors'],
     ['transformers', 'compressed-tensors'],
+    ['onnxruntime', 'onnx'],
   ]) {
     const points = await of(target);
     assert.ok(points.length >= 6 && points.length <= 10, target);
     assert.ok(points.every((point) => point.format === format));
   }
-  await assert.rejects(of('onnxruntime'), { code: 'format-unsupported' });
   await assert.rejects(of('llama'), { code: 'argument-invalid', where: 'target' });
   await assert.rejects(quantizer.curve(model, { schemes: ['int5'] }), { code: 'config-invalid' });
   await assert.rejects(quantizer.curve(model, { scheme: ['int8'] }), /did you mean schemes/);
