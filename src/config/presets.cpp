@@ -25,10 +25,10 @@ namespace {
   R"(,"symmetric":true,"scale_sign":"signed")" refit "}"
 // With 3 bits a fit of the scale to its codes is worth nearly half of what rounding costs; with 2 it is worth nothing (groups of
 // 32 of tests/files/tiny-llama: 1.6387 to 1.5796 bits per byte, and 1.7413 to 1.7519; with gptq 1.4743 and 1.4925).
-#define WASMQUANT_REFIT R"(,"scale_refit":true)"
+#define WASMQUANT_REFIT R"(,"scale_refit":"always")"
 // With 4 bits it is worth a fifth of gptq's loss, and nothing without data (groups of 64 of SmolLM2-135M, KLD: 0.154 to 0.124, and
 // 0.365 to 0.372), and MX as much (0.170 to 0.150).
-#define WASMQUANT_CALIBRATED_REFIT R"(,"calibrated_refit":true)"
+#define WASMQUANT_CALIBRATED_REFIT R"(,"scale_refit":"calibrated")"
 #define WASMQUANT_SIGNED_CHANNEL(dtype) \
   R"({"dtype":")" dtype                 \
   R"(","qscheme":"per_channel","ch_axis":0,"symmetric":true,"scale_sign":"signed")" WASMQUANT_CALIBRATED_REFIT "}"

@@ -33,7 +33,7 @@ struct Words {
 constexpr Words kSpecWords[] = {
     {"dtype", kDtypeWords},        {"mx_element_dtype", kMxElements}, {"target_device", kTargetDevices},
     {"quant_mode", kQuantModes},   {"resolution", kResolutions},      {"indivisible_groups", kIndivisibleGroups},
-    {"pack_method", kPackMethods}, {"weight_format", kWeightFormats},
+    {"pack_method", kPackMethods}, {"weight_format", kWeightFormats}, {"scale_refit", kScaleRefits},
 #define WASMQUANT_GRID_FIELD(type, name, ...) {#name, words_of(type())},
 #define WASMQUANT_OPTION_FIELD(type, name, ...) {#name, words_of(type())},
 #define WASMQUANT_SPEC_FIELD(type, name, ...) {#name, words_of(type())},

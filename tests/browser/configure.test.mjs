@@ -85,7 +85,7 @@ test('the form offers what the library accepts, and writes the config', async ()
     ch_axis: 0,
     symmetric: true,
     scale_sign: 'signed',
-    calibrated_refit: true,
+    scale_refit: 'calibrated',
   });
   await page.getByLabel('Dtype', { exact: true }).selectOption('fp8_e4m3');
   // Floats have no zero points to choose.

@@ -39,6 +39,8 @@ constexpr std::span<const std::string_view> words_of(const T&) {
   return {};
 }
 
+/// Words of `scale_refit`: neither, calibrated_refit, scale_refit of QuantizationSpec.
+inline constexpr std::array<std::string_view, 3> kScaleRefits = {"never", "calibrated", "always"};
 inline constexpr std::array<std::string_view, 3> kTargetDevices = {"cpu", "gpu", "ipu"};
 inline constexpr std::array<std::string_view, 2> kQuantModes = {"eager_mode", "fx_graph_mode"};
 

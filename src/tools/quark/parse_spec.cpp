@@ -16,8 +16,7 @@ std::optional<QuantizationSpec> SpecParser::parse() {
     read_numbers();
     read_scale();
     read_scale_sign();
-    read_scale_refit("scale_refit", spec_.scale_refit);
-    read_scale_refit("calibrated_refit", spec_.calibrated_refit);
+    read_scale_refit();
     read_dynamic();
     read_without_effect();
   }

@@ -46,7 +46,7 @@ class SpecParser {
   void read_scale();
   void read_scale_format();
   void read_scale_sign();
-  void read_scale_refit(const char* key, bool& refits);
+  void read_scale_refit();
   // The keys that this library writes where a spec differs from Quark's numbers.
   void read_numbers();
   void read_dynamic();

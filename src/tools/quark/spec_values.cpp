@@ -87,9 +87,12 @@ void SpecParser::read_scale_sign() {
 
 // The refit starts from each scale's own elements, and needs codes that are whole numbers of steps, or few scales to choose
 // from.
-void SpecParser::read_scale_refit(const char* key, bool& refits) {
-  if (const json::Value* refit = in_.find(key)) refits = refit->as_bool();
-  if (!refits || !holds_) return;
+void SpecParser::read_scale_refit() {
+  constexpr const char* key = "scale_refit";
+  const int when = in_.word(key, kScaleRefits);
+  spec_.calibrated_refit = when == 1;
+  spec_.scale_refit = when == 2;
+  if (!refits_calibrated(spec_) || !holds_) return;
   const DtypeInfo& dtype = info_of(spec_.dtype);
   const ObserverInfo& observer = info_of(spec_.observer);
   constexpr int kMostBits = 8;
@@ -124,7 +127,7 @@ void SpecParser::read_numbers() {
   const ObserverMethod method = info_of(spec_.observer).method;
   const json::Value* refit = in_.find("scale_refit");
   if (spec_.observer_options.weighted && method != ObserverMethod::per_scale_mse &&
-      method != ObserverMethod::half_quadratic && !(refit != nullptr && refit->as_bool()))
+      method != ObserverMethod::half_quadratic && !(refit != nullptr && refit->as_string() == kScaleRefits[2]))
     in_.error("value-invalid", "observer_options", text_of("{} does not weight errors", info_of(spec_.observer).name),
               "use PerGroupMSEObserver, PerChannelMSEObserver, HQQObserver or PerChannelHQQObserver");
 }

@@ -107,8 +107,7 @@ Value to_json(const QuantizationSpec& spec) {
   if (dtype.is_integer && !is_mx_integer)
     put(members, "zero_point_type", word_of(spec.zero_point_type, kZeroPointTypes));
   if (spec.scale_sign != ScaleSign::positive) put(members, "scale_sign", word_of(spec.scale_sign, kScaleSigns));
-  if (spec.scale_refit) put(members, "scale_refit", true);
-  if (spec.calibrated_refit) put(members, "calibrated_refit", true);
+  if (refits_calibrated(spec)) put(members, "scale_refit", kScaleRefits[spec.scale_refit ? 2 : 1]);
   if (!(spec.grid == RoundingGrid())) put(members, "grid", to_json(spec.grid));
   if (!(spec.observer_options == ObserverOptions())) put(members, "observer_options", to_json(spec.observer_options));
   return members;

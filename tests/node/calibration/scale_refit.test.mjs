@@ -21,7 +21,7 @@ test("refit scales are stored exactly, in the file's dtype, and are never worse"
     ['quark', group('uint4', { symmetric: false })],
   ]) {
     const errors = [];
-    for (const scale_refit of [false, true]) {
+    for (const scale_refit of ['never', 'always']) {
       const target = join(folder, `${format}-${spec.dtype}-${scale_refit}`);
       const report = await quantizer.quantizeModel(bf16, configOf({ ...spec, scale_refit }), { target, format });
       errors.push(report.tensors.flatMap(({ name, error }) => (error ? [[name, error.mse]] : [])));
@@ -42,7 +42,7 @@ test("refit scales are stored exactly, in the file's dtype, and are never worse"
 test('one tensor and a file get the same scales', async (t) => {
   const quantizer = await quantizerFor(t);
   const weight = readTensors(join(tinyLlama, 'model.safetensors')).get('model.layers.0.mlp.down_proj.weight');
-  const spec = group('int3', { symmetric: true, scale_sign: 'signed', scale_refit: true });
+  const spec = group('int3', { symmetric: true, scale_sign: 'signed', scale_refit: 'always' });
   const one = quantizer.quantize({ data: Float32Array.from(weight.data), shape: weight.shape }, spec);
   const target = join(scratchFolder(t), 'gptq');
   const model = await modelFor(t, quantizer, tinyLlama);
@@ -74,7 +74,7 @@ test('presets of 2 and 3 bits on tiny-llama, rounded to nearest and with gptq', 
   }
 });
 
-test('calibrated_refit changes what gptq rounds, and nothing without data', async (t) => {
+test('refit when calibrated: it changes what gptq rounds, and nothing without data', async (t) => {
   const quantizer = await quantizerFor(t);
   const folder = scratchFolder(t);
   const model = await modelFor(t, quantizer, firstBlocks(t, 1, 128));
@@ -90,12 +90,12 @@ test('calibrated_refit changes what gptq rounds, and nothing without data', asyn
     });
     return readFileSync(join(target, 'model.safetensors'));
   };
-  const calibrated = { ...spec, calibrated_refit: true };
+  const calibrated = { ...spec, scale_refit: 'calibrated' };
   assert.deepEqual(await written('near-calibrated', calibrated), await written('near', spec));
   assert.deepEqual(await written('awq-calibrated', calibrated, ['awq']), await written('awq', spec, ['awq']));
   for (const name of ['gptq', 'gptaq', 'qronos', 'gpfq']) {
     const one = await written(`${name}-calibrated`, calibrated, [name]);
-    assert.deepEqual(one, await written(`${name}-refit`, { ...spec, scale_refit: true }, [name]), name);
+    assert.deepEqual(one, await written(`${name}-refit`, { ...spec, scale_refit: 'always' }, [name]), name);
     assert.notDeepEqual(one, await written(name, spec, [name]), name);
   }
 });
@@ -106,10 +106,13 @@ test('specs that cannot be refit are refused, with the reason', async (t) => {
     const found = quantizer.checkConfig({ global_quant_config: { weight, ...rest } });
     return found.filter(({ severity, where }) => severity === 'error' && /_refit$/.test(where));
   };
-  const { scale_refit, ...calibrated } = group('int16', { symmetric: true, scale_refit: true });
-  const [{ where }] = refused({ ...calibrated, calibrated_refit: true });
-  assert.match(where, /\/calibrated_refit$/);
-  const good = group('int3', { symmetric: true, scale_refit: true });
+  const [{ where }] = refused(group('int16', { symmetric: true, scale_refit: 'calibrated' }));
+  assert.match(where, /\/scale_refit$/);
+  const [word] = refused(group('int4', { symmetric: true, scale_refit: 'sometimes' }));
+  assert.match(`${word.message} ${word.hint}`, /never.*calibrated.*always/);
+  const [kind] = refused(group('int4', { symmetric: true, scale_refit: true }));
+  assert.ok(kind, 'a boolean is refused');
+  const good = group('int3', { symmetric: true, scale_refit: 'always' });
   assert.deepEqual(refused(good), []);
   assert.deepEqual(refused({ ...good, observer_cls: 'PerGroupMSEObserver', observer_options: { weighted: true } }), []);
   for (const [change, reason] of [
@@ -132,8 +135,8 @@ test('specs that cannot be refit are refused, with the reason', async (t) => {
 
 test('a conversion reports that the refit is lost, and a quark file does not mention it', async (t) => {
   const quantizer = await quantizerFor(t);
-  const config = configOf(group('int4', { symmetric: true, scale_refit: true }));
+  const config = configOf(group('int4', { symmetric: true, scale_refit: 'always' }));
   const { losses } = quantizer.convertConfig(config, 'compressed-tensors');
   assert.ok(losses.some(({ message }) => /refit/.test(message)));
-  assert.equal(quantizer.parseConfig(config).config.global_quant_config.weight.scale_refit, true);
+  assert.equal(quantizer.parseConfig(config).config.global_quant_config.weight.scale_refit, 'always');
 });

@@ -72,11 +72,11 @@ test('presets of symmetric integers of at most 4 bits have signed scales, and wr
       name,
     );
     assert.ok(
-      specs.every(({ scale_refit }) => (scale_refit ?? false) === of3Bits.includes(name)),
+      specs.every(({ scale_refit }) => (scale_refit === 'always') === of3Bits.includes(name)),
       name,
     );
     assert.ok(
-      specs.every(({ calibrated_refit }) => (calibrated_refit ?? false) === name.startsWith('int4')),
+      specs.every(({ scale_refit }) => (scale_refit === 'calibrated') === name.startsWith('int4')),
       name,
     );
   }

@@ -73,8 +73,8 @@ export function randomSpec(random, format) {
   }
   if (random.chance(0.2) && /^int[2-8]$/.test(spec.dtype) && spec.symmetric !== false) spec.scale_sign = 'signed';
   const canRefit = /^u?int[2-8]$/.test(spec.dtype) && /^per_(channel|group)$/.test(spec.qscheme);
-  if (random.chance(0.2) && canRefit) spec.scale_refit = true;
-  if (random.chance(0.1) && (canRefit || spec.scale_format === 'e8m0')) spec.calibrated_refit = true;
+  if (random.chance(0.2) && canRefit) spec.scale_refit = 'always';
+  if (random.chance(0.1) && (canRefit || spec.scale_format === 'e8m0')) spec.scale_refit = 'calibrated';
   return spec;
 }
 

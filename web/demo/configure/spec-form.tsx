@@ -52,7 +52,6 @@ function withValue(spec: QuantizationSpec, key: Key, value: Value): Quantization
   const fallbacks: (keyof QuantizationSpec)[] = [
     'scale_sign',
     'scale_refit',
-    'calibrated_refit',
     'observer_cls',
     'scale_format',
     'symmetric',

@@ -107,10 +107,9 @@ function bestSpec(spec: unknown): unknown {
   const isFloat = scale_format === null || scale_format === 'float32';
   const isFree = isFloat && ['float', 'float32', 'float16', 'bfloat16'].includes(String(scale_type));
   const observer = observers[String(qscheme)];
-  const isOwn = ['grid', 'round_method'].some((key) => key in spec) || spec.scale_refit === false;
+  const isOwn = ['grid', 'round_method'].some((key) => key in spec) || spec.scale_refit === 'never';
   if (!observer || !isFree || zero_point_type !== 'int32' || observer_cls || isOwn) return spec;
-  const { calibrated_refit: _, ...rest } = spec;
-  return { ...rest, observer_cls: observer, scale_refit: true };
+  return { ...spec, observer_cls: observer, scale_refit: 'always' };
 }
 
 function bestLayer(layer: unknown): unknown {

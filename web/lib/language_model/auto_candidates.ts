@@ -10,14 +10,14 @@ const groups = (dtype: 'int3' | 'int4', group_size: number): QuantizationSpec =>
   ch_axis: -1,
   symmetric: true,
   scale_sign: 'signed',
-  calibrated_refit: true,
+  scale_refit: 'calibrated',
 });
 const channels = (dtype: 'int4' | 'int8'): QuantizationSpec => ({
   dtype,
   qscheme: 'per_channel',
   ch_axis: 0,
   symmetric: true,
-  ...(dtype === 'int4' && { scale_sign: 'signed', calibrated_refit: true }),
+  ...(dtype === 'int4' && { scale_sign: 'signed', scale_refit: 'calibrated' }),
 });
 /** By size; not every format has int3. */
 export const autoCandidates: readonly QuantizationSpec[] = [
