@@ -70,7 +70,7 @@ TEST_CASE("packed architecture: sizes and choices that no model has are refused"
   CHECK(refused([](model::Architecture& a) { a.head_dim = 7; }));
   CHECK(refused([](model::Architecture& a) { a.head_dim = 1u << 24; }));
   CHECK(refused([](model::Architecture& a) { ++a.layers; }));
-  CHECK(refused([](model::Architecture& a) { a.is_encoder = true; }));
+  CHECK(refused([](model::Architecture& a) { a.token_types = 0; }, "bert"));
   CHECK(refused([](model::Architecture& a) { a.names = {}; }));
   CHECK(refused([](model::Architecture& a) { a.rope.share = 0.1; }));
   CHECK(refused([](model::Architecture& a) { a.rope.scaling = model::Rope::Scaling::longrope; }));
