@@ -292,7 +292,10 @@ test('bad configs and formats leave no file', async (t) => {
   const model = await modelFor(t, quantizer, tinyLlama);
   const run = (config, options) => quantizer.quantizeModel(model, config, { target: join(folder, 'out'), ...options });
   await assert.rejects(run({ global_quant_config: { weight: { dtype: 'int99' } } }), { code: 'config-invalid' });
-  await assert.rejects(run(int4, { format: 'onnx' }), { code: 'format-unsupported', message: /ONNX model/ });
+  const bytes = new File([readFileSync(join(tinyLlama, 'model.safetensors'))], 'model.safetensors');
+  const bare = await modelFor(t, quantizer, bytes);
+  const onnx = { target: join(folder, 'out'), format: 'onnx' };
+  await assert.rejects(quantizer.quantizeModel(bare, int4, onnx), { code: 'config-invalid', where: 'config.json' });
   await assert.rejects(run(int4, { format: 'gguf' }), { code: 'format-unsupported', message: /q4_k_m/ });
   await assert.rejects(run('q4_k_m', { format: 'quark' }), {
     code: 'format-unsupported',
