@@ -296,6 +296,7 @@ test('bad configs and formats leave no file', async (t) => {
   const bare = await modelFor(t, quantizer, bytes);
   const onnx = { target: join(folder, 'out'), format: 'onnx' };
   await assert.rejects(quantizer.quantizeModel(bare, int4, onnx), { code: 'config-invalid', where: 'config.json' });
+  await bare.close();
   await assert.rejects(run(int4, { format: 'gguf' }), { code: 'format-unsupported', message: /q4_k_m/ });
   await assert.rejects(run('q4_k_m', { format: 'quark' }), {
     code: 'format-unsupported',
