@@ -114,7 +114,7 @@ class OnnxPlanner final : public OutputPlanner {
     const bool has_none = resolved.weight.empty();
     include_recurrent(weight, resolved);
     include_embedding(weight, resolved);
-    is_substitute_[planned.tensor] = is_substitute_[planned.tensor] || has_none;
+    is_substitute_[planned.tensor] = has_none;
     planned.reason = std::move(resolved.reason);
     if (resolved.weight.empty()) return {};
     const char* const kept = weight.is_input && !options_.onnx.constant_inputs ? kInput : weight.kept;
@@ -137,7 +137,6 @@ class OnnxPlanner final : public OutputPlanner {
       readers = resolved.weight.empty()              ? OnnxReaders::gathers
                 : gathered.weight == resolved.weight ? OnnxReaders::all
                                                      : OnnxReaders::products;
-      if (readers == OnnxReaders::products) share_table(planned.tensor, weight, gathered, resolved);
       if (readers == OnnxReaders::gathers) {
         resolved = std::move(gathered);
         planned.weight.layer = weight.embedding;
@@ -257,42 +256,22 @@ class OnnxPlanner final : public OutputPlanner {
   void include_embedding(const OnnxModelWeight& weight, Resolved& resolved) {
     if (weight.layer_type != std::string_view(kEmbedding) || options_.onnx.qdq || weight.kept != nullptr) return;
     if (!is_left_by_preset(resolved)) return;
-    const std::optional<QuantizationSpec> groups = wide_groups(weight.shape.back());
-    QuantizationSpec spec = groups ? *groups : *wide_;
-    const char* const reason =
-        groups ? "presets give embeddings of ONNX models int8 in groups"
-               : "presets give embeddings of ONNX models int8, with one scale per row where no groups divide it";
-    const auto form = onnx_form_of(onnx_, weight, spec, OnnxStyle::weight_only);
-    if (!form || *form != OnnxForm::gather_rows || is_read_otherwise(weight)) return;
-    resolved.weight = {std::move(spec)};
-    resolved.reason = {Rule::layer_type, "", reason};
-  }
-
-  // int8 in groups of at most 128 that divide a row.
-  std::optional<QuantizationSpec> wide_groups(uint64_t columns) {
-    for (int64_t size = 128; size >= 16 && read_wide(); size /= 2) {
-      if (columns % static_cast<uint64_t>(size) != 0) continue;
-      QuantizationSpec spec = *wide_;
+    QuantizationSpec spec = *wide_;
+    const char* reason =
+        "presets give embeddings of ONNX models int8, with one scale per row where no groups divide it";
+    for (int64_t size = 128; size >= 16; size /= 2) {
+      if (weight.shape.back() % static_cast<uint64_t>(size) != 0) continue;
       spec.qscheme = QScheme::per_group;
       spec.observer = min_max_observer_for(spec.qscheme);
       spec.ch_axis = -1;
       spec.group_size = size;
-      return spec;
+      reason = "presets give embeddings of ONNX models int8 in groups";
+      break;
     }
-    return std::nullopt;
-  }
-
-  // A table that is the head, too, would be in the file twice where a preset quantizes only its products: both read one.
-  void share_table(uint32_t tensor, const OnnxModelWeight& weight, const Resolved& gathered, Resolved& resolved) {
-    const bool is_by_rows = resolved.weight.front().qscheme != QScheme::per_group &&
-                            resolver_.layer_config(weight.layer, weight.layer_type).input_tensors.empty();
-    if (options_.onnx.qdq || is_by_rows || !is_left_by_preset(gathered)) return;
-    std::optional<QuantizationSpec> groups = wide_groups(weight.shape.back());
-    if (!groups) return;
-    readers_[tensor] = OnnxReaders::all;
-    is_substitute_[tensor] = true;
-    resolved.weight = {std::move(*groups)};
-    resolved.reason.text += "; presets give an embedding that is the head, too, int8 in groups, one table for both";
+    const auto form = onnx_form_of(onnx_, weight, spec, OnnxStyle::weight_only);
+    if (!form || *form != OnnxForm::gather_rows || is_read_otherwise(weight)) return;
+    resolved.weight = {std::move(spec)};
+    resolved.reason = {Rule::layer_type, "", reason};
   }
 
   // Whether any node reads the table in another way than by its rows.

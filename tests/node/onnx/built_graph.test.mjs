@@ -131,33 +131,6 @@ test('a folder gets one file after another, which transformers.js finds by their
   assert.deepEqual(tokens.slice(text.length), ours.tokens);
 });
 
-test('presets give an embedding that is the head, too, one table for both', async (t) => {
-  const copy = join(scratchFolder(t), 'tied');
-  cpSync(tinyLlama, copy, { recursive: true, filter: (path) => !path.includes('bf16') });
-  const settings = JSON.parse(readFileSync(join(copy, 'config.json'), 'utf8'));
-  writeFileSync(join(copy, 'config.json'), JSON.stringify({ ...settings, tie_word_embeddings: true }));
-  const text = [5, 90, 17, 33, 81, 2, 64];
-  const logitsOf = async ({ session }) => (await step(session, [text], [Array(text.length).fill(1)])).logits;
-  const expected = await logitsOf(await written(t, copy, float));
-  for (const [preset, file] of [
-    ['int4_wo_32', 'model_q4.onnx'],
-    ['int8_dynamic', 'model_quantized.onnx'],
-  ]) {
-    const tied = await written(t, copy, preset);
-    const codes = tied.report.diagnostics.map(({ code }) => code);
-    assert.ok(codes.includes('tensors-left') && !codes.includes('weight-kept-twice'), String(codes));
-    const rows = tied.report.tensors.filter(({ name }) => name === 'model.embed_tokens.weight');
-    assert.deepEqual(
-      rows.map(({ spec }) => [spec.dtype, spec.qscheme, spec.group_size]),
-      [['int8', 'per_group', 128]],
-    );
-    assert.equal(tied.name, file);
-    const differences = (await logitsOf(tied)).map((value, i) => (value - expected[i]) ** 2);
-    const share = differences.reduce((a, b) => a + b) / expected.reduce((sum, value) => sum + value ** 2, 0);
-    assert.ok(share < 0.1, `${preset}: ${share}`);
-  }
-});
-
 test('bfloat16 stays as it is stored, codes are decoded, and what has no graph is refused by name', async (t) => {
   const half = await written(t, join(tinyLlama, 'bf16'), float);
   const whole = await written(t, tinyLlama, float);
