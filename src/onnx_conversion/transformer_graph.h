@@ -17,7 +17,8 @@ namespace wasmquant::conversion {
 /// What an architecture has that no graph is built of: "mixtures of experts"; "": nothing.
 std::string_view unbuilt_part(const model::Architecture& architecture) noexcept;
 
-/// The ModelProto of an architecture that can be built. `says_tied`: whether config.json says if the head is the embedding. Errors: tensor-missing, shape-mismatch, dtype-unsupported.
+/// The ModelProto of an architecture that can be built. `says_tied`: whether config.json says if the head is the
+/// embedding. Errors: tensor-missing, shape-mismatch, dtype-unsupported.
 Result<std::string> transformer_graph(const model::Architecture& architecture, bool says_tied,
                                       const StoredTensors& tensors);
 

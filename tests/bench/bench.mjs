@@ -1,6 +1,6 @@
 // npm run bench [-- --out DIR] [--json] [--quick] [--kernels | --files] [--peer-llama-quantize PATH]: speed of the kernels
-// (WebAssembly and native) beside plain JavaScript, torch and memcpy; of the start of the command beside bare Node; of whole files
-// beside llama-quantize, onnxruntime and a copy, in Node and Chromium; as size and workers grow; memory. Peers are those of
+// (WebAssembly and native) compared with plain JavaScript, torch and memcpy; of the start of the command, with bare Node; of whole
+// files, with llama-quantize, onnxruntime and a copy, in Node and Chromium; as size and workers grow; memory. Peers are those of
 // tests/interop/peers.sh, once it has made them.
 // Stdout is Markdown, with --json one JSON document; --out writes both, bench.md and bench.json. --quick: smaller and fewer.
 import { spawnSync } from 'node:child_process';

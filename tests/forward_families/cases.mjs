@@ -112,7 +112,7 @@ export const families = {
   lfm2_moe: [{}, { use_expert_bias: false, routed_scaling_factor: 1.5 }],
 };
 
-/** A decoder, which makes embeddings where sentence-transformers' modules.json lies beside it. */
+/** Decoders that make embeddings if their folder has the modules.json of sentence-transformers. */
 export const decodersOfEmbeddings = ['qwen3-classifier'];
 
 /** The same of models whose embeddings are compared. */

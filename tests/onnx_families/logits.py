@@ -11,8 +11,8 @@ import warnings
 
 warnings.filterwarnings("ignore")
 os.environ.update(TRANSFORMERS_VERBOSITY="error", TQDM_DISABLE="1", HF_HUB_OFFLINE="1")
-for beside in ("../families", "../forward_families"):
-    sys.path.append(os.path.join(os.path.dirname(__file__), beside))
+for folder in ("../families", "../forward_families"):
+    sys.path.append(os.path.join(os.path.dirname(__file__), folder))
 
 import torch
 import transformers

@@ -74,8 +74,7 @@ Error no_builder(std::string_view type, const json::Value& config, std::string_v
   const bool has_gguf = conversion::family_of(config) != nullptr;
   return error_at(ErrorCode::format_unsupported, "config.json: /model_type",
                   "no ONNX graph is built of models of type {q}{}. Export the model to ONNX elsewhere (optimum-cli "
-                  "export onnx) and "
-                  "quantize that file{}",
+                  "export onnx) and quantize that file{}",
                   type, why, has_gguf ? "; or write it as gguf, which llama.cpp and wllama run" : "");
 }
 
