@@ -34,9 +34,11 @@ Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work,
     }
     const auto expert = static_cast<uint32_t>(number - kExpertSlots);
     // Rows are inputs where the file has [in, out].
-    const bool is_turned = a.routing.gate_limit > 0 && task.layout->codes != CodeStorage::ggml_rows;
+    const bool is_turned = a.routing.is_input_major && task.layout->codes != CodeStorage::ggml_rows &&
+                           task.layout->components.front().shape.size() == 3;
     const uint64_t height = (expert % 3 == 2) == is_turned ? a.routing.width : a.hidden;
-    TRY(own, expert_task(std::move(task), expert / 3, expert % 3, a.routing.experts, height));
+    TRY(own, expert_task(std::move(task), expert / 3, is_turned ? 2 : expert % 3, a.routing.experts, height));
+    if (is_turned && a.routing.gate_limit == 0 && expert % 3 < 2) own = half_task(std::move(own), expert % 3);
     if (row["up"].is_integer()) {
       TRY(task_of_up, work.task(static_cast<uint32_t>(row["up"].as_integer())));
       TRY(of_up, expert_task(std::move(task_of_up), expert / 3, 1, a.routing.experts, a.routing.width));

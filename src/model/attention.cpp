@@ -32,6 +32,12 @@ void softmax_with(float sink, std::span<float> scores, std::vector<float>& memor
   std::copy_n(memory.begin(), scores.size(), scores.begin());
 }
 
+/// The first key that a token sees.
+size_t first_seen(size_t token, size_t window, bool is_chunked) noexcept {
+  if (is_chunked) return token - token % window;
+  return token >= window ? token - window + 1 : 0;
+}
+
 }  // namespace
 
 // Of n heads, a power of 2: 2^(-8 (head + 1) / n); those beyond the largest power of 2 in n are every second one of twice as many.
@@ -60,7 +66,7 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
       // Steps and their first keys are those of the whole sequence: products add up terms from the first key on.
       const size_t whole = first - first % step;
       const size_t end = std::min(whole + step, length), rows = (end - first) * group;
-      const size_t begin = whole >= window ? whole - window + 1 : 0, keys = std::min(end - 1 + ahead, length) - begin;
+      const size_t begin = first_seen(whole, window, a.is_chunked), keys = std::min(end - 1 + ahead, length) - begin;
       float* const scores = memory.scores.data();
       for (size_t row = 0; row < rows; ++row) {
         const float* from = q + (first - past + row / group) * q_stride + (head * group + row % group) * dim;
@@ -70,7 +76,7 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
              Update::set, Region::all, scores, keys, memory.product.data());
       for (size_t row = 0; row < rows; ++row) {
         const size_t token = first + row / group;
-        const size_t seen = token >= window ? token - window + 1 - begin : 0,
+        const size_t seen = first_seen(token, window, a.is_chunked) - begin,
                      unseen = std::min(token + ahead, length) - begin;
         float* const line = scores + row * keys;
         const std::span<float> visible{line + seen, unseen - seen};

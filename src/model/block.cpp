@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "kernels/matmul.h"
@@ -130,23 +131,25 @@ void BlockRunner::position(const BlockValues& weights, uint32_t layer, Slot norm
                            std::span<const uint32_t> lengths, std::vector<float>& x) {
   const Architecture& a = architecture_;
   const size_t dim = a.head_dim;
-  const bool has_norm = a.names.has(norm == Slot::q_norm ? ModelPart::q_norm : ModelPart::k_norm);
+  const bool has_norm = a.names.has(norm == Slot::q_norm ? ModelPart::q_norm : ModelPart::k_norm) &&
+                        (!a.norms_behind_rope || a.is_rotated[layer]);
   const auto apply = [&] { apply_norm(weights, norm, x.data(), a.whole_norms ? heads * dim : dim, x); };
   if (has_norm && !a.norms_behind_rope) apply();
   rotate(layer, lengths, heads, dim, x.data());
   if (has_norm && a.norms_behind_rope) apply();
-  if (a.rope.query_beta > 0 && norm == Slot::q_norm) sharpen(lengths, x);
+  if (norm == Slot::q_norm) sharpen(layer, lengths, x);
 }
 
-// Queries far behind the original positions are longer (Llama 4).
-void BlockRunner::sharpen(std::span<const uint32_t> lengths, std::vector<float>& x) const {
-  const Rope& rope = architecture_.rope;
+void BlockRunner::sharpen(uint32_t layer, std::span<const uint32_t> lengths, std::vector<float>& x) const {
+  const QueryGrowth& growth = architecture_.query_growth;
+  if (growth.rate == 0 || (growth.is_unrotated && architecture_.is_rotated[layer])) return;
+  const size_t first = growth.is_unrotated ? 1 : 0;
   const size_t past = cached_ != nullptr ? cached_->past : 0, columns = architecture_.query_columns();
   float* row = x.data();
   for (const uint32_t length : lengths)
     for (size_t i = 0; i < length; ++i, row += columns) {
-      const double spans = std::floor(static_cast<double>(past + i) / rope.original_positions);
-      const auto factor = static_cast<float>(1 + rope.query_beta * log2_of(1 + spans) * kLn2);
+      const double spans = std::floor(static_cast<double>(past + i + first) / growth.span);
+      const auto factor = static_cast<float>(1 + growth.rate * log2_of(1 + spans) * kLn2);
       for (size_t j = 0; j < columns; ++j) row[j] *= factor;
     }
 }
@@ -401,7 +404,9 @@ void BlockRunner::gather(const Routed& routed, uint32_t expert) {
   for (size_t i = 0; i < routed.experts.size(); ++i) {
     if (routed.experts[i] != expert) continue;
     const auto row = routed.input.begin() + static_cast<ptrdiff_t>(i / chosen * hidden);
-    normed_.insert(normed_.end(), row, row + static_cast<ptrdiff_t>(hidden));
+    const float scale = architecture_.routing.scales_input ? routed.weights[i] : 1;
+    std::transform(row, row + static_cast<ptrdiff_t>(hidden), std::back_inserter(normed_),
+                   [scale](float value) { return value * scale; });
   }
   tokens_ = normed_.size() / hidden;
 }
@@ -446,7 +451,7 @@ Status BlockRunner::run_expert(const BlockValues& block, const BlockValues& weig
   const float* y = output_.data();
   for (size_t i = 0; i < routed.experts.size(); ++i) {
     if (routed.experts[i] != expert) continue;
-    const float weight = routed.weights[i] * a.residual_scale;
+    const float weight = (a.routing.scales_input ? 1 : routed.weights[i]) * a.residual_scale;
     for (size_t j = 0; j < hidden; ++j) x[i / chosen * hidden + j] += weight * y[j];
     y += hidden;
   }

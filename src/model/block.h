@@ -88,7 +88,7 @@ class BlockRunner {
   void split_fused_queries();
   /// Of a head's queries and gates, the gates to gate_.
   void split_gates();
-  void sharpen(std::span<const uint32_t> lengths, std::vector<float>& x) const;
+  void sharpen(uint32_t layer, std::span<const uint32_t> lengths, std::vector<float>& x) const;
   void run_gated(const BlockValues& weights, bool is_fused, size_t wide);
   void gather(const Routed& routed, uint32_t expert);
   Result<bool> run_expert_gate(const BlockValues& block, const BlockValues& weights, uint32_t layer, uint32_t expert,

@@ -26,7 +26,7 @@ Result<bool> BlockRunner::project_latent(const BlockValues& weights, uint32_t la
     linear(fused_, weights, Slot::q_b, Slot::q_b_bias, narrow, a.query_columns(), q_);
   }
   rotate(layer, lengths, heads, dim, q_.data() + plain);
-  if (a.rope.query_beta > 0) sharpen(lengths, q_);
+  sharpen(layer, lengths, q_);
 
   linear(normed_, weights, Slot::k, Slot::k_bias, a.hidden, rank + rope, fused_);
   rotate(layer, lengths, 1, rank + rope, fused_.data() + rank);

@@ -32,11 +32,11 @@ RotaryAngles angles_of(const Rope& rope, uint32_t dimensions, Value positions, G
 }
 
 // Queries far behind the original positions are longer (Llama 4).
-Value query_factor(const Rope& rope, Value positions, GraphText& graph) {
-  const Value span = graph.number(static_cast<float>(rope.original_positions));
+Value query_factor(const model::QueryGrowth& of, Value positions, GraphText& graph) {
+  const Value span = graph.number(static_cast<float>(of.span));
   const Value spans = graph.node("Floor", {graph.node("Div", {as_float(positions, graph), span})});
   const Value log = graph.node("Log", {graph.node("Add", {spans, graph.number(1)})});
-  const Value growth = graph.node("Mul", {log, graph.number(static_cast<float>(rope.query_beta))});
+  const Value growth = graph.node("Mul", {log, graph.number(static_cast<float>(of.rate))});
   return graph.node("Unsqueeze", {graph.node("Add", {growth, graph.number(1)}), graph.integers({2})});
 }
 
@@ -52,7 +52,7 @@ Rotation rotation_of(const model::Architecture& a, Value positions, GraphText& g
     if (a.is_rotated[layer]) (a.is_sliding[layer] ? slides : is_full) = true;
   if (is_full) out.angles = angles_of(a.rope, a.rope_dim(), positions, graph);
   if (slides) out.window_angles = angles_of(a.sliding_rope, a.rope_dim(), positions, graph);
-  if (a.rope.query_beta > 0) out.query_factor = query_factor(a.rope, positions, graph);
+  if (a.query_growth.rate > 0) out.query_factor = query_factor(a.query_growth, positions, graph);
   return out;
 }
 

@@ -94,6 +94,8 @@ std::string_view unbuilt_part(const Architecture& a) noexcept {
   if (a.routing.experts > 0) return "mixtures of experts";
   if (a.latent.rank > 0) return "latent attention";
   if (a.gated_attention) return "gated attention";
+  if (a.is_chunked) return "attention in chunks";
+  if (a.query_growth.is_unrotated) return "queries that grow in layers without rotation";
   if (a.names.has(ModelPart::activation)) return "learned activations";
   if (a.names.has(ModelPart::sinks)) return "attention sinks";
   if (a.rotated_down_input) return "rotated inputs of layers";

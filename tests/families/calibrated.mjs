@@ -25,6 +25,8 @@ const families = {
   gemma2: compressed,
   qwen2: compressed,
   gpt2: plain,
+  llama4_text: compressed,
+  'llama4_text-bf16': plain,
   'gpt_oss-bf16': plain,
   'gpt_oss-mxfp4': plain,
 };

@@ -41,6 +41,9 @@ MIXTURES = {
                                layer_types=["sliding_attention", "full_attention", "sliding_attention"],
                                rope_parameters=dict(rope_type="yarn", rope_theta=1000.0, factor=2.0, truncate=False,
                                                     original_max_position_embeddings=16))),
+    "llama4_text": ("Llama4", dict(HEAD, intermediate_size=8, intermediate_size_mlp=28, num_local_experts=3, num_experts_per_tok=1, moe_layers=[0, 2],
+                                   no_rope_layers=[1, 0, 1], attention_chunk_size=7, floor_scale=5, attn_scale=0.5, tie_word_embeddings=False,
+                                   rope_parameters=dict(rope_type="default", rope_theta=1000.0))),
     "lfm2_moe": ("Lfm2Moe", dict(layer_types=["conv", "full_attention", "conv"], conv_L_cache=4, conv_bias=True, num_experts=4, num_experts_per_tok=2,
                                  moe_intermediate_size=8, num_dense_layers=1, rope_parameters=dict(rope_type="default", rope_theta=1000.0))),
     "qwen3_next": ("Qwen3Next", dict(layer_types=["linear_attention", "full_attention", "linear_attention"], head_dim=8, linear_num_value_heads=4,
@@ -68,6 +71,8 @@ ENCODERS = {
     "roberta": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1, layer_norm_eps=1e-5, hidden_act="gelu")),
 }
 CAUSAL = {"Gemma3Text": "Gemma3ForCausalLM"}
+# Classes of texts whose configs are named so, too
+TEXT_CONFIGS = {"Llama4"}
 # config.json as transformers 4 wrote it
 OLD_SPELLING = {"llama", "llama_linear"}
 
@@ -81,7 +86,7 @@ def to_old_spelling(config):
 @torch.no_grad()
 def make(folder, family, options):
     torch.manual_seed(sum(folder.encode()))
-    config = getattr(transformers, family + "Config")(**{**SIZES, **options})
+    config = getattr(transformers, family + ("TextConfig" if family in TEXT_CONFIGS else "Config"))(**{**SIZES, **options})
     config._attn_implementation = "eager"
     model = getattr(transformers, CAUSAL.get(family, family + "ForCausalLM"))(config).eval()
     for name, parameter in model.named_parameters():

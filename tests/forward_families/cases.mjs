@@ -8,6 +8,14 @@ const yarn = {
   beta_fast: 8,
   beta_slow: 1,
 };
+const llama3 = {
+  rope_type: 'llama3',
+  rope_theta: 500,
+  factor: 16,
+  low_freq_factor: 1,
+  high_freq_factor: 1,
+  original_max_position_embeddings: 32,
+};
 const whole = { rope_type: 'default', rope_theta: 10000, partial_rotary_factor: 1 };
 const of = (steps, from) => Array.from({ length: steps }, (_, i) => from + i / 4);
 const longrope = {
@@ -84,6 +92,12 @@ export const families = {
   'gpt_oss-mxfp4': [{}],
   'gpt_oss-odd': [{}],
   'gpt_oss-odd-mxfp4': [{}],
+  llama4_text: [
+    {},
+    { attention_chunk_size: 24, floor_scale: 16, no_rope_layers: [1, 0], layer_types: null },
+    { use_qk_norm: false, attn_temperature_tuning: false, num_experts_per_tok: 2, rope_parameters: llama3 },
+  ],
+  llama4: [{}],
   deepseek_v2: [{}],
   'deepseek_v2-plain': [{}],
   deepseek_v3: [{}, { rope_interleave: false }, { rope_parameters: { ...yarn, mscale: 0.7, mscale_all_dim: 1 } }],

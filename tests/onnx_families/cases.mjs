@@ -26,6 +26,8 @@ export const refused = [
   'deepseek_v2-plain',
   'deepseek_v3',
   'deepseek_v3-plain',
+  'llama4_text',
+  'llama4',
   'glm4_moe_lite',
   'youtu',
   'exaone_moe',

@@ -11,7 +11,8 @@ enum class Windows : uint8_t {
   all,             // every layer, when sliding_window is a number
   from_layer,      // use_sliding_window: layers from max_window_layers on
   all_but_second,  // all but every second, or every sliding_window_pattern-th; of period 0 those of layer_types
-  all_but_first    // all but the first of each global_attn_every_n_layers
+  all_but_first,   // all but the first of each global_attn_every_n_layers
+  chunks           // those that rotate see a chunk of attention_chunk_size
 };
 
 inline constexpr uint32_t kLayerNorms = 1;        // norms subtract the mean

@@ -75,11 +75,12 @@ uint32_t period_of(const json::Value& pattern, uint32_t otherwise) {
 
 Status read_windows(const json::Value& config, const families::forward::Row& row, Architecture& out) {
   out.is_sliding = List<bool>(out.layers);
-  const std::string key = key_of(config, "sliding_window|window_size|local_attention");
+  const std::string key = key_of(config, "sliding_window|window_size|local_attention|attention_chunk_size");
   const json::Value &window = config[key.c_str()], &used = config["use_sliding_window"];
   const bool is_used = used.is_bool() ? used.as_bool() : row.windows != Windows::from_layer;
   if (row.windows == Windows::none || !window.is_number() || !is_used) return {};
   TRY_VOID(read_size(config, key.c_str(), 0, out.window));
+  out.is_chunked = row.windows == Windows::chunks;
   if (out.is_encoder) out.window = out.window / 2 + 1;  // of both sides
   const json::Array& types = config[key_of(config, "layer_types|attention_layers").c_str()].items();
   if (!types.empty() && types.size() != out.layers)
@@ -92,6 +93,8 @@ Status read_windows(const json::Value& config, const families::forward::Row& row
     bool& sliding = out.is_sliding[layer];
     if (row.windows == Windows::all) {
       sliding = true;
+    } else if (row.windows == Windows::chunks) {
+      sliding = types.empty() ? out.is_rotated[layer] : types[layer].as_string() == "chunked_attention";
     } else if (!types.empty()) {
       sliding = types[layer].as_string() == "sliding_attention" || types[layer].as_string() == "local";
     } else if (row.windows == Windows::from_layer) {
@@ -115,10 +118,17 @@ Status read_rotated(const json::Value& config, const families::forward::Row& row
     bool& rotated = out.is_rotated[layer];
     rotated = !row.has(families::forward::kUnrotated);
     if (row.has(families::forward::kRotatedByName)) rotated = config["position_embedding_type"].as_string() == "rope";
-    if (row.has(families::forward::kRotatedWindows) && out.window > 0) rotated &= out.is_sliding[layer];
     if (!row.has(families::forward::kSomeUnrotated)) continue;
     rotated &= listed.empty() ? (layer + 1) % interval != 0 : listed[layer].as_integer() != 0;
   }
+  return {};
+}
+
+Status read_layers(const json::Value& config, const families::forward::Row& row, Architecture& out) {
+  TRY_VOID(read_rotated(config, row, out));
+  TRY_VOID(read_windows(config, row, out));
+  if (row.has(families::forward::kRotatedWindows) && out.window > 0)
+    for (uint32_t layer = 0; layer < out.layers; ++layer) out.is_rotated[layer] &= out.is_sliding[layer];
   return {};
 }
 
@@ -248,8 +258,7 @@ Result<Architecture> read_architecture(const json::Value& config) {
                     "the forward pass supports only causal attention");
   TRY_VOID(read_activation(facts, out.names.has(ModelPart::activation), out.activation));
   TRY_VOID(facts.read(out));
-  TRY_VOID(read_windows(config, *row, out));
-  TRY_VOID(read_rotated(config, *row, out));
+  TRY_VOID(read_layers(config, *row, out));
   TRY_VOID(read_mixers(config, facts, out));
   TRY_VOID(adjust_width(config, out));
   TRY_VOID(read_routing(config, facts, out));
@@ -313,7 +322,7 @@ bool holds_together(const Architecture& a) noexcept {
   return a.layers <= kMaxLayers && a.is_sliding.size() == a.layers && a.is_rotated.size() == a.layers &&
          holds_together(a.routing, a) && a.heads % a.kv_heads == 0 && a.head_dim % 2 == 0 &&
          uint64_t{a.heads} * a.head_dim <= kMaxSize && a.first_position < kMaxSize && a.window <= kMaxSize &&
-         (!slides || a.window > 0) &&
+         a.query_growth.span > 0 && (!slides || a.window > 0) &&
          (a.names.has(ModelPart::q) || a.names.has(ModelPart::qkv) || a.names.has(ModelPart::heads_qkv) ||
           all_recur(a));
 }

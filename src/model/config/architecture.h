@@ -28,8 +28,7 @@ struct Rope {
          slow_rotations = 1;  // yarn: over original_positions; between them frequencies are blended
   bool is_truncated = true;   // yarn: to whole pairs
   double original_positions = 8192;
-  double query_beta = 0;  // queries grow by its product with the logarithm of spans of original_positions
-  double amplitude = 1;   // of sines and cosines
+  double amplitude = 1;  // of sines and cosines
   std::vector<float> short_factors,
       long_factors;       // longrope: divide frequencies, in sequences up to original_positions and longer
   double share = 1;       // of a head's dimensions, the first ones
@@ -37,6 +36,13 @@ struct Rope {
 
   /// Dimensions of a head that rotate.
   uint32_t dimensions(uint32_t head_dim) const noexcept { return static_cast<uint32_t>(head_dim * share); }
+};
+
+/// Queries grow with their position p, by 1 + rate ln(1 + floor(p / span)): those of all layers, or of layers that do not rotate, whose
+/// first position is then 1 (Llama 4).
+struct QueryGrowth {
+  double rate = 0, span = 8192;
+  bool is_unrotated = false;
 };
 
 /// A mixture of experts in the place of a feed-forward (N. Shazeer et al. 2017): to which of them a token goes, and their weights.
@@ -50,7 +56,9 @@ struct Routing {
   uint32_t group_best = 2;
   bool is_normalized = false;  // the weights of a token's experts add up to `scale`
   float scale = 1;
-  // Of experts whose gate and up alternate and are clamped (experts/clamped_gate.h), stored as [experts, in, out]; 0: others
+  bool scales_input = false;    // the weights multiply what experts see, not what they give
+  bool is_input_major = false;  // tensors of all experts are stored as [experts, in, out]
+  // Of experts whose gate and up alternate and are clamped (experts/clamped_gate.h), stored as such; 0: others
   float gate_limit = 0, gate_slope = 0;
 };
 
@@ -96,11 +104,11 @@ struct Architecture {
   uint32_t first_position = 0;  // of learned ones, that of the first token
   kernels::Activation activation = kernels::Activation::silu;
   double norm_epsilon = 1e-6;
-  ModelNames names;            // which norms, biases and products there are
-  bool norm_plus_one = false;  // norms multiply by 1 + weight
-  bool layer_norms = false;    // norms subtract the mean
-  bool whole_norms = false;    // q and k are normed over all heads, not per head
-  bool norms_behind_rope = false;
+  ModelNames names;                 // which norms, biases and products there are
+  bool norm_plus_one = false;       // norms multiply by 1 + weight
+  bool layer_norms = false;         // norms subtract the mean
+  bool whole_norms = false;         // q and k are normed over all heads, not per head
+  bool norms_behind_rope = false;   // those of q and k, of layers that rotate
   bool has_slopes = false;          // scores of keys fall with their distance, by head (O. Press et al. 2021, ALiBi)
   bool is_transposed = false;       // linear layers of blocks are stored [in, out]
   bool is_parallel = false;         // the feed-forward reads x as it was before attention was added
@@ -113,6 +121,9 @@ struct Architecture {
   float attention_scale = 1;               // of q * k
   float attention_cap = 0, logit_cap = 0;  // cap * tanh(x / cap); 0: none
   uint32_t window = 0;  // keys that sliding layers see, including the token's own; of encoders on each side
+  bool is_chunked =
+      false;  // windows are those of the whole sequence, cut into such parts: a token sees its own up to itself
+  QueryGrowth query_growth;
   List<bool> is_sliding, is_rotated;  // by layer
   Latent latent;
   bool gated_attention =

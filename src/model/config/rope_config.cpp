@@ -42,7 +42,6 @@ Status read_factors(const json::Value& list, const char* where, size_t count, st
 // Types that change the amplitude.
 Status read_amplitude(const json::Value& config, const json::Value& scaling, const char* where, uint32_t head_dim,
                       Rope& out) {
-  read_number(scaling["llama_4_scaling_beta"], out.query_beta);
   read_number(config["original_max_position_embeddings"], out.original_positions);
   read_number(scaling["original_max_position_embeddings"], out.original_positions);
   double positions = out.original_positions;
@@ -96,6 +95,12 @@ Status read_scaling(const json::Value& config, const json::Value& scaling, const
   return read_amplitude(config, scaling, where, head_dim, out);
 }
 
+void read_growth(const FamilyFacts& facts, QueryGrowth& out) {
+  const auto rate = facts.number("growth"), span = facts.number("growth_span");
+  if (!rate || !span || !(*span > 0) || !facts.flag("grows")) return;
+  out = {*rate, *span, true};
+}
+
 }  // namespace
 
 Status read_rope(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
@@ -114,6 +119,12 @@ Status read_rope(const json::Value& config, const FamilyFacts& facts, Architectu
   };
   TRY_VOID(read(of_full.is_object() ? of_full : parameters, "/rope_parameters", full));
   TRY_VOID(read(config["rope_scaling"], "/rope_scaling", full));
+  if (full.scaling != Rope::Scaling::none) {
+    out.query_growth.span = full.original_positions;
+    for (const json::Value& scaling : {parameters, config["rope_scaling"]})
+      read_number(scaling["llama_4_scaling_beta"], out.query_growth.rate);
+  }
+  read_growth(facts, out.query_growth);
   if (out.latent.rank > 0 && full.scaling != Rope::Scaling::none) {  // scores grow, too
     double all = 0;
     for (const json::Value& scaling : {parameters, config["rope_scaling"]}) read_number(scaling["mscale_all_dim"], all);

@@ -13,17 +13,24 @@ uint32_t count_of(const FamilyFacts& facts, std::string_view field, std::string_
   return found && *found >= 0 && *found <= kMost ? static_cast<uint32_t>(*found) : otherwise;
 }
 
-// mlp_only_layers and decoder_sparse_step (Qwen), first_k_dense_replace (DeepSeek), moe_layer_start_index to moe_layer_end_index (ERNIE).
+// mlp_only_layers and decoder_sparse_step (Qwen), first_k_dense_replace (DeepSeek), moe_layer_start_index to moe_layer_end_index (ERNIE), moe_layers (Llama 4).
 void read_layers(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
   const uint32_t dense =
       count_of(facts, "first_experts", "first_k_dense_replace|moe_layer_start_index|num_dense_layers");
   const uint32_t period =
       std::max(count_of(facts, "every", "decoder_sparse_step|moe_layer_interval|moe_layer_freq", 1), 1u);
   const uint32_t last = count_of(facts, "last_experts", "moe_layer_end_index", out.layers);
-  const bool counts_from_one = !config["decoder_sparse_step"].is_null() || !config["moe_layer_interval"].is_null();
+  const bool counts_from_one =
+      !config[key_of(config, "decoder_sparse_step|moe_layer_interval|interleave_moe_layer_step").c_str()].is_null();
   const uint32_t place = count_of(facts, "experts_offset", "", counts_from_one ? period - 1 : 0);
   for (uint32_t layer = 0; layer < out.layers; ++layer)
     out.has_experts[layer] = layer >= dense && layer <= last && layer % period == place;
+  if (const json::Value& listed = config["moe_layers"]; listed.is_array()) {
+    out.has_experts = List<bool>(out.layers);
+    for (const json::Value& layer : listed.items())
+      if (layer.is_integer() && layer.as_integer() >= 0 && layer.as_integer() < out.layers)
+        out.has_experts[static_cast<size_t>(layer.as_integer())] = true;
+  }
   for (const json::Value& layer : config["mlp_only_layers"].items())
     if (layer.is_integer() && layer.as_integer() >= 0 && layer.as_integer() < out.layers)
       out.has_experts[static_cast<size_t>(layer.as_integer())] = false;
@@ -52,6 +59,8 @@ Status read_routing(const json::Value& config, const FamilyFacts& facts, Archite
                                                                   : Routing::Scores::softmax;
   routing.is_normalized = facts.has(families::forward::kNormalizedScores) || facts.flag("normalized");
   routing.scale = static_cast<float>(facts.number("score_scale", "routed_scaling_factor").value_or(1));
+  routing.scales_input = facts.flag("scales_input");
+  routing.is_input_major = facts.has(families::forward::kClampedGates) || facts.flag("input_major");
   if (facts.has(families::forward::kClampedGates)) {
     routing.gate_limit = static_cast<float>(facts.number("", "swiglu_limit").value_or(7));
     routing.gate_slope = static_cast<float>(facts.number("", "swiglu_alpha").value_or(1.702));

@@ -1,3 +1,4 @@
+// Parts of a layout: rows of a stack, columns of a matrix, or a matrix that is turned.
 #include "pipeline/calibration/expert_task.h"
 
 #include <cstring>
@@ -37,6 +38,19 @@ Result<TensorTask> expert_task(TensorTask task, uint32_t expert, uint32_t part, 
   return task;
 }
 
+TensorTask half_task(TensorTask task, uint32_t part) {
+  const uint64_t element = task.layout->components[0].bytes / (task.layout->rows * task.layout->columns);
+  task.source_pitch = task.layout->columns;
+  const uint64_t columns = task.source_pitch / 2;
+  task.layout.edit([&](WeightLayout& half) {
+    half.shape = {half.rows, half.columns = columns};
+    half.components[0].shape = half.shape;
+    half.components[0].bytes /= 2;
+  });
+  task.components[0].offset += part * columns * element;
+  return task;
+}
+
 namespace {
 
 // The opposite of stacked_weight().
@@ -52,6 +66,10 @@ Result<TensorTask> turned_task(TensorTask task) {
   const WeightLayout all = task.layout;
   task.change.is_transposed = false;
   if (all.codes == CodeStorage::ggml_rows && !task.is_copy) return task;
+  if (all.source_transposed) {  // the file has [out, in]
+    task.layout.edit([](WeightLayout& one) { one.source_transposed = false; });
+    return task;
+  }
   if (all.components.size() != 1 || all.components[0].shape.size() < 2 ||
       info_of(all.components[0].dtype).bits % 8 != 0)
     return error_at(ErrorCode::not_implemented, task.name,

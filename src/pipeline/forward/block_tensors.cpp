@@ -22,6 +22,15 @@ Status add_fused_expert(StepTensors& tensors, ForwardStep& step, const model::Ar
     step.tensors.back().is_streamed = true;
     return {};
   }
+  if (a.routing.is_input_major) {
+    for (const uint32_t half : {0u, 1u})
+      TRY_VOID(tensors.add_turned_slice(step, slot + half, name(ModelPart::experts_gate_up),
+                                        {experts, hidden, 2 * wide}, expert, half * wide, wide));
+    TRY_VOID(tensors.add_turned_slice(step, slot + 2, name(ModelPart::experts_down), {experts, wide, hidden}, expert, 0,
+                                      hidden));
+    step.tensors.back().is_streamed = true;
+    return {};
+  }
   for (const uint32_t half : {0u, 1u})
     TRY_VOID(tensors.add_slice(step, slot + half, name(ModelPart::experts_gate_up), {experts, 2 * wide, hidden},
                                (2 * expert + half) * size, wide, hidden));

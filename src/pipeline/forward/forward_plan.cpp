@@ -157,22 +157,24 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& giv
   const json::Value &config = given.is_null() ? derived : given, none;
   ForwardPlan out;
   out.ends = ends_of(config["eos_token_id"]);
-  TRY(architecture, model::read_architecture(config));
-  out.architecture = std::move(architecture);
-  const model::Architecture& a = out.architecture;
-  TRY_VOID(check_use(a, makes_embeddings(model), use));
-  TRY(reader, StoredWeightReader::create(format.carries_config ? none : config, &model));
   const conversion::Family* const family = format.has_ggml_names ? conversion::family_of(config) : nullptr;
+  auto read = model::read_architecture(config);
   // Several types share an architecture; its first row says whether files of it tell all. A folder always does.
   const conversion::Family* const first = family ? conversion::family_of_architecture(family->architecture) : nullptr;
   const bool routes = model.find("blk.0.ffn_gate_inp.weight") != nullptr;
   const bool tells = first != nullptr && first->converts_with(families::kTellsPass) && !routes;
-  if (format.has_ggml_names && (family == nullptr || (!tells && given.is_null())))
+  const bool is_known = read || read.error().code == ErrorCode::config_invalid;  // a key may be one that files lack
+  if (is_known && format.has_ggml_names && (family == nullptr || (!tells && given.is_null())))
     return error_at(
         ErrorCode::not_implemented, "model",
         "{} files of {q} do not tell all that a forward pass needs to know: give the folder that the file was "
         "made from",
-        format.title, a.family);
+        format.title, config["model_type"].as_string());
+  TRY(architecture, std::move(read));
+  out.architecture = std::move(architecture);
+  const model::Architecture& a = out.architecture;
+  TRY_VOID(check_use(a, makes_embeddings(model), use));
+  TRY(reader, StoredWeightReader::create(format.carries_config ? none : config, &model));
   StepTensors tensors(model, reader, tile_bytes, family, a);
   TRY_VOID(plan_steps(tensors, config, use, out));
   return out;

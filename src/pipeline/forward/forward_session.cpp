@@ -97,7 +97,8 @@ bool ForwardSession::is_turned(uint32_t slot) const noexcept {
 }
 
 Status ForwardSession::restore_changes(uint32_t slot, TensorTask& task) const {
-  if (is_turned(slot)) {
+  const bool was_turned = slot >= kExpertSlots && decoder_ && decoder_->task().change.is_transposed;
+  if (is_turned(slot) || was_turned) {
     TRY(turned, turned_task(std::move(task)));
     task = std::move(turned);
     return {};
@@ -145,13 +146,14 @@ Status ForwardSession::load(uint64_t tile) {
   }
   std::vector<float>& target = *target_of(slot_);
   if (!task.layout->column_tiles()) {
-    std::copy(values.begin(), values.end(), target.begin() + static_cast<ptrdiff_t>(range.begin * columns));
+    const uint64_t line = task.by_columns ? rows : columns;
+    std::copy(values.begin(), values.end(), target.begin() + static_cast<ptrdiff_t>(range.begin * line));
   } else {
     for (size_t row = 0; row < rows; ++row)
       std::copy_n(values.data() + row * range.count(), range.count(), target.data() + row * columns + range.begin);
   }
   rows_ = target;
-  is_whole_ = range.begin + range.count() == (task.layout->column_tiles() ? columns : rows);
+  is_whole_ = range.begin + range.count() == (task.has_column_tiles() ? columns : rows);
   if (is_whole_ && is_turned(slot_)) {
     const model::Architecture& a = pass_.architecture();
     const size_t inputs = slot_ < kExpertSlots                     ? rows

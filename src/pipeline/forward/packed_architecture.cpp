@@ -5,7 +5,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr std::string_view kHead = "wqar\10";  // the last byte is the version
+constexpr std::string_view kHead = "wqar\11";  // the last byte is the version
 
 template <class... Fields>
 void pack_all(PackStream& stream, Fields&... fields) {
@@ -23,15 +23,15 @@ bool pack_choice(PackStream& stream, Enum& choice, Enum last) {
 
 bool pack(PackStream& stream, model::Rope& rope) {
   pack_all(stream, rope.theta, rope.factor, rope.low_factor, rope.high_factor, rope.fast_rotations, rope.slow_rotations,
-           rope.is_truncated, rope.original_positions, rope.query_beta, rope.amplitude, rope.short_factors,
-           rope.long_factors, rope.share, rope.is_pairs);
+           rope.is_truncated, rope.original_positions, rope.amplitude, rope.short_factors, rope.long_factors,
+           rope.share, rope.is_pairs);
   return pack_choice(stream, rope.scaling, model::Rope::Scaling::longrope);
 }
 
 bool pack(PackStream& stream, model::Routing& routing) {
   pack_all(stream, routing.experts, routing.chosen, routing.width, routing.shared_width, routing.groups,
            routing.chosen_groups, routing.is_normalized, routing.scale, routing.gate_limit, routing.gate_slope,
-           routing.group_best);
+           routing.group_best, routing.scales_input, routing.is_input_major);
   return pack_choice(stream, routing.scores, model::Routing::Scores::softmax_of_chosen);
 }
 
@@ -41,11 +41,11 @@ bool pack(PackStream& stream, model::Architecture& a) {
            a.max_positions, a.is_encoder, a.token_types, a.first_position, a.norm_epsilon, a.norm_plus_one,
            a.layer_norms, a.whole_norms, a.norms_behind_rope, a.has_slopes, a.is_transposed, a.is_parallel, a.tied_head,
            a.rotated_down_input, a.embedding_scale, a.residual_scale, a.logit_scale, a.qkv_clip, a.attention_scale,
-           a.attention_cap, a.logit_cap, a.window, a.is_sliding, a.is_rotated, a.has_experts, a.latent.rank,
-           a.latent.query_rank, a.latent.rope_dim, a.latent.value_dim, a.gated_attention, a.convolution_width, a.mixers,
-           a.recurrence.heads, a.recurrence.key_heads, a.recurrence.key_dim, a.recurrence.value_dim,
-           a.recurrence.norm_columns, a.recurrence.least_step, a.recurrence.largest_step, a.recurrence.step_rank,
-           a.recurrence.norm_epsilon);
+           a.attention_cap, a.logit_cap, a.window, a.is_chunked, a.query_growth.rate, a.query_growth.span,
+           a.query_growth.is_unrotated, a.is_sliding, a.is_rotated, a.has_experts, a.latent.rank, a.latent.query_rank,
+           a.latent.rope_dim, a.latent.value_dim, a.gated_attention, a.convolution_width, a.mixers, a.recurrence.heads,
+           a.recurrence.key_heads, a.recurrence.key_dim, a.recurrence.value_dim, a.recurrence.norm_columns,
+           a.recurrence.least_step, a.recurrence.largest_step, a.recurrence.step_rank, a.recurrence.norm_epsilon);
   std::string names = a.names.text();
   stream.pack(names);
   a.names = model::ModelNames(names);

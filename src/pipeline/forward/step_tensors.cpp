@@ -1,6 +1,7 @@
 // Names in the files, shapes, and tasks that decode to float32.
 #include "pipeline/forward/step_tensors.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/message.h"
@@ -39,8 +40,8 @@ Status StepTensors::add_matrix(ForwardStep& step, uint32_t slot, std::string lay
   return add(step, slot, std::move(found.task), is_streamed);
 }
 
-Status StepTensors::add_slice(ForwardStep& step, uint32_t slot, const std::string& name,
-                              const std::vector<uint64_t>& shape, uint64_t first, uint64_t rows, uint64_t columns) {
+Result<const ModelTensor*> StepTensors::plain_tensor(const std::string& name,
+                                                     const std::vector<uint64_t>& shape) const {
   const ModelTensor* tensor = index_.find(name);
   if (tensor == nullptr) return missing(name);
   const StoredTensor& stored = tensor->stored;
@@ -48,8 +49,25 @@ Status StepTensors::add_slice(ForwardStep& step, uint32_t slot, const std::strin
   if (!is_quantizable(stored.dtype))
     return error_at(ErrorCode::dtype_unsupported, stored.name, "holds {}; a forward pass needs F32, F16 or BF16 here",
                     info_of(stored.dtype).name);
-  TRY(task, plain_task(*tensor, {name, "Linear", {rows, columns}, stored.dtype}));
-  task.components[0].offset += first * info_of(stored.dtype).bits / 8;
+  return tensor;
+}
+
+Status StepTensors::add_slice(ForwardStep& step, uint32_t slot, const std::string& name,
+                              const std::vector<uint64_t>& shape, uint64_t first, uint64_t rows, uint64_t columns) {
+  TRY(tensor, plain_tensor(name, shape));
+  TRY(task, plain_task(*tensor, {name, "Linear", {rows, columns}, tensor->stored.dtype}));
+  task.components[0].offset += first * info_of(tensor->stored.dtype).bits / 8;
+  return add(step, slot, std::move(task), false);
+}
+
+Status StepTensors::add_turned_slice(ForwardStep& step, uint32_t slot, const std::string& name,
+                                     const std::vector<uint64_t>& shape, uint64_t expert, uint64_t first,
+                                     uint64_t columns) {
+  TRY(tensor, plain_tensor(name, shape));
+  TRY(task, plain_task(*tensor, {name, "Linear", {shape[1], columns}, tensor->stored.dtype}));
+  task.components[0].offset += (expert * shape[1] * shape[2] + first) * info_of(tensor->stored.dtype).bits / 8;
+  task.by_columns = task.change.is_transposed = true;
+  task.source_pitch = shape[2];
   return add(step, slot, std::move(task), false);
 }
 
@@ -121,6 +139,11 @@ Error StepTensors::missing(const std::string& name) {
 
 Status StepTensors::add(ForwardStep& step, uint32_t slot, TensorTask task, bool is_streamed) {
   set_tiles(task, tile_bytes_);
+  if (task.by_columns) {  // whose lines are the columns
+    const uint64_t bytes = task.layout->rows * sizeof(float), columns = task.layout->columns;
+    task.tile_lines = std::clamp<uint64_t>(tile_bytes_.columns / bytes, 1, columns);
+    task.tiles = (columns + task.tile_lines - 1) / task.tile_lines;
+  }
   ForwardTensor& tensor = step.tensors.emplace_back();
   tensor.slot = slot;
   tensor.is_streamed = is_streamed;

@@ -36,6 +36,10 @@ class StepTensors {
   Status add_slice(ForwardStep& step, uint32_t slot, const std::string& name, const std::vector<uint64_t>& shape,
                    uint64_t first, uint64_t rows, uint64_t columns);
 
+  /// Adds columns of one expert's matrix in a tensor [experts, in, out] of plain values, as [out, in].
+  Status add_turned_slice(ForwardStep& step, uint32_t slot, const std::string& name, const std::vector<uint64_t>& shape,
+                          uint64_t expert, uint64_t first, uint64_t columns);
+
   /// Adds a matrix of a tensor [experts, rows, columns] in any storage that keeps them apart.
   Status add_one_of(ForwardStep& step, uint32_t slot, const std::string& name, const std::vector<uint64_t>& shape,
                     uint64_t expert);
@@ -50,6 +54,9 @@ class StepTensors {
     int64_t expert = -1;       // which of those that are stacked in it
     bool is_arranged = false;  // in another way than `change` reverts
   };
+
+  /// A tensor of plain values and of this shape.
+  Result<const ModelTensor*> plain_tensor(const std::string& name, const std::vector<uint64_t>& shape) const;
 
   /// Of values as they are.
   static Result<TensorTask> plain_task(const ModelTensor& tensor, const WeightDescription& weight);

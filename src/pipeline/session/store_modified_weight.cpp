@@ -19,6 +19,7 @@ TensorTask whole(const TensorTask& task) {
   TensorTask out = task;
   out.is_float32 = true;
   out.joined.clear();
+  out.source_pitch = 0;
   out.change.is_transposed = false;
   out.tile_lines = out.layout->lines();
   out.tiles = 1;
@@ -41,10 +42,24 @@ void undo(const TensorTask& task, std::vector<float>& values) {
   families::HeadInterleave(task.change.interleaved_rows).to_halves(stored, row_length(task.layout), values.data());
 }
 
+// Lines of `bytes` bytes, `pitch` bytes apart in the file.
+void part_lines(size_t bytes, size_t pitch, StoredValues& stored) {
+  List<StoredPiece> lines;
+  for (const StoredPiece& piece : stored.pieces)
+    for (size_t at = 0; at < piece.bytes.size(); at += bytes) {
+      StoredPiece& line = lines.emplace_back();
+      line.at = {piece.at.file, piece.at.offset + at / bytes * pitch};
+      line.bytes.resize(bytes);
+      std::memcpy(line.bytes.data(), piece.bytes.data() + at, bytes);
+    }
+  stored.pieces = std::move(lines);
+}
+
 // What is written of a matrix [rows, columns] where the file has [columns, rows].
 void turn(const TensorTask& task, StoredValues& stored) {
   if (!task.change.is_transposed) return;
   const size_t rows = task.layout->rows, columns = task.layout->columns;
+  const size_t element = stored.pieces.front().bytes.size() / (rows * columns);
   for (StoredPiece& piece : stored.pieces) {
     const size_t size = piece.bytes.size() / (rows * columns);
     Bytes turned;
@@ -55,6 +70,7 @@ void turn(const TensorTask& task, StoredValues& stored) {
                     size);
     piece.bytes = std::move(turned);
   }
+  if (task.source_pitch != 0) part_lines(rows * element, task.source_pitch * element, stored);
 }
 
 // A tensor that keeps its dtype.

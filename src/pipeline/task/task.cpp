@@ -46,7 +46,9 @@ uint64_t TensorTask::joined_tiles() const noexcept {
 }
 
 TileRange tile_range(const TensorTask& task, uint64_t tile) noexcept {
-  const uint64_t lines = task.is_copy ? task.source_bytes : task.layout->lines();
+  const uint64_t lines = task.is_copy      ? task.source_bytes
+                         : task.by_columns ? task.layout->columns
+                                           : task.layout->lines();
   const uint64_t begin = std::min(tile * task.tile_lines, lines);
   return {begin, std::min(begin + task.tile_lines, lines)};
 }

@@ -140,7 +140,7 @@ TEST_CASE("built graphs: variants of an architecture") {
   check("scaled rotations", [](model::Architecture& a) {
     a.rope.scaling = a.sliding_rope.scaling = model::Rope::Scaling::yarn;
     a.rope.factor = a.sliding_rope.factor = 4;
-    a.rope.query_beta = 0.1;
+    a.query_growth.rate = 0.1;
   });
   check("both sides", [](model::Architecture& a) {
     a.is_encoder = true;

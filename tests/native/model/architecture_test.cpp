@@ -177,6 +177,15 @@ TEST_CASE("sliding windows of each kind") {
   const Architecture qwen2 =
       accepted(R"("model_type": "qwen2", "use_sliding_window": true, "sliding_window": 4, "max_window_layers": 2)");
   CHECK((!qwen2.is_sliding[1] && qwen2.is_sliding[2]));
+  const std::string llama4 = R"("model_type": "llama4_text", "num_local_experts": 4, "num_experts_per_tok": 1)";
+  const Architecture chunked = accepted(
+      llama4 + R"(, "attention_chunk_size": 4, "no_rope_layers": [1, 0, 1, 1], "interleave_moe_layer_step": 2)");
+  CHECK((chunked.is_chunked && chunked.window == 4 && chunked.is_sliding[0] && !chunked.is_sliding[1]));
+  CHECK((!chunked.has_experts[0] && chunked.has_experts[1] && chunked.has_experts[3]));
+  const Architecture listed = accepted(llama4 + R"(, "attention_chunk_size": 4, "moe_layers": [0],
+      "layer_types": ["full_attention", "chunked_attention", "full_attention", "full_attention"])");
+  CHECK((!listed.is_sliding[0] && listed.is_sliding[1] && listed.has_experts[0] && !listed.has_experts[1]));
+  CHECK_FALSE(accepted(llama4 + R"(, "attention_chunk_size": null)").is_sliding[0]);
 }
 
 TEST_CASE("configs that cannot be run are refused at their key") {

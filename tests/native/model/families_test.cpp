@@ -8,9 +8,10 @@
 namespace wasmquant::testing {
 namespace {
 
-constexpr const char* kFamilies[] = {"llama",       "llama_linear", "mistral",     "qwen2",           "qwen3",
-                                     "gemma",       "gemma2",       "gemma3_text", "gpt_oss",         "deepseek_v2",
-                                     "deepseek_v3", "lfm2_moe",     "qwen3_next",  "granitemoehybrid"};
+constexpr const char* kFamilies[] = {
+    "llama",      "llama_linear",     "mistral",    "qwen2",       "qwen3",       "gemma",
+    "gemma2",     "gemma3_text",      "gpt_oss",    "deepseek_v2", "deepseek_v3", "lfm2_moe",
+    "qwen3_next", "granitemoehybrid", "llama4_text"};
 constexpr size_t kFamiliesLength = 24;
 
 TEST_CASE("logits of every family match transformers") {
@@ -108,6 +109,12 @@ TEST_CASE("every key in which families differ changes the result") {
       {"gemma3_text", "\"rope_theta\": 5000", "\"rope_theta\": 6000"},
       {"gpt_oss", "\"swiglu_limit\": 7", "\"swiglu_limit\": 1"},
       {"deepseek_v3", "\"mscale_all_dim\": 1", "\"mscale_all_dim\": 3"},
+      {"llama4_text", "\"attention_chunk_size\": 7", "\"attention_chunk_size\": 8"},
+      {"llama4_text", "\"floor_scale\": 5", "\"floor_scale\": 9"},
+      {"llama4_text", "\"attn_scale\": 0.5", "\"attn_scale\": 0.2"},
+      {"llama4_text", "\"attn_temperature_tuning\": true", "\"attn_temperature_tuning\": false"},
+      {"llama4_text", "\"use_qk_norm\": true", "\"use_qk_norm\": false"},
+      {"llama4_text", "\"num_experts_per_tok\": 1", "\"num_experts_per_tok\": 2"},
       {"lfm2_moe", "\"use_expert_bias\": true", "\"use_expert_bias\": false"},
       {"lfm2_moe", "\"norm_topk_prob\": true", "\"norm_topk_prob\": false"},
       {"deepseek_v2", "group_limited_greedy", "greedy"},

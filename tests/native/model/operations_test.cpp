@@ -74,7 +74,8 @@ std::vector<double> attended(const Architecture& a, bool is_sliding, const std::
   for (size_t head = 0; head < a.heads; ++head)
     for (size_t token = 0; token < length; ++token) {
       const size_t from = head * a.kv_heads / a.heads * dim;
-      const size_t first = is_sliding && token >= a.window ? token - a.window + 1 : 0;
+      const size_t chunk = is_sliding && a.is_chunked ? token - token % a.window : 0;
+      const size_t first = is_sliding && !a.is_chunked && token >= a.window ? token - a.window + 1 : chunk;
       std::vector<double> weight;
       for (size_t other = first; other <= token; ++other) {
         double score = 0;
@@ -96,8 +97,9 @@ TEST_CASE("attention: grouped heads, windows and caps, sequences around the tile
   for (const size_t length : {1, 2, 5, 31, 32, 33, 129, 200})
     for (const auto& [heads, kv_heads] : {std::pair{4u, 4u}, {4u, 2u}, {6u, 1u}})
       for (const uint32_t window : {0u, 1u, 3u, 40u})
-        for (const float cap : {0.0f, 2.0f}) {
-          const Architecture a = attention_of(heads, kv_heads, 6, window, cap);
+        for (const float cap : {0.0f, 2.0f, -2.0f}) {  // below 0: chunks
+          Architecture a = attention_of(heads, kv_heads, 6, window, std::fabs(cap));
+          a.is_chunked = cap < 0;
           const std::vector<float> q = random.vector(length * a.query_columns());
           const std::vector<float> k = random.vector(length * a.key_columns());
           const std::vector<float> v = random.vector(length * a.key_columns());

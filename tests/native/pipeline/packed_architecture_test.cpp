@@ -23,7 +23,7 @@ std::string why_refused(const std::string& bytes) {
 
 TEST_CASE("packed architecture: every family is read as it was packed") {
   for (const char* family : {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss", "deepseek_v3", "lfm2_moe",
-                             "qwen3_next", "granitemoehybrid"}) {
+                             "qwen3_next", "granitemoehybrid", "llama4_text"}) {
     CAPTURE(std::string(family));
     const model::Architecture a = architecture_of(family);
     const std::string bytes = packed_architecture(a);
@@ -33,6 +33,9 @@ TEST_CASE("packed architecture: every family is read as it was packed") {
     CHECK(read->family == a.family);
     CHECK(read->latent.value_dim == a.latent.value_dim);
     CHECK(read->routing.gate_limit == a.routing.gate_limit);
+    CHECK(read->routing.scales_input == a.routing.scales_input);
+    CHECK(read->is_chunked == a.is_chunked);
+    CHECK(read->query_growth.rate == a.query_growth.rate);
     CHECK(read->hidden == a.hidden);
     CHECK(read->max_positions == a.max_positions);
     CHECK(read->activation == a.activation);
@@ -75,6 +78,7 @@ TEST_CASE("packed architecture: sizes and choices that no model has are refused"
   CHECK(refused([](model::Architecture& a) { a.rope.share = 0.1; }));
   CHECK(refused([](model::Architecture& a) { a.rope.scaling = model::Rope::Scaling::longrope; }));
   CHECK(refused([](model::Architecture& a) { a.is_rotated = {}; }));
+  CHECK(refused([](model::Architecture& a) { a.query_growth.span = 0; }));
   CHECK(refused([](model::Architecture& a) { a.convolution_width = 0; }, "lfm2_moe"));
   CHECK(refused([](model::Architecture& a) { a.convolution_width = 1u << 20; }, "lfm2_moe"));
   CHECK(refused([](model::Architecture& a) { a.mixers = {}; }, "lfm2_moe"));
