@@ -19,11 +19,11 @@
 #include "core/decimal.h"
 #include "core/message.h"
 #include "families/config_reader.h"
+#include "families/layer_kinds.h"
 #include "families/word_list.h"
 #include "gguf_conversion/architectures/config_values.h"
 #include "gguf_conversion/architectures/hyperparameters.h"
 #include "gguf_conversion/architectures/key_values.h"
-#include "gguf_conversion/architectures/layer_kinds.h"
 
 namespace wasmquant::conversion {
 namespace {
@@ -167,7 +167,7 @@ class KeyWriter {
   }
 
   Status write_layers(const KeyWord& word, const std::string& key) {
-    const List<std::string_view> kinds = layer_kinds(config_, parameters_.layers);
+    const List<std::string_view> kinds = families::layer_kinds(config_, parameters_.layers);
     if (kinds.size() != parameters_.layers)
       return refuse(word, "the model needs layer_types next to this key, with one text for each layer");
     const bool is_flag = word.type == 'p' || word.type == 'l';

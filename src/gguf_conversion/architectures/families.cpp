@@ -5,11 +5,11 @@
 
 #include "core/message.h"
 #include "families/config_reader.h"
+#include "families/layer_kinds.h"
 #include "families/near_names.h"
 #include "families/word_list.h"
 #include "gguf_conversion/architectures/config_values.h"
 #include "gguf_conversion/architectures/family.h"
-#include "gguf_conversion/architectures/layer_kinds.h"
 
 namespace wasmquant::conversion {
 namespace {
@@ -255,7 +255,7 @@ bool holds(const Family& family, const json::Value& config) noexcept {
   if (family.converts_with(families::kIfHeadless))
     return !classes.empty() && std::string_view(classes.front().as_string()).ends_with("Model");
   if (!family.converts_with(families::kIfHybrid)) return true;
-  for (const std::string_view kind : layer_kinds(reader, reader.count("num_hidden_layers").value_or(0)))
+  for (const std::string_view kind : families::layer_kinds(reader, reader.count("num_hidden_layers").value_or(0)))
     if (!kind.ends_with("attention")) return true;
   return false;
 }

@@ -1,6 +1,6 @@
-#include "gguf_conversion/architectures/layer_kinds.h"
+#include "families/layer_kinds.h"
 
-namespace wasmquant::conversion {
+namespace wasmquant::families {
 namespace {
 
 constexpr std::string_view kAttention = "attention", kOther = "mamba";
@@ -21,7 +21,7 @@ std::string_view kind_of_letter(char letter) noexcept {
 
 }  // namespace
 
-List<std::string_view> layer_kinds(const families::ConfigReader& config, uint32_t layers) {
+List<std::string_view> layer_kinds(const ConfigReader& config, uint32_t layers) {
   List<std::string_view> kinds;
   const json::Value* const list = config.find("layer_types|layers_block_type");
   if (list != nullptr && list->is_array()) {
@@ -44,4 +44,4 @@ List<std::string_view> layer_kinds(const families::ConfigReader& config, uint32_
   return kinds;
 }
 
-}  // namespace wasmquant::conversion
+}  // namespace wasmquant::families

@@ -5,12 +5,12 @@
 #include "core/list.h"
 #include "families/config_reader.h"
 
-namespace wasmquant::conversion {
+namespace wasmquant::families {
 
 /// A word for each layer, as in layer_types of transformers: "full_attention", "attention", "sliding_attention",
 /// "linear_attention", "mamba", "conv", "moe", "mlp". From layer_types, layers_block_type, the letters of
 /// hybrid_override_pattern, attn_layer_indices, or attn_layer_period and attn_layer_offset; empty if none is there.
 /// Views of `config`.
-List<std::string_view> layer_kinds(const families::ConfigReader& config, uint32_t layers);
+List<std::string_view> layer_kinds(const ConfigReader& config, uint32_t layers);
 
-}  // namespace wasmquant::conversion
+}  // namespace wasmquant::families
