@@ -70,11 +70,14 @@ void BlockRunner::linear(const std::vector<float>& x, const BlockValues& weights
   if (const std::vector<float>& packed = weights.packed[static_cast<size_t>(weight)]; !packed.empty()) {
     for (size_t row = 0; row < tokens_; ++row)
       kernels::multiply_row(inputs + row * in, packed.data(), in, out, y.data() + row * out);
-    return;
+  } else {
+    product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens_, out, in)));
+    kernels::matmul({inputs, in, 1}, {weights[weight].data(), in, 1}, in, tokens_, out, kernels::Update::set,
+                    kernels::Region::all, y.data(), out, product_.data());
   }
-  product_.resize(std::max(product_.size(), kernels::matmul_workspace(tokens_, out, in)));
-  kernels::matmul({inputs, in, 1}, {weights[weight].data(), in, 1}, in, tokens_, out, kernels::Update::set,
-                  kernels::Region::all, y.data(), out, product_.data());
+  const auto number = static_cast<size_t>(weight);
+  if (number >= kBlockMatrices || architecture_.factors.empty() || architecture_.factors[number] == 1) return;
+  for (float& value : y) value *= architecture_.factors[number];
 }
 
 void BlockRunner::apply_norm(const BlockValues& weights, Slot slot, const float* x, size_t columns,
@@ -186,7 +189,11 @@ Result<bool> BlockRunner::attend_all(const BlockValues& weights, uint32_t layer,
                                      InputSink* sink) {
   const Architecture& a = architecture_;
   if (mixer_of(a, layer) == Mixer::selective) return scan(weights, layer, lengths, sink);
-  if (const Mixer mixer = mixer_of(a, layer); mixer != Mixer::attention) {
+  const Mixer mixer = mixer_of(a, layer);
+  if (mixer == Mixer::both) {
+    TRY(goes_on, add_state(weights, layer, lengths, sink));
+    if (!goes_on) return false;
+  } else if (mixer != Mixer::attention) {
     mixer == Mixer::convolution ? convolve(weights, layer, lengths) : run_recurrence(weights, layer, lengths);
     return true;
   }
@@ -255,10 +262,18 @@ Result<bool> BlockRunner::show(uint32_t layer, LinearInput input, std::span<cons
   return false;
 }
 
-// gate_, the product of a gate and up, from normed_. `is_fused`: the gate's matrix has the rows of both.
-void BlockRunner::run_gated(const BlockValues& weights, bool is_fused, size_t wide) {
+BlockRunner::Gate BlockRunner::gate_of(ModelPart gate, ModelPart fused) const noexcept {
+  const ModelNames& names = architecture_.names;
+  return names.has(fused) ? Gate::fused : names.has(gate) ? Gate::apart : Gate::none;
+}
+
+// gate_ and up_ from normed_; without a gate, up's product is in gate_, and up_ is 1. Gate::fused: the gate's matrix has the rows of both.
+void BlockRunner::run_gated(const BlockValues& weights, Gate gate, size_t wide) {
   const size_t hidden = architecture_.hidden;
-  if (is_fused) {
+  if (gate == Gate::none) {
+    linear(normed_, weights, Slot::up, hidden, wide, gate_);
+    up_.assign(gate_.size(), 1.0f);
+  } else if (gate == Gate::fused) {
     linear(normed_, weights, Slot::gate, hidden, 2 * wide, fused_);
     gate_.resize(tokens_ * wide);
     up_.resize(tokens_ * wide);
@@ -276,14 +291,10 @@ void BlockRunner::run_gated(const BlockValues& weights, bool is_fused, size_t wi
 Status BlockRunner::run_gate(const BlockValues& weights) {
   const Architecture& a = architecture_;
   const size_t wide = a.intermediate;
-  if (a.names.has(ModelPart::gate) || a.names.has(ModelPart::gate_up)) {
-    run_gated(weights, a.names.has(ModelPart::gate_up), wide);
-    add_bias(weights[Slot::gate_bias], gate_);
-    add_bias(weights[Slot::up_bias], up_);
-  } else {
-    linear(normed_, weights, Slot::up, Slot::up_bias, a.hidden, wide, gate_);
-    up_.assign(gate_.size(), 1.0f);
-  }
+  const Gate gate = gate_of(ModelPart::gate, ModelPart::gate_up);
+  run_gated(weights, gate, wide);
+  add_bias(weights[gate == Gate::none ? Slot::up_bias : Slot::gate_bias], gate_);
+  if (gate != Gate::none) add_bias(weights[Slot::up_bias], up_);
   if (a.names.has(ModelPart::activation))
     LearnedActivation{weights[Slot::activation_positive][0], weights[Slot::activation_negative][0],
                       weights[Slot::activation_slope][0], weights[Slot::activation_least][0]}
@@ -303,10 +314,13 @@ void BlockRunner::add_to_x(const BlockValues& weights, Slot post_norm, std::span
   for (size_t i = 0; i < x.size(); ++i) x[i] += output_[i];
 }
 
-void BlockRunner::finish_attention(const BlockValues& weights, std::span<float> x) {
+void BlockRunner::finish_attention(const BlockValues& weights, uint32_t layer, std::span<float> x) {
   const Architecture& a = architecture_;
-  linear(attended_, weights, Slot::o, Slot::o_bias, attended_.size() / tokens_, a.hidden, output_);
-  if (!a.is_parallel) add_to_x(weights, Slot::attention_post_norm, x);
+  const Mixer mixer = mixer_of(a, layer);
+  if (mixer != Mixer::none)
+    linear(attended_, weights, Slot::o, Slot::o_bias, attended_.size() / tokens_, a.hidden, output_);
+  for (size_t i = 0; i < x.size() && mixer == Mixer::both; ++i) output_[i] += added_[i];
+  if (mixer != Mixer::none && !a.is_parallel) add_to_x(weights, Slot::attention_post_norm, x);
   normed_.assign(x.begin(), x.end());
   // Blocks with one norm show it to both.
   const bool has_own = a.names.has(ModelPart::feed_forward_norm);
@@ -333,10 +347,11 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   const bool resumes = state != nullptr && !state->input.empty();
   const LinearInput from = resumes ? state->at : LinearInput::attention;
   const auto is_from = [&](LinearInput input) { return resumes && from == input; };
+  const bool mixes = mixer_of(a, layer) != Mixer::none;
 
   if (is_from(LinearInput::attention)) {
     resume(normed_);
-  } else if (!resumes) {
+  } else if (!resumes && mixes) {
     normed_.assign(x.begin(), x.end());
     if (norms_input(a, layer)) apply_norm(weights, Slot::input_norm, x.data(), hidden, normed_);
     TRY(goes_on, reach(LinearInput::attention, normed_, hidden));
@@ -344,23 +359,25 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   }
   if (is_from(LinearInput::attention_output)) {
     resume(attended_);
-  } else if (from < LinearInput::attention_output) {
+  } else if (from < LinearInput::attention_output && mixes) {
     TRY(is_whole, attend_all(weights, layer, lengths, sink));
     // A run that ended inside attention resumes before it.
     if (!is_whole && state != nullptr) *state = {LinearInput::attention, normed_, {}};
     if (!is_whole) return {};
     TRY(goes_on, reach(LinearInput::attention_output, attended_, attended_.size() / tokens_));
+    if (!goes_on && state != nullptr && mixer_of(a, layer) == Mixer::both)
+      *state = {LinearInput::attention, normed_, {}};
     if (!goes_on) return {};
   }
   if (is_from(LinearInput::feed_forward)) {
     resume(normed_);
   } else if (from < LinearInput::feed_forward) {
-    finish_attention(weights, x);
+    finish_attention(weights, layer, x);
+    if (!feeds_forward(a, layer)) return {};
     TRY(goes_on, reach(LinearInput::feed_forward, normed_, hidden));
     if (!goes_on) return {};
   }
   if (has_experts(a, layer)) return send_to_experts(weights, layer, x, sink, state);
-  if (!has_feed_forward(a.names)) return {};
   if (is_from(LinearInput::feed_forward_output)) {
     resume(gate_);
   } else {
@@ -382,7 +399,7 @@ Status BlockRunner::send_to_experts(const BlockValues& weights, uint32_t layer, 
   routed_->input.assign(normed_.begin(), normed_.end());
   route(a.routing, {gate_.data(), tokens_ * a.routing.experts}, weights[Slot::correction], *routed_);
   if (wide == 0) return {};
-  run_gated(weights, a.names.has(ModelPart::shared_gate_up), wide);
+  run_gated(weights, gate_of(ModelPart::shared_gate, ModelPart::shared_gate_up), wide);
   kernels::activate_gate(a.activation, gate_, up_.data());
   TRY(goes_on, show(layer, LinearInput::feed_forward_output, {gate_.data(), tokens_ * wide}, wide, x, sink, nullptr));
   // The router reads the same input as the gate, so a run resumes there.
@@ -422,7 +439,9 @@ Result<bool> BlockRunner::run_expert_gate(const BlockValues& block, const BlockV
     linear(normed_, weights, Slot::gate, hidden, 2 * wide, fused_);
     clamped_gate(a.routing, block[Slot::expert_biases_up], expert, fused_, gate_);
   } else {
-    run_gated(weights, false, wide);
+    run_gated(weights,
+              a.names.has(ModelPart::expert_gate) || a.names.has(ModelPart::experts_gate_up) ? Gate::apart : Gate::none,
+              wide);
     kernels::activate_gate(a.activation, gate_, up_.data());
   }
   if (sink == nullptr) return true;

@@ -26,7 +26,8 @@ struct BlockState {
 struct KeyValues {
   size_t past = 0;  // tokens
   std::vector<std::vector<float>> keys,
-      values;  // by layer, [tokens, kv_heads * head_dim or value_dim]; of convolutions the last inputs, of recurrences the state
+      values;                                      // by layer, [tokens, kv_heads * head_dim or value_dim]
+  std::vector<std::vector<float>> inputs, states;  // of convolutions the last inputs, of recurrences the state
 };
 
 /// Runs blocks of one architecture, with working memory.
@@ -68,7 +69,10 @@ class BlockRunner {
   void norm_states(const BlockValues& weights, std::vector<float>& states) const;
   void scan_tokens(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths);
   void project_states(const BlockValues& weights, uint32_t layer);
-  void gate_states(const BlockValues& weights, uint32_t layer, size_t at_v);
+  void gate_states(const BlockValues& weights, size_t at_v);
+  /// added_ from normed_, in a layer of which attention is the other part; false if the sink ends the run.
+  Result<bool> add_state(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                         InputSink* sink);
   /// q_ to `out`, both [tokens_, channels]; each sequence begins behind its tokens in the cache.
   void convolve_channels(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, size_t channels,
                          std::vector<float>& out);
@@ -89,7 +93,10 @@ class BlockRunner {
   /// Of a head's queries and gates, the gates to gate_.
   void split_gates();
   void sharpen(uint32_t layer, std::span<const uint32_t> lengths, std::vector<float>& x) const;
-  void run_gated(const BlockValues& weights, bool is_fused, size_t wide);
+  /// The matrices that a feed-forward begins with.
+  enum class Gate : uint8_t { none, apart, fused };
+  Gate gate_of(ModelPart gate, ModelPart fused) const noexcept;
+  void run_gated(const BlockValues& weights, Gate gate, size_t wide);
   void gather(const Routed& routed, uint32_t expert);
   Result<bool> run_expert_gate(const BlockValues& block, const BlockValues& weights, uint32_t layer, uint32_t expert,
                                InputSink* sink, BlockState* state);
@@ -101,7 +108,7 @@ class BlockRunner {
   void apply_norm(const BlockValues& weights, Slot slot, const float* x, size_t columns, std::vector<float>& y) const;
   void add_to_x(const BlockValues& weights, Slot post_norm, std::span<float> x);
   /// The input of the feed-forward, in normed_, then x with what attention gives.
-  void finish_attention(const BlockValues& weights, std::span<float> x);
+  void finish_attention(const BlockValues& weights, uint32_t layer, std::span<float> x);
 
   const Architecture& architecture_;
   size_t longest_, tokens_ = 0;
@@ -109,7 +116,7 @@ class BlockRunner {
   Routed* routed_ = nullptr;
   RotaryTable table_, sliding_table_,
       long_table_;  // the last of sequences longer than the scaling's original positions
-  std::vector<float> normed_, output_, fused_, q_, k_, v_, attended_, gate_, up_, quantized_, product_, change_;
+  std::vector<float> normed_, output_, fused_, q_, k_, v_, attended_, added_, gate_, up_, quantized_, product_, change_;
   AttentionMemory attention_;
   Hadamard hadamard_;  // rotates the input of down; created on first use
   std::vector<double> row_;

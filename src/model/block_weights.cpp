@@ -13,9 +13,9 @@ Fused fused_queries(const Architecture& a) noexcept {
 
 uint32_t mixed_columns(const Architecture& a, uint32_t layer) noexcept {
   const Mixer mixer = mixer_of(a, layer);
-  return mixer == Mixer::attention     ? a.attended_columns()
-         : mixer == Mixer::convolution ? a.hidden
-                                       : a.recurrence.value_columns();
+  return mixer == Mixer::attention || mixer == Mixer::both ? a.attended_columns()
+         : mixer == Mixer::convolution                     ? a.hidden
+                                                           : a.recurrence.value_columns();
 }
 
 namespace {
@@ -25,7 +25,7 @@ void name_mixer(const Architecture& a, uint32_t layer, Architecture& out) {
   const Mixer mixer = mixer_of(a, layer);
   out.mixers = {};
   out.mixers.push_back(static_cast<uint8_t>(mixer));
-  if (mixer == Mixer::attention) return out.names.set(ModelPart::mixer_strength, {});
+  if (mixer == Mixer::attention || mixer == Mixer::both) return out.names.set(ModelPart::mixer_strength, {});
   for (const ModelPart part :
        {ModelPart::qkv, ModelPart::heads_qkv, ModelPart::q_norm, ModelPart::k_norm, ModelPart::sinks})
     out.names.set(part, {});
@@ -37,12 +37,24 @@ void name_mixer(const Architecture& a, uint32_t layer, Architecture& out) {
   out.names.copy(ModelPart::o, ModelPart::mixer_out);
 }
 
+// Of a block that only mixes, or only feeds forward.
+void remove_other_half(bool mixes, ModelNames& names) {
+  using enum ModelPart;
+  if (mixes)
+    for (const ModelPart part : {gate, up, down, gate_up, feed_forward_norm, feed_forward_post_norm, router})
+      names.set(part, {});
+  else
+    for (const ModelPart part : {q, k, v, o, qkv, heads_qkv, q_norm, k_norm, input_norm, attention_post_norm})
+      names.set(part, {});
+}
+
 }  // namespace
 
 Architecture block_of(const Architecture& a, uint32_t layer) {
   Architecture out = a;
   if (!a.mixers.empty()) name_mixer(a, layer, out);
   if (!norms_input(a, layer)) out.names.set(ModelPart::input_norm, {});
+  if (a.is_split) remove_other_half(mixer_of(a, layer) != Mixer::none, out.names);
   if (a.routing.experts == 0) return out;
   const bool is_mixture = has_experts(a, layer), has_shared = a.routing.shared_width > 0;
   out.has_experts = {};
@@ -79,6 +91,7 @@ Architecture expert_of(const Architecture& a, uint32_t expert) {
   Architecture out = a;
   out.names = {};
   out.mixers = {};
+  out.is_split = false;
   out.has_experts = {};
   out.has_experts.push_back(false);
   out.intermediate = a.routing.width;
@@ -131,7 +144,7 @@ void add_selective(const Architecture& a, const Linear& linear, const Norm& norm
   out.push_back({Slot::skip, names.of(ModelPart::skip), 0, channels});
 }
 
-// Of what is no attention.
+// Of what is no attention, or has it with it.
 template <class Linear>
 void add_mixer(const Architecture& a, const Linear& linear, List<BlockWeight>& out) {
   const Recurrence& r = a.recurrence;
@@ -142,15 +155,20 @@ void add_mixer(const Architecture& a, const Linear& linear, List<BlockWeight>& o
   if (mixer == Mixer::convolution) {
     convolved = a.hidden;
     rows = 3 * a.hidden;
-  } else if (mixer == Mixer::state_space) {
+  } else if (mixer == Mixer::state_space || mixer == Mixer::both) {
     rows += values + r.heads;
   } else if (!names.has(ModelPart::mixer_gate)) {
     rows += values;
   }
-  linear(Slot::q, ModelPart::q, rows, a.hidden);
-  linear(Slot::k, ModelPart::k, (names.has(ModelPart::mixer_strength) ? 1 : 2) * r.heads, a.hidden);
-  linear(Slot::v, ModelPart::v, values, a.hidden);
-  linear(Slot::strength, ModelPart::mixer_strength, r.heads, a.hidden);
+  if (mixer == Mixer::both) {
+    linear(Slot::state_in, ModelPart::state_in, rows, a.hidden);
+    linear(Slot::state_out, ModelPart::state_out, a.hidden, values);
+  } else {
+    linear(Slot::q, ModelPart::q, rows, a.hidden);
+    linear(Slot::k, ModelPart::k, (names.has(ModelPart::mixer_strength) ? 1 : 2) * r.heads, a.hidden);
+    linear(Slot::v, ModelPart::v, values, a.hidden);
+    linear(Slot::strength, ModelPart::mixer_strength, r.heads, a.hidden);
+  }
   const std::string& name = names.of(ModelPart::conv);
   out.push_back({Slot::convolution, name + ".weight", convolved, a.convolution_width, true});
   if (names.has_bias(ModelPart::conv)) out.push_back({Slot::convolution_bias, name + ".bias", 0, convolved});
@@ -162,6 +180,30 @@ void add_mixer(const Architecture& a, const Linear& linear, List<BlockWeight>& o
   vector(Slot::decay, ModelPart::decay, r.heads);
   vector(Slot::skip, ModelPart::skip, r.heads);
   vector(Slot::mixer_norm, ModelPart::mixer_norm, mixer == Mixer::delta ? r.value_dim : values);
+}
+
+// Of latent attention.
+template <class Linear, class Norm>
+void add_latent(const Architecture& a, const Linear& linear, const Norm& norm) {
+  const Latent& latent = a.latent;
+  linear(Slot::q, ModelPart::q, latent.query_rank > 0 ? latent.query_rank : a.query_columns(), a.hidden);
+  norm(Slot::q_norm, ModelPart::q_norm, latent.query_rank);
+  linear(Slot::q_b, ModelPart::q_b, a.query_columns(), latent.query_rank);
+  linear(Slot::k, ModelPart::k, latent.rank + latent.rope_dim, a.hidden);
+  norm(Slot::k_norm, ModelPart::k_norm, latent.rank);
+  linear(Slot::kv_b, ModelPart::kv_b, a.heads * (a.head_dim - latent.rope_dim + latent.value_dim), latent.rank);
+}
+
+// Of what mixes the tokens of layer 0, but `o`.
+template <class Linear, class Norm>
+void add_mixing(const Architecture& a, const Linear& linear, const Norm& norm, List<BlockWeight>& out) {
+  const Mixer mixer = mixer_of(a, 0);
+  const bool attends = mixer == Mixer::attention || mixer == Mixer::both;
+  if (mixer == Mixer::none) return;
+  if (mixer == Mixer::selective) return add_selective(a, linear, norm, out);
+  if (attends && a.latent.rank > 0) add_latent(a, linear, norm);
+  if (attends && a.latent.rank == 0) add_attention(a, linear, norm);
+  if (mixer != Mixer::attention) add_mixer(a, linear, out);
 }
 
 // All but those of single experts, the router last.
@@ -186,7 +228,6 @@ void add_experts(const Architecture& a, List<BlockWeight>& out) {
 
 List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
   const Architecture a = block_of(all, layer);
-  const uint32_t queries = a.query_columns();
   const ModelNames& names = a.names;
   List<BlockWeight> out;
   const auto norm = [&](Slot weight, ModelPart part, uint32_t columns) {
@@ -202,20 +243,7 @@ List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
     if (names.has_bias(part)) out.push_back({bias, names.of(part) + ".bias", 0, rows});
   };
   norm(Slot::input_norm, ModelPart::input_norm, a.hidden);
-  if (mixer_of(a, 0) == Mixer::selective) {
-    add_selective(a, linear, norm, out);
-  } else if (mixer_of(a, 0) != Mixer::attention) {
-    add_mixer(a, linear, out);
-  } else if (const Latent& latent = a.latent; latent.rank > 0) {
-    linear(Slot::q, ModelPart::q, latent.query_rank > 0 ? latent.query_rank : queries, a.hidden);
-    norm(Slot::q_norm, ModelPart::q_norm, latent.query_rank);
-    linear(Slot::q_b, ModelPart::q_b, queries, latent.query_rank);
-    linear(Slot::k, ModelPart::k, latent.rank + latent.rope_dim, a.hidden);
-    norm(Slot::k_norm, ModelPart::k_norm, latent.rank);
-    linear(Slot::kv_b, ModelPart::kv_b, a.heads * (a.head_dim - latent.rope_dim + latent.value_dim), latent.rank);
-  } else {
-    add_attention(a, linear, norm);
-  }
+  add_mixing(a, linear, norm, out);
   if (names.has(ModelPart::sinks)) out.push_back({Slot::sinks, names.of(ModelPart::sinks), 0, a.heads});
   linear(Slot::o, ModelPart::o, a.hidden, mixed_columns(a, 0));
   norm(Slot::attention_post_norm, ModelPart::attention_post_norm, a.hidden);

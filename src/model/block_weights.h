@@ -1,11 +1,13 @@
 // The tensors of one transformer block, as Hugging Face names them, and their values while the block runs.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
 
 #include "core/list.h"
 #include "model/config/architecture.h"
+#include "model/config/factor_config.h"
 #include "model/linear_input.h"
 
 namespace wasmquant::model {
@@ -15,9 +17,11 @@ enum class Slot : uint8_t {
   q,
   k,
   v,
+  state_in,  // of Mixer::both
   strength,  // of gated delta nets, in which q and o are mixer_in and mixer_out, k steps and v gates
   q_b,       // of latent attention, in which q and k make its narrow vectors; of Mamba 1 mixer_states
   kv_b,      // of Mamba 1 mixer_step
+  state_out,
   o,
   gate,
   up,
@@ -25,9 +29,11 @@ enum class Slot : uint8_t {
   q_bias,
   k_bias,
   v_bias,
+  state_in_bias,
   strength_bias,
   q_b_bias,
   kv_b_bias,
+  state_out_bias,
   o_bias,
   gate_bias,
   up_bias,
@@ -62,8 +68,8 @@ enum class Slot : uint8_t {
   activation_slope,
   activation_least,
 };
-inline constexpr size_t kSlots = 49;
-inline constexpr size_t kBlockMatrices = 10;  // q to down
+inline constexpr size_t kSlots = 53;
+inline constexpr size_t kBlockMatrices = kProducts;  // q to down
 
 /// Name and shape of one weight.
 struct BlockWeight {
@@ -87,6 +93,11 @@ inline bool has_experts(const Architecture& a, uint32_t layer) noexcept {
 inline Mixer mixer_of(const Architecture& a, uint32_t layer) noexcept {
   return layer < a.mixers.size() ? static_cast<Mixer>(a.mixers[layer]) : Mixer::attention;
 }
+/// Whether a layer has a feed-forward, or experts in its place.
+inline bool feeds_forward(const Architecture& a, uint32_t layer) noexcept {
+  if (a.is_split && mixer_of(a, layer) != Mixer::none) return false;
+  return has_experts(a, layer) || has_feed_forward(a.names);
+}
 /// Whether norms come behind the sums of a block, as in BERT, and not before its parts.
 inline bool norms_sums(const Architecture& a) noexcept {
   return a.is_encoder && !a.names.has(ModelPart::feed_forward_norm);
@@ -107,7 +118,7 @@ Fused fused_queries(const Architecture& architecture) noexcept;
 Architecture block_of(const Architecture& architecture, uint32_t layer);
 /// One expert as a block that is nothing but a feed-forward: gate, up, down.
 Architecture expert_of(const Architecture& architecture, uint32_t expert);
-inline bool is_expert(const Architecture& architecture) noexcept { return !architecture.names.has(ModelPart::o); }
+inline bool is_expert(const Architecture& architecture) noexcept { return !architecture.names.has(ModelPart::layers); }
 
 /// The weights of a block of this architecture but those of single experts, in the order of its computation, the router last. `gate` has
 /// the rows of up behind its own if the architecture has them in one matrix.
@@ -122,5 +133,10 @@ struct BlockValues {
   std::vector<float>& operator[](Slot slot) noexcept { return values[static_cast<size_t>(slot)]; }
   const std::vector<float>& operator[](Slot slot) const noexcept { return values[static_cast<size_t>(slot)]; }
 };
+
+/// Whether any weight is there.
+inline bool has_values(const BlockValues& block) noexcept {
+  return std::any_of(block.values.begin(), block.values.end(), [](const auto& values) { return !values.empty(); });
+}
 
 }  // namespace wasmquant::model

@@ -63,8 +63,8 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const 
   positions_ = lengths.size() == 1 ? positions : 0;
   cached_ = {};
   if (continues()) {
-    cached_.keys.resize(architecture_.layers);
-    cached_.values.resize(architecture_.layers);
+    for (auto* const kept : {&cached_.keys, &cached_.values, &cached_.inputs, &cached_.states})
+      kept->resize(architecture_.layers);
     kept_blocks_.resize(architecture_.layers);
     runner_->set_cached(&cached_);
   }

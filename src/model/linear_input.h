@@ -30,17 +30,18 @@ InputPrecision llama_cpp_precision(StorageDtype weight) noexcept;
 
 /// One matrix may feed several layers: q, k and v read `attention`, gate and up read `feed_forward`.
 /// Those of latent attention are its narrow vectors, behind their norms; of Mamba 1 the convolved channels, and the vector that
-/// its steps are made of.
+/// its steps are made of. `state_output` is what the state space of Mixer::both gives.
 enum class LinearInput : uint8_t {
   attention,
   latent_query,
   latent_key,
+  state_output,
   attention_output,
   feed_forward,
   feed_forward_output,
   head
 };
-inline constexpr size_t kBlockInputs = 6;  // all but `head`
+inline constexpr size_t kBlockInputs = 7;  // all but `head`
 
 /// Keys and values: the outputs of k_proj and v_proj, and the keys as attention reads them, after their norm and RoPE.
 enum class CachedValue : uint8_t { projected_key, key, value };

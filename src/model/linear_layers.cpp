@@ -7,9 +7,11 @@ constexpr LinearLayer kLayers[kLinearLayers] = {
     {Slot::q, Slot::q_bias, LinearInput::attention},
     {Slot::k, Slot::k_bias, LinearInput::attention},
     {Slot::v, Slot::v_bias, LinearInput::attention},
+    {Slot::state_in, Slot::state_in_bias, LinearInput::attention},
     {Slot::strength, Slot::strength_bias, LinearInput::attention},
     {Slot::q_b, Slot::q_b_bias, LinearInput::latent_query},
     {Slot::kv_b, Slot::kv_b_bias, LinearInput::latent_key},
+    {Slot::state_out, Slot::state_out_bias, LinearInput::state_output},
     {Slot::o, Slot::o_bias, LinearInput::attention_output},
     {Slot::gate, Slot::gate_bias, LinearInput::feed_forward},
     {Slot::up, Slot::up_bias, LinearInput::feed_forward},
@@ -34,6 +36,8 @@ size_t input_columns(const Architecture& a, LinearInput input) noexcept {
       return mixer_of(a, 0) == Mixer::selective ? a.recurrence.value_columns() : a.latent.query_rank;
     case LinearInput::latent_key:
       return mixer_of(a, 0) == Mixer::selective ? a.recurrence.step_rank : a.latent.rank;
+    case LinearInput::state_output:
+      return a.recurrence.value_columns();
     case LinearInput::attention_output:
       return mixed_columns(a, 0);
     case LinearInput::feed_forward_output:

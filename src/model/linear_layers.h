@@ -13,7 +13,7 @@ struct LinearLayer {
   LinearInput reads;
 };
 
-inline constexpr size_t kLinearLayers = 10;
+inline constexpr size_t kLinearLayers = kBlockMatrices;
 
 /// In the order of computation, which is the order of their weights in Slot.
 std::span<const LinearLayer> linear_layers() noexcept;

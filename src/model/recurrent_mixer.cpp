@@ -4,9 +4,11 @@
 // Gated delta nets (S. Yang et al. 2024) correct, strength = sigmoid(projected), q and k have length 1 and 1 / sqrt(key_dim):
 //   layer = W (norm(y of a head) silu(gate))
 // Mamba 2 (T. Dao, A. Gu 2024) does not, strength = step:   layer = W norm((y + skip v) silu(gate))
-// Source: transformers, models/qwen3_next/modeling_qwen3_next.py, models/mamba2/modeling_mamba2.py.
+// or W (norm(y + skip v) silu(gate)), or without a norm. Where attention is the other part of the layer (Falcon-H1), both are added.
+// Source: transformers, models/qwen3_next/modeling_qwen3_next.py, models/mamba2/modeling_mamba2.py, models/falcon_h1/modeling_falcon_h1.py.
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "kernels/exponential.h"
 #include "model/block.h"
@@ -60,6 +62,18 @@ void set_length(size_t dim, double factor, size_t rows, float* x) noexcept {
   }
 }
 
+/// Rows of these parts, each by the factor that the architecture has for it.
+void scale_parts(const List<float>& factors, std::initializer_list<size_t> parts, std::vector<float>& rows) noexcept {
+  if (factors.empty()) return;
+  for (float* x = rows.data(); x < rows.data() + rows.size();) {
+    const float* factor = factors.data() + kBlockMatrices;
+    for (const size_t columns : parts) {
+      for (float* const end = x + columns; x < end; ++x) *x *= *factor;
+      ++factor;
+    }
+  }
+}
+
 }  // namespace
 
 // Rows of what is convolved in q_, gates in gate_, steps in up_ and of delta nets strengths in output_.
@@ -79,7 +93,11 @@ void BlockRunner::project_states(const BlockValues& weights, uint32_t layer) {
     return;
   }
   const size_t all = convolved + values + (is_delta ? 0 : heads);
-  project(Slot::q, Slot::q_bias, all, fused_);
+  if (mixer_of(architecture_, layer) == Mixer::both)
+    project(Slot::state_in, Slot::state_in_bias, all, fused_);
+  else
+    project(Slot::q, Slot::q_bias, all, fused_);
+  if (!is_delta) scale_parts(architecture_.factors, {values, values, keys, keys, heads}, fused_);
   q_.resize(tokens_ * convolved);
   gate_.resize(tokens_ * values);
   up_.resize(tokens_ * heads);
@@ -137,7 +155,7 @@ void BlockRunner::run_recurrence(const BlockValues& weights, uint32_t layer, std
   attended_.resize(tokens_ * values);
   size_t token = 0;
   for (const uint32_t length : lengths) {
-    std::vector<float>& state = cached_ != nullptr ? cached_->values[layer] : v_;
+    std::vector<float>& state = cached_ != nullptr ? cached_->states[layer] : v_;
     if (cached_ == nullptr) state.clear();
     state.resize(heads * size_t{r.key_dim} * r.value_dim);
     for (const size_t end = token + length; token < end; ++token) {
@@ -147,25 +165,34 @@ void BlockRunner::run_recurrence(const BlockValues& weights, uint32_t layer, std
             state.data(), attended_.data() + token * values);
     }
   }
-  gate_states(weights, layer, at_v);
+  gate_states(weights, at_v);
 }
 
 // attended_ to what the layer gives.
-void BlockRunner::gate_states(const BlockValues& weights, uint32_t layer, size_t at_v) {
+void BlockRunner::gate_states(const BlockValues& weights, size_t at_v) {
   const Recurrence& r = architecture_.recurrence;
   const size_t values = r.value_columns(), convolved = 2 * r.key_columns() + values;
   const std::vector<float>&skip = weights[Slot::skip], &scale = weights[Slot::mixer_norm];
   for (size_t i = 0; i < attended_.size() && !skip.empty(); ++i)
     attended_[i] += skip[i % values / r.value_dim] * fused_[i / values * convolved + at_v + i % values];
-  const bool is_delta = mixer_of(architecture_, layer) == Mixer::delta;
   const auto norm = [&](std::vector<float>& y) {
+    if (scale.empty()) return;
     normalize({architecture_.norm_epsilon}, {}, {}, y.data(), y.size() / r.norm_columns, r.norm_columns, y.data());
     for (size_t i = 0; i < y.size(); ++i) y[i] *= scale[i % scale.size()];
   };
-  if (is_delta) norm(attended_);
+  if (r.norms_first) norm(attended_);
   kernels::activate_gate(kernels::Activation::silu, gate_, attended_.data());
-  if (!is_delta) norm(gate_);
+  if (!r.norms_first) norm(gate_);
   attended_.swap(gate_);
+}
+
+Result<bool> BlockRunner::add_state(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                                    InputSink* sink) {
+  const size_t values = architecture_.recurrence.value_columns();
+  run_recurrence(weights, layer, lengths);
+  TRY(goes_on, show(layer, LinearInput::state_output, attended_, values, {}, sink, nullptr));
+  if (goes_on) linear(attended_, weights, Slot::state_out, Slot::state_out_bias, values, architecture_.hidden, added_);
+  return goes_on;
 }
 
 }  // namespace wasmquant::model

@@ -72,7 +72,7 @@ void BlockRunner::scan_tokens(const BlockValues& weights, uint32_t layer, std::s
   attended_.resize(tokens_ * channels);
   size_t token = 0;
   for (const uint32_t length : lengths) {
-    std::vector<float>& states = cached_ != nullptr ? cached_->values[layer] : v_;
+    std::vector<float>& states = cached_ != nullptr ? cached_->states[layer] : v_;
     if (cached_ == nullptr) states.clear();
     states.resize(channels * dim);
     for (const size_t end = token + length; token < end; ++token) {

@@ -14,7 +14,7 @@ void BlockRunner::convolve_channels(const BlockValues& weights, uint32_t layer, 
   float* y = out.data();
   for (const size_t length : lengths) {
     k_.clear();
-    if (cached_ != nullptr) k_ = cached_->keys[layer];
+    if (cached_ != nullptr) k_ = cached_->inputs[layer];
     k_.resize(before);
     k_.insert(k_.end(), x, x + length * channels);
     for (size_t i = 0; i < length * channels; ++i) {
@@ -23,7 +23,7 @@ void BlockRunner::convolve_channels(const BlockValues& weights, uint32_t layer, 
       for (size_t tap = 0; tap < width; ++tap) sum += taps[channel * width + tap] * k_[i + tap * channels];
       *y++ = sum;
     }
-    if (cached_ != nullptr) cached_->keys[layer].assign(k_.end() - static_cast<ptrdiff_t>(before), k_.end());
+    if (cached_ != nullptr) cached_->inputs[layer].assign(k_.end() - static_cast<ptrdiff_t>(before), k_.end());
     x += length * channels;
   }
 }

@@ -20,6 +20,8 @@ const families = {
   qwen3_5_text: compressed,
   qwen3_next: compressed,
   granitemoehybrid: compressed,
+  falcon_h1: compressed,
+  nemotron_h: compressed,
   lfm2: compressed,
   deepseek_v3: compressed,
   gemma2: compressed,

@@ -119,6 +119,9 @@ export const families = {
   mamba2: [{}, { use_conv_bias: false }],
   // transformers 5.12 rotates all of a head even where config.json says less; 5.24 rotates that share.
   bamba: [{ rope_parameters: whole }, { rope_parameters: whole, time_step_limit: [0.02, 0.5] }],
+  falcon_h1: [{}],
+  'falcon_h1-normed': [{}, { mamba_norm_before_gate: true }],
+  nemotron_h: [{}, { norm_topk_prob: false, routed_scaling_factor: 1.5 }, { time_step_min: 0.05 }],
   granitemoehybrid: [{}, { position_embedding_type: 'rope' }],
   'granitemoehybrid-dense': [{}],
   lfm2: [{}],

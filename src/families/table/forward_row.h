@@ -47,6 +47,7 @@ inline constexpr uint32_t kGatedQueries = 1 << 25;   // each head of queries has
 inline constexpr uint32_t kDeltaNet = 1 << 26;       // what is no attention is a gated delta net
 inline constexpr uint32_t kStateSpace = 1 << 27;     // or Mamba 2; a short convolution otherwise
 inline constexpr uint32_t kSelective = 1 << 29;      // or Mamba 1
+inline constexpr uint32_t kSplitLayers = 1 << 30;    // a layer mixes tokens or feeds forward, as its type says
 inline constexpr uint32_t kRotatedByName = 1 << 28;  // only if position_embedding_type is "rope"
 
 /// A row of forward.def.

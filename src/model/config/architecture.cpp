@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "families/config_reader.h"
+#include "families/layer_kinds.h"
 #include "families/near_names.h"
 #include "model/config/convolution_config.h"
 #include "model/config/family_facts.h"
@@ -202,6 +204,9 @@ Status read_latent(const json::Value& config, Architecture& out) {
 }
 
 Status read_sizes(const json::Value& config, const families::forward::Row& row, Architecture& out) {
+  // A list of what each layer is tells how many there are.
+  if (row.has(families::forward::kSplitLayers))
+    out.layers = static_cast<uint32_t>(families::layer_kinds(families::ConfigReader(config), 0).size());
   // The order matters: fallbacks use values read before; 0 means none.
   const auto none = [](const Architecture&) -> uint32_t { return 0; };
   const struct {
@@ -211,7 +216,8 @@ Status read_sizes(const json::Value& config, const families::forward::Row& row, 
   } sizes[] = {
       {"vocab_size", &Architecture::vocabulary, none},
       {"hidden_size|n_embd|d_model|dim", &Architecture::hidden, none},
-      {"num_hidden_layers|n_layer|num_layers|n_layers", &Architecture::layers, none},
+      {"num_hidden_layers|n_layer|num_layers|n_layers", &Architecture::layers,
+       [](const Architecture& a) { return a.layers; }},
       {"num_attention_heads|n_head|num_heads|n_heads", &Architecture::heads,
        [](const Architecture& a) -> uint32_t { return a.names.has(ModelPart::mixer_in) ? 1 : 0; }},
       {"num_key_value_heads|num_kv_heads", &Architecture::kv_heads, [](const Architecture& a) { return a.heads; }},

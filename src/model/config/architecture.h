@@ -76,15 +76,18 @@ enum class Mixer : uint8_t {
   convolution,  // a short one (LFM2)
   delta,        // the gated delta rule (S. Yang et al. 2024)
   state_space,  // Mamba 2 (T. Dao, A. Gu 2024)
-  selective     // Mamba 1 (A. Gu, T. Dao 2023)
+  selective,    // Mamba 1 (A. Gu, T. Dao 2023)
+  both,         // attention and Mamba 2 read the same input, and what they give is added up (Falcon-H1)
+  none          // the layer is nothing but a feed-forward
 };
 
-/// The last three: a state of each head, [key_dim, value_dim], that a token changes and then reads (recurrent_mixer.cpp). Of
+/// All but the first two and the last: a state of each head, [key_dim, value_dim], that a token changes and then reads (recurrent_mixer.cpp). Of
 /// Mamba 1 a head is a channel, and all have the same key and query (selective_scan.cpp).
 struct Recurrence {
   uint32_t heads = 0, key_heads = 0;  // neighbouring heads share a key and a query
   uint32_t key_dim = 0, value_dim = 0;
   uint32_t norm_columns = 0;  // of the values that one norm sees
+  bool norms_first = false;   // values are normed, then gated; else gated, then normed
   uint32_t step_rank = 0;     // of Mamba 1: the length of the vector that steps are made of
   double norm_epsilon = 0;    // of Mamba 1, for the norms of that vector, of keys and of queries
   double least_step = 0, largest_step = std::numeric_limits<double>::infinity();
@@ -130,7 +133,11 @@ struct Architecture {
       false;  // queries have as many gates behind each head, whose sigmoids scale what attention gives
   uint32_t convolution_width = 0;  // tokens that short convolutions see; 0: no layer has one
   Recurrence recurrence;
-  List<uint8_t> mixers;  // a Mixer by layer; empty: attention
+  List<uint8_t> mixers;   // a Mixer by layer; empty: attention
+  bool is_split = false;  // a layer with a mixer has no feed-forward
+  /// Of the products of linear layers, by their place in ModelPart, before biases; behind them those of the gates, values, keys, queries
+  /// and steps of a state space. Empty: all are 1.
+  List<float> factors;
   Routing routing;
   List<bool> has_experts;   // by layer
   Rope rope, sliding_rope;  // of full and of sliding layers

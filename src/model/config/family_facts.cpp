@@ -49,9 +49,13 @@ bool FamilyFacts::flag(std::string_view field) const {
 }
 
 Status FamilyFacts::read(Architecture& out) const {
-  if (flag("refused"))
-    return error_at(ErrorCode::not_implemented, text_of("/{}", source_of("refused", {}).names),
-                    "the forward pass of {} does not support true", out.family);
+  for (std::string_view names = source_of("refused", {}).names; !names.empty();) {
+    const std::string key(families::first_word(names));
+    const json::Value& value = config_[key.c_str()];
+    if (value.as_bool() || value.as_number() > 0)
+      return error_at(ErrorCode::not_implemented, text_of("/{}", key), "the forward pass of {} does not support {}",
+                      out.family, value.is_bool() ? "true" : "a number");
+  }
   if (source_of("required", {}).names.size() > 0 && !flag("required"))
     return error_at(ErrorCode::not_implemented, text_of("/{}", source_of("required", {}).names),
                     "the forward pass of {} does not support false", out.family);

@@ -12,9 +12,11 @@ namespace {
 constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "k",
                                                  "v",
+                                                 "state_in",
                                                  "mixer_strength",
                                                  "q_b",
                                                  "kv_b",
+                                                 "state_out",
                                                  "o",
                                                  "gate",
                                                  "up",
@@ -64,7 +66,7 @@ constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "head",
                                                  "layers",
                                                  "prefixes"};
-constexpr size_t kLinearParts = 18;
+constexpr size_t kLinearParts = 20;
 
 /// "KEY", or "KEY~1", which is true without the key. A positive number is true, for "KEY>1" one above 1.
 bool holds(std::string_view key, const json::Value& config) {
@@ -118,10 +120,14 @@ ModelNames ModelNames::of_row(std::string_view words, const json::Value& config)
 ModelNames::ModelNames(std::string_view words) { add(words, nullptr); }
 
 List<std::string> ModelNames::prefixes() const {
-  List<std::string> out;
-  for (std::string_view rest = of(ModelPart::prefixes); !rest.empty();)
-    out.push_back(std::string(families::first_word(rest)));
+  List<std::string> out = names_of(ModelPart::prefixes);
   out.push_back({});
+  return out;
+}
+
+List<std::string> ModelNames::names_of(ModelPart part) const {
+  List<std::string> out;
+  for (std::string_view rest = of(part); !rest.empty();) out.push_back(std::string(families::first_word(rest)));
   return out;
 }
 

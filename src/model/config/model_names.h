@@ -17,9 +17,11 @@ enum class ModelPart : uint8_t {
   q,
   k,
   v,
+  state_in,        // of a state space that attention has with it (Mixer::both)
   mixer_strength,  // of gated delta nets
   q_b,  // of latent attention: from the narrow vectors that q and k then make, keys' with the rotating part behind
   kv_b,
+  state_out,
   o,
   gate,
   up,
@@ -62,7 +64,7 @@ enum class ModelPart : uint8_t {
   sinks,             // scores of a key without a value, by head
   expert_biases_up,  // of all experts, [experts, gate and up]
   expert_biases_down,
-  embedding,
+  embedding,  // may be called otherwise, too: names between bars
   positions,
   types,
   embedding_norm,
@@ -71,7 +73,7 @@ enum class ModelPart : uint8_t {
   layers,   // what precedes the number of a layer
   prefixes  // what may precede all others but the head, between bars
 };
-inline constexpr size_t kParts = 55;
+inline constexpr size_t kParts = 57;
 
 /// Module names of one model.
 class ModelNames {
@@ -101,6 +103,8 @@ class ModelNames {
   const std::string& of(ModelPart part) const noexcept { return modules_[static_cast<size_t>(part)]; }
   /// What may precede the names of modules outside the layers, and of layers: "model.", "".
   List<std::string> prefixes() const;
+  /// Those that a part may have, between bars.
+  List<std::string> names_of(ModelPart part) const;
 
   std::string text() const;
 

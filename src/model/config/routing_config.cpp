@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/message.h"
+#include "families/config_reader.h"
+#include "families/layer_kinds.h"
 
 namespace wasmquant::model {
 namespace {
@@ -23,8 +25,10 @@ void read_layers(const json::Value& config, const FamilyFacts& facts, Architectu
   const bool counts_from_one =
       !config[key_of(config, "decoder_sparse_step|moe_layer_interval|interleave_moe_layer_step").c_str()].is_null();
   const uint32_t place = count_of(facts, "experts_offset", "", counts_from_one ? period - 1 : 0);
+  const List<std::string_view> kinds = families::layer_kinds(families::ConfigReader(config), out.layers);
   for (uint32_t layer = 0; layer < out.layers; ++layer)
-    out.has_experts[layer] = layer >= dense && layer <= last && layer % period == place;
+    out.has_experts[layer] =
+        out.is_split ? kinds[layer] == "moe" : layer >= dense && layer <= last && layer % period == place;
   if (const json::Value& listed = config["moe_layers"]; listed.is_array()) {
     out.has_experts = List<bool>(out.layers);
     for (const json::Value& layer : listed.items())

@@ -20,9 +20,10 @@ using model::Slot;
 // Tokens that the scale search runs layers on, taken from several portions of the batch.
 constexpr size_t kSampleTokens = 512, kSampleTokensOfPortion = 64;
 
-constexpr LinearInput kInputsInOrder[] = {LinearInput::attention,    LinearInput::latent_query,
-                                          LinearInput::latent_key,   LinearInput::attention_output,
-                                          LinearInput::feed_forward, LinearInput::feed_forward_output};
+constexpr LinearInput kInputsInOrder[] = {LinearInput::attention,          LinearInput::latent_query,
+                                          LinearInput::latent_key,         LinearInput::state_output,
+                                          LinearInput::attention_output,   LinearInput::feed_forward,
+                                          LinearInput::feed_forward_output};
 
 /// Of all feed-forwards.
 uint64_t widest_of(const model::Architecture& a) noexcept {

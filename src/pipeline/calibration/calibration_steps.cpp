@@ -93,7 +93,8 @@ Status read_modules(const json::Value& list, const model::Architecture& architec
   if (list.items().empty()) return {};
   step.layers = 0;
   List<model::Architecture> parts;
-  for (uint32_t layer = 0; layer < std::max<size_t>(architecture.has_experts.size(), 1); ++layer)
+  for (uint32_t layer = 0; layer < std::max({architecture.has_experts.size(), architecture.mixers.size(), size_t{1}});
+       ++layer)
     parts.push_back(model::block_of(architecture, layer));
   if (architecture.routing.experts > 0) parts.push_back(model::expert_of(architecture, 0));
   for (const json::Value& item : list.items()) {
@@ -203,6 +204,7 @@ const std::string& producer_of(LinearInput input, const model::Architecture& a) 
       return a.is_parallel && !names.has(ModelPart::feed_forward_norm) ? none : norm(ModelPart::input_norm);
     case LinearInput::latent_query:
     case LinearInput::latent_key:
+    case LinearInput::state_output:
       return none;
     case LinearInput::attention_output:
       return a.qkv_clip > 0 || a.latent.rank > 0 || model::mixer_of(a, 0) != model::Mixer::attention ||

@@ -11,6 +11,11 @@ using model::ModelPart;
 
 constexpr uint64_t kNeverKept = uint64_t{1} << 52;
 
+/// Which of an expert's three matrices.
+uint32_t part_of(const model::BlockWeight& weight) noexcept {
+  return static_cast<uint32_t>(weight.slot) - static_cast<uint32_t>(model::Slot::gate);
+}
+
 // Matrices of one expert in tensors of all.
 Status add_fused_expert(StepTensors& tensors, ForwardStep& step, const model::Architecture& a, uint32_t expert) {
   const uint64_t experts = a.routing.experts, wide = a.routing.width, hidden = a.hidden, size = wide * hidden;
@@ -73,21 +78,23 @@ Status add_experts(StepTensors& tensors, ForwardStep& step, const model::Archite
       TRY_VOID(add_fused_expert(tensors, step, a, expert));
       continue;
     }
-    uint32_t slot = kExpertSlots + 3 * expert;
     for (const model::BlockWeight& weight : model::block_weights(model::expert_of(a, expert)))
-      TRY_VOID(tensors.add_matrix(step, slot++, text_of("{}.{}", step.name, std::string(without_weight(weight.name))),
-                                  "Linear", weight.rows, weight.columns, false));
+      TRY_VOID(tensors.add_matrix(step, kExpertSlots + 3 * expert + part_of(weight),
+                                  text_of("{}.{}", step.name, std::string(without_weight(weight.name))), "Linear",
+                                  weight.rows, weight.columns, false));
     step.tensors.back().is_streamed = true;
   }
-  const auto name_of = [&](uint32_t expert, size_t part) {
-    return text_of("{}.{}", step.name, model::block_weights(model::expert_of(a, expert))[part].name);
+  const auto name_of = [&](uint32_t expert, uint32_t part) {
+    for (const model::BlockWeight& weight : model::block_weights(model::expert_of(a, expert)))
+      if (part_of(weight) == part) return text_of("{}.{}", step.name, weight.name);
+    return std::string();
   };
   const bool alternates = a.routing.gate_limit > 0;
   for (ForwardTensor& tensor : step.tensors) {
-    if (tensor.slot < kExpertSlots || !(alternates || a.names.has(ModelPart::expert_gate))) continue;
+    if (tensor.slot < kExpertSlots || !(alternates || a.names.has(ModelPart::expert_up))) continue;
     const uint32_t number = tensor.slot - kExpertSlots, part = number % 3;
     if (alternates) {
-      tensor.name = name_of(number / 3, part / 2);
+      tensor.name = name_of(number / 3, part);
       tensor.stack =
           text_of("{}.{}", step.name, a.names.of(part == 2 ? ModelPart::experts_down : ModelPart::experts_gate_up));
       tensor.alternates = part == 0;

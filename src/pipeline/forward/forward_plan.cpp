@@ -51,19 +51,23 @@ class Names {
  public:
   Names(const StepTensors& tensors, const model::ModelNames& names) : names_(names) {
     const List<std::string> prefixes = names.prefixes();
-    for (const std::string& prefix : prefixes) {
-      prefix_ = prefix;
-      if (tensors.has_layer(of(ModelPart::embedding))) return;
-    }
+    for (const std::string& prefix : prefixes)
+      for (const std::string& name : names.names_of(ModelPart::embedding)) {
+        prefix_ = prefix;
+        embedding_ = name;
+        if (tensors.has_layer(of(ModelPart::embedding))) return;
+      }
     prefix_ = prefixes[0];  // whose embedding is then missing
   }
 
-  std::string of(ModelPart part) const { return prefix_ + names_.of(part); }
+  std::string of(ModelPart part) const {
+    return prefix_ + (part == ModelPart::embedding ? embedding_ : names_.of(part));
+  }
   std::string layer(uint32_t number) const { return text_of("{}{}{}", prefix_, names_.of(ModelPart::layers), number); }
 
  private:
   const model::ModelNames& names_;
-  std::string prefix_;
+  std::string prefix_, embedding_;
 };
 
 Status add_norm(StepTensors& tensors, ForwardStep& step, const model::Architecture& a, ModelPart part,

@@ -184,7 +184,7 @@ Status ForwardSession::run(uint32_t portion, bool keep) {
     if ((names.has(model::ModelPart::positions) && tables.positions.empty()) ||
         (names.has_bias(model::ModelPart::embedding_norm) && tables.norm_bias.empty()))
       return error_at(ErrorCode::state_invalid, "embeddings", "were not loaded");
-    if (reference_ != nullptr && !(*reference_)[model::Slot::q].empty())
+    if (reference_ != nullptr && model::has_values(*reference_))
       TRY_VOID(
           pass_.run_reference(portion, step_ - 1, *reference_, sink_ != nullptr ? reference_sink_ : nullptr, keep));
     return pass_.run_block(portion, step_ - 1, sink_, keep);

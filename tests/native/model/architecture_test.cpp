@@ -135,6 +135,55 @@ TEST_CASE("layers of Mamba 1 have the channels, ranks and periods that config.js
   CHECK((dense.routing.experts == 0 && has_feed_forward(dense.names)));
 }
 
+TEST_CASE("a layer mixes tokens or feeds forward, as its letter or its word tells") {
+  const std::string sizes =
+      R"("model_type": "nemotron_h", "mamba_num_heads": 4, "mamba_head_dim": 8, "n_groups": 2, "n_routed_experts": 4,
+         "num_experts_per_tok": 2, "moe_intermediate_size": 8, "moe_shared_expert_intermediate_size": 12, )";
+  for (const char* list : {R"("hybrid_override_pattern": "M*E-")",
+                           R"("layers_block_type": ["linear_attention", "full_attention", "moe", "mlp"])"}) {
+    CAPTURE(std::string(list));
+    const Architecture a = accepted(sizes + list);
+    CHECK((mixer_of(a, 0) == Mixer::state_space && mixer_of(a, 1) == Mixer::attention));
+    CHECK((mixer_of(a, 2) == Mixer::none && mixer_of(a, 3) == Mixer::none));
+    CHECK((!feeds_forward(a, 0) && !feeds_forward(a, 1) && has_experts(a, 2) && feeds_forward(a, 3)));
+    const auto slots = [&](uint32_t layer) {
+      std::vector<Slot> out;
+      for (const BlockWeight& weight : block_weights(a, layer)) out.push_back(weight.slot);
+      return out;
+    };
+    CHECK(slots(1) == std::vector{Slot::input_norm, Slot::q, Slot::k, Slot::v, Slot::o});
+    CHECK(slots(2) == std::vector{Slot::feed_forward_norm, Slot::up, Slot::down, Slot::correction, Slot::router});
+    CHECK(slots(3) == std::vector{Slot::feed_forward_norm, Slot::up, Slot::down});
+    CHECK(block_weights(expert_of(a, 3)).size() == 2);
+    CHECK_FALSE(is_expert(block_of(a, 3)));
+  }
+  const auto shorter = read(sizes + R"("hybrid_override_pattern": "M*E")");
+  REQUIRE_FALSE(shorter);
+  CHECK(shorter.error().where == "/hybrid_override_pattern");
+  for (const char* refused : {R"("moe_latent_size": 8, )", R"("mlp_bias": true, )"})
+    CHECK(read(sizes + refused + R"("hybrid_override_pattern": "M*E-")").error().code == ErrorCode::not_implemented);
+}
+
+TEST_CASE("factors of products are read from numbers and lists") {
+  const std::string sizes =
+      R"("model_type": "falcon_h1", "mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": "auto", )";
+  const Architecture a =
+      accepted(sizes + R"("attention_in_multiplier": 2, "key_multiplier": 3, "ssm_multipliers": [1, 2, 3, 4, 5])");
+  CHECK((mixer_of(a, 0) == Mixer::both && a.recurrence.value_dim == 8));
+  REQUIRE(a.factors.size() == kBlockMatrices + 5);
+  CHECK((a.factors[static_cast<size_t>(Slot::q)] == 2 && a.factors[static_cast<size_t>(Slot::k)] == 6));
+  CHECK((a.factors[static_cast<size_t>(Slot::o)] == 1 && a.factors[kBlockMatrices + 4] == 5));
+  for (const auto& [wrong, where] : {std::pair{R"("key_multiplier": "1")", "/key_multiplier"},
+                                     {R"("mlp_multipliers": [1])", "/mlp_multipliers/1"}}) {
+    const auto found = read(sizes + wrong);
+    REQUIRE_FALSE(found);
+    CHECK(found.error().where == where);
+  }
+  const auto biased = read(sizes + R"("attention_bias": false, "mamba_proj_bias": true)");
+  REQUIRE_FALSE(biased);
+  CHECK(biased.error().where == "/mamba_proj_bias");
+}
+
 TEST_CASE("families differ by the parts that they have") {
   const Architecture cohere = accepted(R"("model_type": "cohere")");
   CHECK(cohere.is_parallel);

@@ -9,9 +9,9 @@ namespace wasmquant::testing {
 namespace {
 
 constexpr const char* kFamilies[] = {
-    "llama",      "llama_linear",     "mistral",    "qwen2",       "qwen3",       "gemma",
-    "gemma2",     "gemma3_text",      "gpt_oss",    "deepseek_v2", "deepseek_v3", "lfm2_moe",
-    "qwen3_next", "granitemoehybrid", "llama4_text"};
+    "llama",      "llama_linear",     "mistral",   "qwen2",       "qwen3",       "gemma",
+    "gemma2",     "gemma3_text",      "gpt_oss",   "deepseek_v2", "deepseek_v3", "lfm2_moe",
+    "qwen3_next", "granitemoehybrid", "falcon_h1", "nemotron_h",  "llama4_text"};
 constexpr size_t kFamiliesLength = 24;
 
 TEST_CASE("logits of every family match transformers") {
@@ -118,6 +118,9 @@ TEST_CASE("every key in which families differ changes the result") {
       {"lfm2_moe", "\"use_expert_bias\": true", "\"use_expert_bias\": false"},
       {"lfm2_moe", "\"norm_topk_prob\": true", "\"norm_topk_prob\": false"},
       {"deepseek_v2", "group_limited_greedy", "greedy"},
+      {"falcon_h1", "\"key_multiplier\": 0.5", "\"key_multiplier\": 0.75"},
+      {"falcon_h1", "\"mamba_norm_before_gate\": true", "\"mamba_norm_before_gate\": false"},
+      {"nemotron_h", "\"time_step_min\": 0.1", "\"time_step_min\": 0.2"},
       {"deepseek_v3", "\"topk_group\": 1", "\"topk_group\": 2"},
       {"deepseek_v3", "\"rope_interleave\": true", "\"rope_interleave\": false"},
       {"gpt_oss", "\"sliding_window\": 5", "\"sliding_window\": 6"},

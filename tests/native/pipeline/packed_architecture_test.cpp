@@ -23,7 +23,7 @@ std::string why_refused(const std::string& bytes) {
 
 TEST_CASE("packed architecture: every family is read as it was packed") {
   for (const char* family : {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss", "deepseek_v3", "lfm2_moe",
-                             "qwen3_next", "granitemoehybrid", "llama4_text"}) {
+                             "qwen3_next", "granitemoehybrid", "falcon_h1", "nemotron_h", "llama4_text"}) {
     CAPTURE(std::string(family));
     const model::Architecture a = architecture_of(family);
     const std::string bytes = packed_architecture(a);
@@ -91,6 +91,9 @@ TEST_CASE("packed architecture: sizes and choices that no model has are refused"
     for (const uint32_t wrong : {0u, 1u << 25})
       CHECK(refused([&](model::Architecture& a) { a.recurrence.*size = wrong; }, "qwen3_next"));
   CHECK(refused([](model::Architecture& a) { a.recurrence.step_rank = 4; }, "granitemoehybrid"));
+  CHECK(refused([](model::Architecture& a) { a.is_split = false; }, "nemotron_h"));
+  CHECK(refused([](model::Architecture& a) { a.factors.push_back(1); }, "falcon_h1"));
+  CHECK(refused([](model::Architecture& a) { a.names.set(model::ModelPart::state_out, {}); }, "falcon_h1"));
   for (uint32_t model::Latent::*size :
        {&model::Latent::rank, &model::Latent::query_rank, &model::Latent::rope_dim, &model::Latent::value_dim}) {
     CHECK(refused([&](model::Architecture& a) { a.latent.*size = 0; }, "deepseek_v3"));

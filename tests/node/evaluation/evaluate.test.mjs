@@ -144,8 +144,8 @@ test('models that a forward pass cannot run', async (t) => {
   };
   await refused(null, { code: 'config-invalid', where: 'config.json' });
   await refused(
-    { model_type: 'falcon_h1' },
-    { code: 'not-implemented', message: /"falcon_h1".*such as .*falcon.*without/s },
+    { model_type: 'falcon_h2' },
+    { code: 'not-implemented', message: /"falcon_h2".*such as .*falcon.*without/s },
   );
   await refused({ hidden_size: undefined }, { code: 'config-invalid', where: '/hidden_size' });
   await refused({ hidden_size: 1e9 }, { code: 'config-invalid', where: '/hidden_size' });
