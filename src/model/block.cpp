@@ -9,7 +9,7 @@
 #include "kernels/matmul.h"
 #include "model/experts/clamped_gate.h"
 #include "model/experts/learned_activation.h"
-#include "model/norm.h"
+#include "model/steps/norm.h"
 #include "numeric/exponential.h"
 
 namespace wasmquant::model {
@@ -167,18 +167,23 @@ Status BlockRunner::project(const BlockValues& weights, uint32_t layer, std::spa
   if (a.gated_attention) split_gates();
   if (is_fused) {
     split_fused_queries();
-  } else {
+  } else if (a.names.has(ModelPart::k)) {
     linear(normed_, weights, Slot::k, Slot::k_bias, a.hidden, keys, k_);
-    linear(normed_, weights, Slot::v, Slot::v_bias, a.hidden, keys, v_);
+    v_ = k_;
+    if (a.names.has(ModelPart::v)) linear(normed_, weights, Slot::v, Slot::v_bias, a.hidden, keys, v_);
   }
   if (a.qkv_clip > 0)
     for (std::vector<float>* const values : {&q_, &k_, &v_})
       for (float& value : *values) value = std::clamp(value, -a.qkv_clip, a.qkv_clip);
+  position(weights, layer, Slot::q_norm, a.heads, lengths, q_);
+  if (keys_of(a, layer) != layer) return {};
   if (sink != nullptr) {
     TRY_VOID(sink->accept_cached(layer, CachedValue::projected_key, k_, keys));
-    TRY_VOID(sink->accept_cached(layer, CachedValue::value, v_, keys));
+    TRY_VOID(sink->accept_cached(layer, CachedValue::projected_value, v_, keys));
   }
-  position(weights, layer, Slot::q_norm, a.heads, lengths, q_);
+  if (a.names.has(ModelPart::v_norm))
+    normalize({a.norm_epsilon}, {}, {}, v_.data(), v_.size() / a.head_dim, a.head_dim, v_.data());
+  if (sink != nullptr) TRY_VOID(sink->accept_cached(layer, CachedValue::value, v_, keys));
   position(weights, layer, Slot::k_norm, a.kv_heads, lengths, k_);
   if (sink != nullptr) TRY_VOID(sink->accept_cached(layer, CachedValue::key, k_, keys));
   return {};
@@ -204,9 +209,24 @@ Result<bool> BlockRunner::attend_all(const BlockValues& weights, uint32_t layer,
     TRY_VOID(project(weights, layer, lengths, sink));
   }
   attended_.resize(tokens_ * a.attended_columns());
+  share(layer);
   attend_heads(weights, layer, lengths);
   for (size_t i = 0; i < attended_.size() && a.gated_attention; ++i) attended_[i] *= sigmoid(gate_[i]);
   return true;
+}
+
+void BlockRunner::share(uint32_t layer) {
+  const uint32_t from = keys_of(architecture_, layer);
+  if (cached_ != nullptr || shared_ == nullptr) return;  // those of all layers are there
+  if (from != layer) {
+    k_ = shared_->keys[from];
+    v_ = shared_->values[from];
+  } else if (shares_keys(architecture_, layer)) {
+    shared_->keys.resize(architecture_.layers);
+    shared_->values.resize(architecture_.layers);
+    shared_->keys[layer] = k_;
+    shared_->values[layer] = v_;
+  }
 }
 
 // attended_ from q_, k_ and v_.
@@ -215,9 +235,12 @@ void BlockRunner::attend_heads(const BlockValues& weights, uint32_t layer, std::
   const bool is_sliding = a.is_sliding[layer];
   const size_t queries = a.query_columns(), keys = a.key_columns(), values = a.value_columns();
   if (cached_ != nullptr) {
-    std::vector<float>&all_keys = cached_->keys[layer], &all_values = cached_->values[layer];
-    all_keys.insert(all_keys.end(), k_.begin(), k_.begin() + static_cast<ptrdiff_t>(tokens_ * keys));
-    all_values.insert(all_values.end(), v_.begin(), v_.begin() + static_cast<ptrdiff_t>(tokens_ * values));
+    const uint32_t from = keys_of(a, layer);
+    std::vector<float>&all_keys = cached_->keys[from], &all_values = cached_->values[from];
+    if (from == layer) {
+      all_keys.insert(all_keys.end(), k_.begin(), k_.begin() + static_cast<ptrdiff_t>(tokens_ * keys));
+      all_values.insert(all_values.end(), v_.begin(), v_.begin() + static_cast<ptrdiff_t>(tokens_ * values));
+    }
     attend(a, is_sliding, q_.data(), all_keys.data(), all_values.data(), weights[Slot::sinks], cached_->past,
            cached_->past + tokens_, attention_, attended_.data());
     return;
@@ -332,9 +355,20 @@ void BlockRunner::finish_attention(const BlockValues& weights, uint32_t layer, s
 Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                         std::span<float> x, InputSink* sink, BlockState* state) {
   const Architecture& a = architecture_;
-  const size_t hidden = a.hidden;
-  tokens_ = x.size() / hidden;
+  tokens_ = x.size() / a.hidden;
   if (norms_sums(a)) return run_post_normed(weights, layer, lengths, x);
+  const bool is_behind = state != nullptr && !state->input.empty() && state->at >= LinearInput::layer_input;
+  if (!is_behind) {
+    TRY(is_whole, run_stream(weights, layer, lengths, x, sink, state));
+    if (!is_whole) return {};
+  }
+  return add_layer_input(weights, layer, x, sink, state);
+}
+
+Result<bool> BlockRunner::run_stream(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                                     std::span<float> x, InputSink* sink, BlockState* state) {
+  const Architecture& a = architecture_;
+  const size_t hidden = a.hidden;
   const auto reach = [&](LinearInput input, const std::vector<float>& values, size_t columns) {
     return show(layer, input, {values.data(), tokens_ * columns}, columns, x, sink, state);
   };
@@ -355,7 +389,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
     normed_.assign(x.begin(), x.end());
     if (norms_input(a, layer)) apply_norm(weights, Slot::input_norm, x.data(), hidden, normed_);
     TRY(goes_on, reach(LinearInput::attention, normed_, hidden));
-    if (!goes_on) return {};
+    if (!goes_on) return false;
   }
   if (is_from(LinearInput::attention_output)) {
     resume(attended_);
@@ -363,19 +397,19 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
     TRY(is_whole, attend_all(weights, layer, lengths, sink));
     // A run that ended inside attention resumes before it.
     if (!is_whole && state != nullptr) *state = {LinearInput::attention, normed_, {}};
-    if (!is_whole) return {};
+    if (!is_whole) return false;
     TRY(goes_on, reach(LinearInput::attention_output, attended_, attended_.size() / tokens_));
     if (!goes_on && state != nullptr && mixer_of(a, layer) == Mixer::both)
       *state = {LinearInput::attention, normed_, {}};
-    if (!goes_on) return {};
+    if (!goes_on) return false;
   }
   if (is_from(LinearInput::feed_forward)) {
     resume(normed_);
   } else if (from < LinearInput::feed_forward) {
     finish_attention(weights, layer, x);
-    if (!feeds_forward(a, layer)) return {};
+    if (!feeds_forward(a, layer)) return true;
     TRY(goes_on, reach(LinearInput::feed_forward, normed_, hidden));
-    if (!goes_on) return {};
+    if (!goes_on) return false;
   }
   if (has_experts(a, layer)) return send_to_experts(weights, layer, x, sink, state);
   if (is_from(LinearInput::feed_forward_output)) {
@@ -383,35 +417,35 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   } else {
     TRY_VOID(run_gate(weights));
     TRY(goes_on, reach(LinearInput::feed_forward_output, gate_, a.intermediate));
-    if (!goes_on) return {};
+    if (!goes_on) return false;
   }
   linear(gate_, weights, Slot::down, Slot::down_bias, a.intermediate, hidden, output_);
   add_to_x(weights, Slot::feed_forward_post_norm, x);
-  return {};
+  return true;
 }
 
 // Shows normed_ to the router and to the expert that every token sees.
-Status BlockRunner::send_to_experts(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink,
-                                    BlockState* state) {
+Result<bool> BlockRunner::send_to_experts(const BlockValues& weights, uint32_t layer, std::span<float> x,
+                                          InputSink* sink, BlockState* state) {
   const Architecture& a = architecture_;
   const size_t hidden = a.hidden, wide = a.routing.shared_width;
   linear(normed_, weights, Slot::router, Slot::router_bias, hidden, a.routing.experts, gate_);
   routed_->input.assign(normed_.begin(), normed_.end());
   route(a.routing, {gate_.data(), tokens_ * a.routing.experts}, weights[Slot::correction], *routed_);
-  if (wide == 0) return {};
+  if (wide == 0) return true;
   run_gated(weights, gate_of(ModelPart::shared_gate, ModelPart::shared_gate_up), wide);
   kernels::activate_gate(a.activation, gate_, up_.data());
   TRY(goes_on, show(layer, LinearInput::feed_forward_output, {gate_.data(), tokens_ * wide}, wide, x, sink, nullptr));
   // The router reads the same input as the gate, so a run resumes there.
   if (!goes_on && state != nullptr) *state = {LinearInput::feed_forward, normed_, {x.begin(), x.end()}};
-  if (!goes_on) return {};
+  if (!goes_on) return false;
   linear(gate_, weights, Slot::down, wide, hidden, output_);
   if (a.names.has(ModelPart::shared_scale)) {
     linear(normed_, weights, Slot::shared_scale, hidden, 1, up_);
     for (size_t i = 0; i < output_.size(); ++i) output_[i] *= sigmoid(up_[i / hidden]);
   }
   add_to_x(weights, Slot::feed_forward_post_norm, x);
-  return {};
+  return true;
 }
 
 // normed_: what the tokens bring that are sent to the expert.

@@ -6,12 +6,12 @@
 
 #include "core/result.h"
 #include "kernels/hadamard.h"
-#include "model/attention.h"
 #include "model/block_weights.h"
 #include "model/config/architecture.h"
 #include "model/experts/routing.h"
 #include "model/linear_input.h"
-#include "model/rotary.h"
+#include "model/steps/attention.h"
+#include "model/steps/rotary.h"
 
 namespace wasmquant::model {
 
@@ -49,11 +49,23 @@ class BlockRunner {
                     const Routed& routed, std::span<float> x, InputSink* sink, BlockState* state = nullptr);
   /// Where the runs that follow put it; must outlive them.
   void set_routed(Routed* routed) noexcept { routed_ = routed; }
+  /// Keys and values of the same tokens that layers share, and the layers' own inputs, [tokens, layers * width]: where the runs that follow
+  /// put and find them. Both outlive these.
+  void set_shared(KeyValues* shared, std::span<const float> layer_inputs) noexcept {
+    shared_ = shared;
+    layer_inputs_ = layer_inputs;
+  }
   /// From now on x are the tokens behind those in `cached`, whose keys and values are added to it; null: whole sequences. It outlives
   /// the runs.
   void set_cached(KeyValues* cached) noexcept { cached_ = cached; }
 
  private:
+  /// run() of a block without what follows its feed-forward; false if the sink ends it.
+  Result<bool> run_stream(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                          std::span<float> x, InputSink* sink, BlockState* state);
+  /// layer_inputs.cpp: adds the layer's own input to the stream, and scales it.
+  Status add_layer_input(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink,
+                         BlockState* state);
   Status run_post_normed(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                          std::span<float> x);
   /// q_, k_ and v_ from normed_.
@@ -100,12 +112,14 @@ class BlockRunner {
   void gather(const Routed& routed, uint32_t expert);
   Result<bool> run_expert_gate(const BlockValues& block, const BlockValues& weights, uint32_t layer, uint32_t expert,
                                InputSink* sink, BlockState* state);
-  Status send_to_experts(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink,
-                         BlockState* state);
+  Result<bool> send_to_experts(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink,
+                               BlockState* state);
   /// Norm and rotation of q or k.
   void position(const BlockValues& weights, uint32_t layer, Slot norm, size_t heads, std::span<const uint32_t> lengths,
                 std::vector<float>& x);
   void apply_norm(const BlockValues& weights, Slot slot, const float* x, size_t columns, std::vector<float>& y) const;
+  /// Keys and values of the tokens, to be read by later layers, or those of an earlier one.
+  void share(uint32_t layer);
   void add_to_x(const BlockValues& weights, Slot post_norm, std::span<float> x);
   /// The input of the feed-forward, in normed_, then x with what attention gives.
   void finish_attention(const BlockValues& weights, uint32_t layer, std::span<float> x);
@@ -114,6 +128,8 @@ class BlockRunner {
   size_t longest_, tokens_ = 0;
   KeyValues* cached_ = nullptr;
   Routed* routed_ = nullptr;
+  KeyValues* shared_ = nullptr;
+  std::span<const float> layer_inputs_;
   RotaryTable table_, sliding_table_,
       long_table_;  // the last of sequences longer than the scaling's original positions
   std::vector<float> normed_, output_, fused_, q_, k_, v_, attended_, added_, gate_, up_, quantized_, product_, change_;

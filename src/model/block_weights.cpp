@@ -1,6 +1,8 @@
 // Shapes of the weights of a block by its architecture, and which of them are parts of one tensor.
 #include "model/block_weights.h"
 
+#include <algorithm>
+
 #include "model/linear_layers.h"
 
 namespace wasmquant::model {
@@ -50,8 +52,41 @@ void remove_other_half(bool mixes, ModelNames& names) {
 
 }  // namespace
 
-Architecture block_of(const Architecture& a, uint32_t layer) {
+bool shares_keys(const Architecture& a, uint32_t layer) noexcept {
+  for (uint32_t later = layer + 1; later < a.sizes.keys_of.size(); ++later)
+    if (a.sizes.keys_of[later] == layer) return true;
+  return false;
+}
+
+Architecture like_layer(const Architecture& a, uint32_t layer) {
   Architecture out = a;
+  const LayerSizes& sizes = a.sizes;
+  out.sizes = {};
+  out.sizes.keys_of = sizes.keys_of;
+  if (layer < sizes.head_dims.size()) {
+    out.head_dim = sizes.head_dims[layer];
+    out.kv_heads = sizes.kv_heads[layer];
+    if (!sizes.has_values[layer]) out.names.set(ModelPart::v, {});
+  }
+  if (layer < sizes.widths.size()) out.intermediate = sizes.widths[layer];
+  if (keys_of(a, layer) != layer)
+    for (const ModelPart part : {ModelPart::k, ModelPart::v, ModelPart::k_norm, ModelPart::v_norm})
+      out.names.set(part, {});
+  return out;
+}
+
+Architecture widest_layer(const Architecture& a) {
+  Architecture out = a;
+  out.sizes = {};
+  for (const uint32_t dim : a.sizes.head_dims) out.head_dim = std::max(out.head_dim, dim);
+  for (const uint32_t heads : a.sizes.kv_heads) out.kv_heads = std::max(out.kv_heads, heads);
+  for (const uint32_t width : a.sizes.widths) out.intermediate = std::max(out.intermediate, width);
+  return out;
+}
+
+Architecture block_of(const Architecture& a, uint32_t layer) {
+  Architecture out = like_layer(a, layer);
+  out.sizes = {};
   if (!a.mixers.empty()) name_mixer(a, layer, out);
   if (!norms_input(a, layer)) out.names.set(ModelPart::input_norm, {});
   if (a.is_split) remove_other_half(mixer_of(a, layer) != Mixer::none, out.names);
@@ -262,6 +297,10 @@ List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
     if (names.has(ModelPart::activation)) out.push_back({slot, names.of(ModelPart::activation) + name, 0, 1});
   linear(Slot::down, ModelPart::down, a.hidden, a.intermediate);
   norm(Slot::feed_forward_post_norm, ModelPart::feed_forward_post_norm, a.hidden);
+  linear(Slot::layer_gate, ModelPart::layer_gate, a.layer_inputs.width, a.hidden);
+  linear(Slot::layer_out, ModelPart::layer_out, a.hidden, a.layer_inputs.width);
+  norm(Slot::layer_norm, ModelPart::layer_norm, a.hidden);
+  if (names.has(ModelPart::layer_scale)) out.push_back({Slot::layer_scale, names.of(ModelPart::layer_scale), 0, 1});
   if (names.has(ModelPart::router)) add_experts(a, out);
   return out;
 }

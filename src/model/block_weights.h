@@ -26,6 +26,8 @@ enum class Slot : uint8_t {
   gate,
   up,
   down,
+  layer_gate,
+  layer_out,
   q_bias,
   k_bias,
   v_bias,
@@ -38,6 +40,8 @@ enum class Slot : uint8_t {
   gate_bias,
   up_bias,
   down_bias,
+  layer_gate_bias,
+  layer_out_bias,
   input_norm,
   q_norm,
   k_norm,
@@ -67,9 +71,11 @@ enum class Slot : uint8_t {
   activation_negative,
   activation_slope,
   activation_least,
+  layer_norm,
+  layer_scale,
 };
-inline constexpr size_t kSlots = 53;
-inline constexpr size_t kBlockMatrices = kProducts;  // q to down
+inline constexpr size_t kSlots = 59;
+inline constexpr size_t kBlockMatrices = kProducts;  // q to layer_out
 
 /// Name and shape of one weight.
 struct BlockWeight {
@@ -113,6 +119,17 @@ uint32_t mixed_columns(const Architecture& architecture, uint32_t layer) noexcep
 /// Whether `q` has the rows of k and v behind its own, or for each key head those of its queries, its key and its value.
 enum class Fused : uint8_t { none, in_order, by_head };
 Fused fused_queries(const Architecture& architecture) noexcept;
+
+/// The architecture of a model all of whose layers are like this one.
+Architecture like_layer(const Architecture& architecture, uint32_t layer);
+/// With the largest sizes of any layer, for what memory is planned by.
+Architecture widest_layer(const Architecture& architecture);
+/// Whether later layers read the keys and values of this one.
+bool shares_keys(const Architecture& architecture, uint32_t layer) noexcept;
+/// The layer whose keys and values it reads.
+inline uint32_t keys_of(const Architecture& a, uint32_t layer) noexcept {
+  return layer < a.sizes.keys_of.size() ? a.sizes.keys_of[layer] : layer;
+}
 
 /// The architecture of one layer, layer 0 of it. With experts its feed-forward is the one that every token sees, or it has none.
 Architecture block_of(const Architecture& architecture, uint32_t layer);

@@ -7,7 +7,7 @@
 
 #include "core/message.h"
 #include "kernels/matmul.h"
-#include "model/norm.h"
+#include "model/steps/norm.h"
 
 namespace wasmquant::model {
 namespace {
@@ -15,6 +15,8 @@ namespace {
 // Tokens per portion, unless one sequence is longer: enough to amortise the packing of weights, few enough for the wide
 // activations in between.
 constexpr size_t kPortionTokens = 512;
+// Of each kind, full and sliding, one whose keys and values later layers read.
+constexpr uint64_t kSharingLayers = 2;
 
 }  // namespace
 
@@ -57,7 +59,7 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const 
                         tokens_[token], token - at, i, architecture_.vocabulary);
   }
   states_.clear();
-  runner_ = std::make_unique<BlockRunner>(architecture_, longest);
+  runners_ = BlockRunners(architecture_, longest);
   loss_.reset();
   next_.clear();
   positions_ = lengths.size() == 1 ? positions : 0;
@@ -66,7 +68,7 @@ Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const 
     for (auto* const kept : {&cached_.keys, &cached_.values, &cached_.inputs, &cached_.states})
       kept->resize(architecture_.layers);
     kept_blocks_.resize(architecture_.layers);
-    runner_->set_cached(&cached_);
+    runners_.set_cached(&cached_);
   }
   return {};
 }
@@ -121,7 +123,7 @@ void ForwardPass::run_kept_embedding() noexcept { run_embedding(0, kept_embeddin
 
 Status ForwardPass::run_kept_block(uint32_t layer) {
   if (layer == 0) finish_embedding(portions_.front());
-  return run(0, layer, kept_blocks_[layer], portions_.front().x, nullptr, true, nullptr);
+  return run(0, layer, kept_blocks_[layer], false, nullptr, true, nullptr);
 }
 
 void ForwardPass::run_kept_head() {
@@ -166,15 +168,24 @@ void ForwardPass::run_embedding(size_t portion, std::span<const float> rows, uin
   }
 }
 
-Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x,
-                        InputSink* sink, bool keep, BlockState* state) {
-  const Portion& range = portions_[portion];
+void ForwardPass::run_layer_table(size_t portion, std::span<const float> rows, uint32_t first) {
+  Portion& range = portions_[portion];
+  take_layer_rows(architecture_, std::span(tokens_).subspan(range.begin, range.tokens()), rows, first,
+                  range.layer_inputs);
+}
+
+Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block, bool is_reference, InputSink* sink,
+                        bool keep, BlockState* state) {
+  Portion& range = portions_[portion];
+  BlockRunner& runner = runners_.of(layer);
+  std::vector<float>& x = is_reference ? range.reference_x : range.x;
   const std::span<const uint32_t> lengths(lengths_.data() + range.first, range.sequences);
-  runner_->set_routed(&portions_[portion].routed);
+  runner.set_routed(&range.routed);
+  runner.set_shared(is_reference ? &range.reference_shared : &range.shared, range.layer_inputs);
   if (state != nullptr && sink != nullptr && !sink->skips(state->at)) *state = {};
-  if (keep) return runner_->run(block, layer, lengths, x, sink, state);
+  if (keep) return runner.run(block, layer, lengths, x, sink, state);
   scratch_ = x;
-  return runner_->run(block, layer, lengths, scratch_, sink, state);
+  return runner.run(block, layer, lengths, scratch_, sink, state);
 }
 
 // All tokens are of the first type: a single text.
@@ -193,6 +204,8 @@ void ForwardPass::finish_embedding(Portion& portion) noexcept {
   if (architecture_.names.has(ModelPart::embedding_norm))
     normalize({architecture_.norm_epsilon, architecture_.norm_plus_one, architecture_.layer_norms}, tables_.norm,
               tables_.norm_bias, portion.x.data(), portion.tokens(), hidden, portion.x.data());
+  if (architecture_.layer_inputs.width > 0)
+    finish_layer_inputs(architecture_, tables_.layer_projection, tables_.layer_norm, portion.x, portion.layer_inputs);
 }
 
 std::vector<float> ForwardPass::embeddings(Pooling pooling) {
@@ -218,7 +231,7 @@ std::vector<float> ForwardPass::embeddings(Pooling pooling) {
 Status ForwardPass::run_block(size_t portion, uint32_t layer, InputSink* sink, bool keep) {
   if (layer == 0) finish_embedding(portions_[portion]);
   BlockState* const state = states_.empty() ? nullptr : &states_[portion];
-  return run(portion, layer, block_, portions_[portion].x, sink, keep, state);
+  return run(portion, layer, block_, false, sink, keep, state);
 }
 
 Status ForwardPass::run_reference(size_t portion, uint32_t layer, const BlockValues& block, InputSink* sink,
@@ -226,15 +239,15 @@ Status ForwardPass::run_reference(size_t portion, uint32_t layer, const BlockVal
   Portion& range = portions_[portion];
   if (layer == 0) finish_embedding(range);
   if (range.reference_x.empty()) range.reference_x = range.x;
-  return run(portion, layer, block, range.reference_x, sink, keep, nullptr);
+  return run(portion, layer, block, true, sink, keep, nullptr);
 }
 
 Status ForwardPass::run_expert(size_t portion, uint32_t layer, uint32_t expert, InputSink* sink, bool keep) {
   Portion& range = portions_[portion];
   BlockState* const state = states_.empty() ? nullptr : &states_[portion];
   if (state != nullptr && sink != nullptr && !sink->skips(state->at)) *state = {};
-  return runner_->run_expert(block_, expert_, layer, expert, range.routed,
-                             keep ? std::span(range.x) : std::span<float>(), sink, state);
+  return runners_.of(layer).run_expert(block_, expert_, layer, expert, range.routed,
+                                       keep ? std::span(range.x) : std::span<float>(), sink, state);
 }
 
 bool ForwardPass::has_expert(uint32_t expert) const noexcept {
@@ -339,10 +352,13 @@ double ForwardPass::loss_of(size_t sequence) const noexcept {
 uint64_t ForwardPass::bytes_per_token(const Architecture& a) noexcept {
   constexpr uint64_t kTokenAndLoss = 4 + 4 + 4 + 4 + 8;
   const uint64_t routed = a.routing.experts == 0 ? 0 : uint64_t{a.hidden} * sizeof(float) + a.routing.chosen * 8;
-  return uint64_t{a.hidden} * sizeof(float) + kTokenAndLoss + routed;
+  const uint64_t of_layers = layer_columns(a) * sizeof(float);
+  const uint64_t shared = a.sizes.keys_of.empty() ? 0 : kSharingLayers * cache_bytes(a) / a.layers;
+  return uint64_t{a.hidden} * sizeof(float) + kTokenAndLoss + routed + of_layers + shared;
 }
 
-uint64_t ForwardPass::state_bytes(const Architecture& a) noexcept {
+uint64_t ForwardPass::state_bytes(const Architecture& all) noexcept {
+  const Architecture a = widest_layer(all);
   const uint32_t widest = std::max({a.hidden, a.intermediate, a.routing.width});
   return sizeof(float) * std::max(uint64_t{a.query_columns()}, uint64_t{a.hidden} + widest);
 }
@@ -351,11 +367,13 @@ uint64_t ForwardPass::kept_bytes(size_t rows, size_t columns) noexcept {
   return kernels::packed_size(rows, columns) * sizeof(float);
 }
 
-uint64_t ForwardPass::cache_bytes(const Architecture& a) noexcept {
+uint64_t ForwardPass::cache_bytes(const Architecture& all) noexcept {
+  const Architecture a = widest_layer(all);
   return uint64_t{a.layers} * (a.key_columns() + a.value_columns()) * sizeof(float);
 }
 
-uint64_t ForwardPass::working_bytes(const Architecture& a, size_t longest) noexcept {
+uint64_t ForwardPass::working_bytes(const Architecture& all, size_t longest) noexcept {
+  const Architecture a = widest_layer(all);
   const uint64_t tokens = std::max(kPortionTokens, longest);
   const uint32_t widest = std::max({a.intermediate, a.routing.width, a.routing.shared_width, a.routing.experts});
   const uint64_t wide = uint64_t{a.hidden} + 2 * uint64_t{a.query_columns()} + 2 * uint64_t{a.key_columns()} +

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "core/result.h"
-#include "model/block.h"
+#include "model/block_runners.h"
+#include "model/portion.h"
+#include "model/steps/layer_table.h"
 #include "model/token_loss.h"
 
 namespace wasmquant::model {
@@ -26,6 +28,7 @@ namespace wasmquant::model {
 struct OuterTables {
   std::vector<float> positions, types;  // [max_positions + first_position, hidden], [token_types, hidden]
   std::vector<float> norm, norm_bias, final_norm_bias, head_bias;
+  std::vector<float> layer_projection, layer_norm;  // of layers' own inputs: [layers * width, hidden], [width]
 };
 
 /// How the states of a sequence's tokens become one embedding: their mean, or that of the first token.
@@ -73,8 +76,11 @@ class ForwardPass {
   void run_kept_embedding() noexcept;
   void run_kept_head();
 
-  /// Whether one of the batch is in [first, end).
+  /// Whether one of the batch is in [first, end), or its row in the table of layers' own inputs.
   bool has_token(size_t first, size_t end) const noexcept;
+  bool has_layer_row(size_t first, size_t end) const noexcept {
+    return model::has_layer_row(architecture_, tokens_, first, end);
+  }
 
   /// From now on only the second half of a sequence is scored, as llama-perplexity does: of L tokens, those from
   /// L / 2 + 1 on, rounded down.
@@ -95,6 +101,9 @@ class ForwardPass {
 
   /// Rows [first, first + rows.size() / hidden) of the embedding, written to the portion's tokens that use them.
   void run_embedding(size_t portion, std::span<const float> rows, uint32_t first) noexcept;
+
+  /// The same of the table of layers' own inputs.
+  void run_layer_table(size_t portion, std::span<const float> rows, uint32_t first);
 
   /// Values of the next block; the shapes are those of block_weights().
   BlockValues& block() noexcept { return block_; }
@@ -153,16 +162,6 @@ class ForwardPass {
   static uint64_t working_bytes(const Architecture& architecture, size_t longest) noexcept;
 
  private:
-  /// Consecutive whole sequences.
-  struct Portion {
-    size_t first, sequences;                      // sequences
-    size_t begin, end;                            // tokens
-    std::vector<float> x = {}, reference_x = {};  // [tokens, hidden], once the portion has run
-    Routed routed = {};                           // of the layer with experts that ran last
-    bool is_embedded = false;                     // x has what tables() add
-    bool is_normed = false;                       // x is the head's input
-    size_t tokens() const noexcept { return end - begin; }
-  };
   /// Of the batch's last token.
   const float* last_row() const noexcept;
   std::span<float> logits_of(const float* x, size_t tokens, std::span<const float> rows, uint32_t first);
@@ -172,8 +171,8 @@ class ForwardPass {
   void finish_stream(Portion& portion) const noexcept;
   bool continues() const noexcept { return positions_ > 0; }
   void take_largest(std::span<const float> logits, size_t width, size_t sequence, uint32_t first) noexcept;
-  Status run(size_t portion, uint32_t layer, const BlockValues& block, std::vector<float>& x, InputSink* sink,
-             bool keep, BlockState* state);
+  Status run(size_t portion, uint32_t layer, const BlockValues& block, bool is_reference, InputSink* sink, bool keep,
+             BlockState* state);
 
   Architecture architecture_;
   bool scores_second_half_ = false;
@@ -182,7 +181,7 @@ class ForwardPass {
   std::vector<size_t> begins_;     // their first tokens
   std::vector<Portion> portions_;
   std::vector<BlockState> states_;  // of x, by portion; empty: none are kept
-  std::unique_ptr<BlockRunner> runner_;
+  BlockRunners runners_;
   BlockValues block_, expert_;
   OuterTables tables_;
   std::vector<float> final_norm_, scratch_, product_;

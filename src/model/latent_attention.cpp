@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "model/block.h"
-#include "model/norm.h"
+#include "model/steps/norm.h"
 
 namespace wasmquant::model {
 

@@ -39,12 +39,14 @@ enum class LinearInput : uint8_t {
   attention_output,
   feed_forward,
   feed_forward_output,
+  layer_input,   // the stream behind the feed-forward, for what a layer's own input is multiplied by
+  layer_output,  // that product
   head
 };
-inline constexpr size_t kBlockInputs = 7;  // all but `head`
+inline constexpr size_t kBlockInputs = 9;  // all but `head`
 
-/// Keys and values: the outputs of k_proj and v_proj, and the keys as attention reads them, after their norm and RoPE.
-enum class CachedValue : uint8_t { projected_key, key, value };
+/// Keys and values: the outputs of k_proj and v_proj, and both as attention reads them, after their norms and RoPE.
+enum class CachedValue : uint8_t { projected_key, projected_value, key, value };
 
 /// Receives the inputs of linear layers, and keys and values.
 class InputSink {

@@ -16,6 +16,8 @@ constexpr LinearLayer kLayers[kLinearLayers] = {
     {Slot::gate, Slot::gate_bias, LinearInput::feed_forward},
     {Slot::up, Slot::up_bias, LinearInput::feed_forward},
     {Slot::down, Slot::down_bias, LinearInput::feed_forward_output},
+    {Slot::layer_gate, Slot::layer_gate_bias, LinearInput::layer_input},
+    {Slot::layer_out, Slot::layer_out_bias, LinearInput::layer_output},
 };
 
 }  // namespace
@@ -42,6 +44,8 @@ size_t input_columns(const Architecture& a, LinearInput input) noexcept {
       return mixed_columns(a, 0);
     case LinearInput::feed_forward_output:
       return a.intermediate;
+    case LinearInput::layer_output:
+      return a.layer_inputs.width;
     default:
       return a.hidden;
   }

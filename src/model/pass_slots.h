@@ -12,6 +12,8 @@ inline constexpr uint32_t kFinalNormBiasSlot = 107, kHeadBiasSlot = 108;
 /// What is added to the embeddings of tokens, and the norm of the sums.
 inline constexpr uint32_t kPositionsSlot = 103, kTypesSlot = 104, kEmbeddingNormSlot = 105,
                           kEmbeddingNormBiasSlot = 106;
+/// Of layers' own inputs: a row of all for each token, what is added to it, and the norm of that.
+inline constexpr uint32_t kLayerTableSlot = 109, kLayerProjectionSlot = 110, kLayerTableNormSlot = 111;
 
 /// Of an expert: gate, up and down, from here on in order of the experts.
 inline constexpr uint32_t kExpertSlots = 1000;

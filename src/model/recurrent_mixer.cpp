@@ -12,7 +12,7 @@
 
 #include "kernels/exponential.h"
 #include "model/block.h"
-#include "model/norm.h"
+#include "model/steps/norm.h"
 #include "numeric/exponential.h"
 #include "numeric/softplus.h"
 

@@ -1,6 +1,6 @@
 #include "onnx_conversion/rotation_graph.h"
 
-#include "model/rotary.h"
+#include "model/steps/rotary.h"
 
 namespace wasmquant::conversion {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "model/attention.h"
+#include "model/steps/attention.h"
 #include "onnx_conversion/attention_graph.h"
 #include "onnx_graph/onnx_nodes.h"
 

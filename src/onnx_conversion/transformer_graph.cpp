@@ -94,6 +94,11 @@ std::string_view unbuilt_part(const Architecture& a) noexcept {
   if (a.routing.experts > 0) return "mixtures of experts";
   if (a.latent.rank > 0) return "latent attention";
   if (a.gated_attention) return "gated attention";
+  if (!a.sizes.empty()) return "layers of several sizes, or that share keys";
+  if (a.layer_inputs.width > 0) return "inputs of each layer";
+  if (a.names.has(ModelPart::v_norm)) return "normed values";
+  if (a.names.has(ModelPart::layer_scale)) return "layers that scale the stream";
+  if (a.rope.scaling == model::Rope::Scaling::proportional) return "proportional rotations";
   if (a.is_chunked) return "attention in chunks";
   if (a.query_growth.is_unrotated) return "queries that grow in layers without rotation";
   if (a.names.has(ModelPart::activation)) return "learned activations";

@@ -174,9 +174,10 @@ export const cppRooms = {
   'kernels/loops': ['kernels', 'kernels/reference'],
   'model/config': ['core', 'numeric', 'kernels', 'families/table', 'families'],
   'model/experts': ['core', 'numeric', 'model/config'],
-  model: ['core', 'numeric', 'kernels', 'model/config', 'model/experts'],
+  'model/steps': ['core', 'numeric', 'kernels', 'model/config'],
+  model: ['core', 'numeric', 'kernels', 'model/config', 'model/experts', 'model/steps'],
   onnx_graph: ['core', 'numeric', 'config/spec', 'checkpoint', 'formats/onnx', 'runtimes/onnx_runtime'],
-  onnx_conversion: ['core', 'kernels', 'formats/onnx', 'onnx_graph', 'model/config', 'model'],
+  onnx_conversion: ['core', 'kernels', 'formats/onnx', 'onnx_graph', 'model/config', 'model/steps', 'model'],
   'pipeline/task': [
     'core',
     'config/spec',

@@ -25,6 +25,8 @@ const families = {
   lfm2: compressed,
   deepseek_v3: compressed,
   gemma2: compressed,
+  'gemma4-shared': compressed,
+  'gemma4-keys': compressed,
   qwen2: compressed,
   gpt2: plain,
   llama4_text: compressed,

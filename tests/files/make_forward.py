@@ -34,6 +34,10 @@ CASES = {
                               final_logit_softcapping=4.0)),
     "gemma3_text": ("Gemma3Text", dict(HEAD, sliding_window=5, query_pre_attn_scalar=20, rope_parameters=GEMMA3_ROPE,
                                        layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
+    "gemma4_text": ("Gemma4", dict(num_hidden_layers=5, head_dim=8, global_head_dim=12, attention_k_eq_v=True, num_global_key_value_heads=1,
+                                   layer_types=["sliding_attention", "full_attention"] * 2 + ["full_attention"], sliding_window=5,
+                                   num_kv_shared_layers=3, use_double_wide_mlp=True, hidden_size_per_layer_input=8, vocab_size_per_layer_input=38,
+                                   final_logit_softcapping=4.0)),
 }
 # Their experts are stored as the class publishes them.
 MIXTURES = {
@@ -81,7 +85,7 @@ ENCODERS = {
 }
 CAUSAL = {"Gemma3Text": "Gemma3ForCausalLM"}
 # Classes of texts whose configs are named so, too
-TEXT_CONFIGS = {"Llama4"}
+TEXT_CONFIGS = {"Gemma4", "Llama4"}
 # config.json as transformers 4 wrote it
 OLD_SPELLING = {"llama", "llama_linear"}
 
@@ -101,12 +105,14 @@ def make(folder, family, options):
     for name, parameter in model.named_parameters():
         spread = 0.3 if parameter.dim() == 1 else 0.25
         noise = torch.randn_like(parameter) * spread
-        is_weight_of_norm = name.endswith("norm.weight") and "emma" not in family
+        is_weight_of_norm = name.endswith("norm.weight") and ("emma" not in family or family == "Gemma4")
         parameter.copy_(noise + 1 if is_weight_of_norm else noise)
     for name, buffer in model.named_buffers():
         if "bias" in name:  # of scores of experts
             buffer.copy_(torch.randn_like(buffer) * 0.3)
-    tokens = torch.randint(0, SIZES["vocab_size"], (2, 24))
+        if "layer_scalar" in name:
+            buffer.copy_(torch.rand_like(buffer) + 0.5)
+    tokens = torch.randint(0, options.get("vocab_size_per_layer_input", SIZES["vocab_size"]), (2, 24))
     logits = model(tokens).logits
     os.makedirs(folder, exist_ok=True)
     if os.path.basename(folder) in MIXTURES:

@@ -9,6 +9,7 @@
 #include "families/near_names.h"
 #include "model/config/convolution_config.h"
 #include "model/config/family_facts.h"
+#include "model/config/layer_config.h"
 #include "model/config/mixer_config.h"
 #include "model/config/rope_config.h"
 #include "model/config/routing_config.h"
@@ -259,12 +260,14 @@ Result<Architecture> read_architecture(const json::Value& config) {
   out.names = ModelNames::of_row(row->names, config);
   out.is_encoder = row->has(families::forward::kEncoder) || facts.flag("bidirectional");
   TRY_VOID(read_sizes(config, *row, out));
-  if (!out.is_encoder && config["use_bidirectional_attention"].as_bool())
+  const json::Value& sees_behind = config["use_bidirectional_attention"];
+  if (!out.is_encoder && (sees_behind.as_bool() || sees_behind.as_string() == "all"))
     return error_at(ErrorCode::not_implemented, "/use_bidirectional_attention",
                     "the forward pass supports only causal attention");
   TRY_VOID(read_activation(facts, out.names.has(ModelPart::activation), out.activation));
   TRY_VOID(facts.read(out));
   TRY_VOID(read_layers(config, *row, out));
+  TRY_VOID(read_layer_sizes(config, facts, out));
   TRY_VOID(read_mixers(config, facts, out));
   TRY_VOID(adjust_width(config, out));
   TRY_VOID(read_routing(config, facts, out));
@@ -322,6 +325,7 @@ bool holds_together(const Architecture& a) noexcept {
     if (size < 1 || size > kMaxSize) return false;
   bool slides = false;
   for (const bool sliding : a.is_sliding) slides |= sliding;
+  if (a.is_sliding.size() != a.layers || !sizes_hold_together(a)) return false;
   if (!mixers_hold_together(a) || !holds_together(a.latent, a) || !holds_together(a.rope, a.rope_dim()) ||
       !holds_together(a.sliding_rope, a.rope_dim()))
     return false;

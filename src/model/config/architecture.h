@@ -19,7 +19,7 @@ namespace wasmquant::model {
 
 /// Rotary position embedding: the angle of dimension pair i at position p is p * frequency(i).
 struct Rope {
-  enum class Scaling : uint8_t { none, linear, llama3, yarn, longrope };
+  enum class Scaling : uint8_t { none, linear, llama3, yarn, longrope, proportional };
   double theta = 10000;
   Scaling scaling = Scaling::none;
   double factor = 1;                       // linear, llama3, yarn: low frequencies are divided by it
@@ -30,12 +30,15 @@ struct Rope {
   double original_positions = 8192;
   double amplitude = 1;  // of sines and cosines
   std::vector<float> short_factors,
-      long_factors;       // longrope: divide frequencies, in sequences up to original_positions and longer
-  double share = 1;       // of a head's dimensions, the first ones
+      long_factors;  // longrope: divide frequencies, in sequences up to original_positions and longer
+  double share =
+      1;  // of a head's dimensions, the first ones; proportional: of its pairs, with frequencies of the whole head
   bool is_pairs = false;  // dimension 2 i rotates with 2 i + 1, not i with i + half
 
   /// Dimensions of a head that rotate.
-  uint32_t dimensions(uint32_t head_dim) const noexcept { return static_cast<uint32_t>(head_dim * share); }
+  uint32_t dimensions(uint32_t head_dim) const noexcept {
+    return scaling == Scaling::proportional ? head_dim : static_cast<uint32_t>(head_dim * share);
+  }
 };
 
 /// Queries grow with their position p, by 1 + rate ln(1 + floor(p / span)): those of all layers, or of layers that do not rotate, whose
@@ -96,6 +99,22 @@ struct Recurrence {
   uint32_t value_columns() const noexcept { return heads * value_dim; }
 };
 
+/// Where layers differ from the model's sizes. Each list is empty, or has one for each layer.
+struct LayerSizes {
+  List<uint32_t> head_dims, kv_heads, widths;
+  List<bool> has_values;   // false: the projected keys are values, too
+  List<uint32_t> keys_of;  // the layer whose keys and values this one reads, itself or one before
+
+  bool empty() const noexcept { return head_dims.empty() && keys_of.empty(); }
+};
+
+/// Vectors that a token's number and its embedding give each layer, which are added to the stream behind the feed-forward:
+///   x += norm(layer_out(activation(layer_gate(x)) * input))      (Gemma 3n)
+struct LayerInputs {
+  uint32_t width = 0;   // 0: there are none
+  uint32_t tokens = 0;  // rows of their table; those beyond have that of the first
+};
+
 /// Sizes and family differences of one model.
 struct Architecture {
   std::string family;
@@ -128,6 +147,8 @@ struct Architecture {
       false;  // windows are those of the whole sequence, cut into such parts: a token sees its own up to itself
   QueryGrowth query_growth;
   List<bool> is_sliding, is_rotated;  // by layer
+  LayerSizes sizes;
+  LayerInputs layer_inputs;
   Latent latent;
   bool gated_attention =
       false;  // queries have as many gates behind each head, whose sigmoids scale what attention gives

@@ -7,7 +7,7 @@
 namespace wasmquant::model {
 
 /// Of Architecture::factors: the linear layers of a block, and the five parts of what a state space projects.
-inline constexpr size_t kProducts = static_cast<size_t>(ModelPart::down) + 1, kFactors = kProducts + 5;
+inline constexpr size_t kProducts = static_cast<size_t>(ModelPart::layer_out) + 1, kFactors = kProducts + 5;
 
 /// Errors: config-invalid at a factor that is no finite number.
 Status read_factors(const json::Value& config, Architecture& out);

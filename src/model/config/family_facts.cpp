@@ -34,6 +34,12 @@ std::optional<double> FamilyFacts::number(std::string_view field, std::string_vi
   return read ? std::optional(read->as_number()) : std::nullopt;
 }
 
+uint32_t FamilyFacts::count(std::string_view field, std::string_view usual, uint32_t otherwise) const {
+  constexpr double kMost = 1 << 24;
+  const auto found = number(field, usual);
+  return found && *found >= 0 && *found <= kMost ? static_cast<uint32_t>(*found) : otherwise;
+}
+
 std::string FamilyFacts::text(std::string_view field, std::string_view usual) const {
   const Source source = source_of(field, usual);
   for (std::string_view names = source.names; !names.empty();)

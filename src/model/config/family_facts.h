@@ -22,6 +22,8 @@ class FamilyFacts {
   /// The value at the first of the field's keys that config.json has, of `usual` ("a|b") if the row does not name the field; else what
   /// the row gives. None: neither, or null.
   std::optional<double> number(std::string_view field, std::string_view usual = {}) const;
+  /// number() as a size; `otherwise` if it is none.
+  uint32_t count(std::string_view field, std::string_view usual, uint32_t otherwise = 0) const;
   std::string text(std::string_view field, std::string_view usual) const;
   bool flag(std::string_view field) const;
 

@@ -26,9 +26,11 @@ enum class ModelPart : uint8_t {
   gate,
   up,
   down,
-  qkv,        // q, k and v in one matrix, one after another
-  heads_qkv,  // by key head: its queries, its key, its value
-  gate_up,    // gate, then up
+  layer_gate,  // of a layer's own input: from the stream, what it is multiplied by
+  layer_out,   // from there back to the stream
+  qkv,         // q, k and v in one matrix, one after another
+  heads_qkv,   // by key head: its queries, its key, its value
+  gate_up,     // gate, then up
   mixer_in,  // of what mixes tokens in the place of attention: of gated delta nets q, k and v; of Mamba gate and channels, too
   mixer_out,
   mixer_gate,  // gated delta nets: gate
@@ -49,11 +51,14 @@ enum class ModelPart : uint8_t {
   input_norm,
   q_norm,
   k_norm,
+  v_norm,
   attention_post_norm,
   feed_forward_norm,
   feed_forward_post_norm,
-  correction,  // of scores, for the choice of experts; the name of a tensor, as those behind sinks
-  conv,        // short convolution
+  layer_norm,   // behind layer_out
+  layer_scale,  // of the stream behind a block; the name of a tensor, as those behind sinks
+  correction,   // of scores, for the choice of experts; the name of a tensor, as those behind sinks
+  conv,         // short convolution
   step_bias,
   decay,
   skip,            // of values, to what the layer gives
@@ -64,7 +69,10 @@ enum class ModelPart : uint8_t {
   sinks,             // scores of a key without a value, by head
   expert_biases_up,  // of all experts, [experts, gate and up]
   expert_biases_down,
-  embedding,  // may be called otherwise, too: names between bars
+  embedding,         // may be called otherwise, too: names between bars
+  layer_table,       // a row of each token with the inputs of all layers
+  layer_projection,  // what is added to it, from the embedding
+  layer_table_norm,  // of those, by layer
   positions,
   types,
   embedding_norm,
@@ -73,7 +81,7 @@ enum class ModelPart : uint8_t {
   layers,   // what precedes the number of a layer
   prefixes  // what may precede all others but the head, between bars
 };
-inline constexpr size_t kParts = 57;
+inline constexpr size_t kParts = 65;
 
 /// Module names of one model.
 class ModelNames {

@@ -15,7 +15,7 @@ constexpr struct {
 } kScalings[] = {{"default", Rope::Scaling::none},  {"dynamic", Rope::Scaling::none},
                  {"linear", Rope::Scaling::linear}, {"llama3", Rope::Scaling::llama3},
                  {"yarn", Rope::Scaling::yarn},     {"longrope", Rope::Scaling::longrope},
-                 {"su", Rope::Scaling::longrope}};
+                 {"su", Rope::Scaling::longrope},   {"proportional", Rope::Scaling::proportional}};
 
 void read_number(const json::Value& value, double& out) {
   if (value.is_finite() && value.as_number() > 0) out = value.as_number();
@@ -81,7 +81,7 @@ Status read_scaling(const json::Value& config, const json::Value& scaling, const
   if (!is_known)
     return error_at(ErrorCode::not_implemented, where,
                     "the forward pass does not support rotation {q}; it supports default, linear, llama3, yarn, "
-                    "longrope and dynamic",
+                    "longrope, proportional and dynamic",
                     type);
   read_number(scaling["rope_theta"], out.theta);
   read_number(scaling["factor"], out.factor);
@@ -117,6 +117,10 @@ Status read_rope(const json::Value& config, const FamilyFacts& facts, Architectu
   const auto read = [&](const json::Value& scaling, const char* where, Rope& rope) {
     return read_scaling(config, scaling, where, out.rope_dim(), rope);
   };
+  if (const auto share = facts.number("proportional"); share && parameters.is_null()) {
+    full.scaling = Rope::Scaling::proportional;
+    full.share = *share;
+  }
   TRY_VOID(read(of_full.is_object() ? of_full : parameters, "/rope_parameters", full));
   TRY_VOID(read(config["rope_scaling"], "/rope_scaling", full));
   if (full.scaling != Rope::Scaling::none) {

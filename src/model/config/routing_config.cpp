@@ -9,22 +9,15 @@
 namespace wasmquant::model {
 namespace {
 
-uint32_t count_of(const FamilyFacts& facts, std::string_view field, std::string_view usual, uint32_t otherwise = 0) {
-  constexpr double kMost = 1 << 24;
-  const auto found = facts.number(field, usual);
-  return found && *found >= 0 && *found <= kMost ? static_cast<uint32_t>(*found) : otherwise;
-}
-
 // mlp_only_layers and decoder_sparse_step (Qwen), first_k_dense_replace (DeepSeek), moe_layer_start_index to moe_layer_end_index (ERNIE), moe_layers (Llama 4).
 void read_layers(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
-  const uint32_t dense =
-      count_of(facts, "first_experts", "first_k_dense_replace|moe_layer_start_index|num_dense_layers");
+  const uint32_t dense = facts.count("first_experts", "first_k_dense_replace|moe_layer_start_index|num_dense_layers");
   const uint32_t period =
-      std::max(count_of(facts, "every", "decoder_sparse_step|moe_layer_interval|moe_layer_freq", 1), 1u);
-  const uint32_t last = count_of(facts, "last_experts", "moe_layer_end_index", out.layers);
+      std::max(facts.count("every", "decoder_sparse_step|moe_layer_interval|moe_layer_freq", 1), 1u);
+  const uint32_t last = facts.count("last_experts", "moe_layer_end_index", out.layers);
   const bool counts_from_one =
       !config[key_of(config, "decoder_sparse_step|moe_layer_interval|interleave_moe_layer_step").c_str()].is_null();
-  const uint32_t place = count_of(facts, "experts_offset", "", counts_from_one ? period - 1 : 0);
+  const uint32_t place = facts.count("experts_offset", "", counts_from_one ? period - 1 : 0);
   const List<std::string_view> kinds = families::layer_kinds(families::ConfigReader(config), out.layers);
   for (uint32_t layer = 0; layer < out.layers; ++layer)
     out.has_experts[layer] =
@@ -48,16 +41,15 @@ void read_layers(const json::Value& config, const FamilyFacts& facts, Architectu
 Status read_routing(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
   if (!out.names.has(ModelPart::router)) return {};
   Routing& routing = out.routing;
-  routing.experts = count_of(facts, "experts", "num_experts|num_local_experts|n_routed_experts|moe_num_experts");
-  routing.chosen = count_of(facts, "chosen", "num_experts_per_tok|moe_k|moe_topk");
-  routing.width = count_of(facts, "expert_width", "moe_intermediate_size");
-  const uint32_t shared = count_of(facts, "shared", "n_shared_experts|num_shared_experts|moe_num_shared_experts");
-  routing.shared_width =
-      out.names.has(ModelPart::shared_down)
-          ? count_of(facts, "shared_width", "shared_expert_intermediate_size", shared * routing.width)
-          : 0;
-  routing.groups = std::max(count_of(facts, "groups", "n_group", 1), 1u);
-  routing.chosen_groups = std::max(count_of(facts, "chosen_groups", "topk_group", 1), 1u);
+  routing.experts = facts.count("experts", "num_experts|num_local_experts|n_routed_experts|moe_num_experts");
+  routing.chosen = facts.count("chosen", "num_experts_per_tok|moe_k|moe_topk");
+  routing.width = facts.count("expert_width", "moe_intermediate_size");
+  const uint32_t shared = facts.count("shared", "n_shared_experts|num_shared_experts|moe_num_shared_experts");
+  routing.shared_width = out.names.has(ModelPart::shared_down)
+                             ? facts.count("shared_width", "shared_expert_intermediate_size", shared * routing.width)
+                             : 0;
+  routing.groups = std::max(facts.count("groups", "n_group", 1), 1u);
+  routing.chosen_groups = std::max(facts.count("chosen_groups", "topk_group", 1), 1u);
   routing.scores = facts.has(families::forward::kSigmoidScores)   ? Routing::Scores::sigmoid
                    : facts.has(families::forward::kChosenSoftmax) ? Routing::Scores::softmax_of_chosen
                                                                   : Routing::Scores::softmax;

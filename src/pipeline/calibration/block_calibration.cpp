@@ -20,10 +20,10 @@ using model::Slot;
 // Tokens that the scale search runs layers on, taken from several portions of the batch.
 constexpr size_t kSampleTokens = 512, kSampleTokensOfPortion = 64;
 
-constexpr LinearInput kInputsInOrder[] = {LinearInput::attention,          LinearInput::latent_query,
-                                          LinearInput::latent_key,         LinearInput::state_output,
-                                          LinearInput::attention_output,   LinearInput::feed_forward,
-                                          LinearInput::feed_forward_output};
+constexpr LinearInput kInputsInOrder[] = {
+    LinearInput::attention,           LinearInput::latent_query,     LinearInput::latent_key,
+    LinearInput::state_output,        LinearInput::attention_output, LinearInput::feed_forward,
+    LinearInput::feed_forward_output, LinearInput::layer_input,      LinearInput::layer_output};
 
 /// Of all feed-forwards.
 uint64_t widest_of(const model::Architecture& a) noexcept {
@@ -385,12 +385,14 @@ Result<StoredValues> BlockCalibration::store(Slot slot) {
   return out;
 }
 
-uint64_t BlockCalibration::held_out_bytes(const model::Architecture& a) noexcept {
+uint64_t BlockCalibration::held_out_bytes(const model::Architecture& all) noexcept {
+  const model::Architecture a = model::widest_layer(all);
   const uint64_t hidden = a.hidden, queries = a.query_columns(), wide = widest_of(a);
   return sizeof(float) * (2 * hidden * hidden + queries * queries + wide * wide);
 }
 
-uint64_t BlockCalibration::working_bytes(const model::Architecture& a) noexcept {
+uint64_t BlockCalibration::working_bytes(const model::Architecture& all) noexcept {
+  const model::Architecture a = model::widest_layer(all);
   const uint64_t hidden = a.hidden, widest = std::max<uint64_t>({hidden, a.query_columns(), widest_of(a)});
   // Every Hessian once, four more copies of the largest while it is factored, judges and waits for another variant, and
   // the largest weight seven times: what is stored of one layer waits for those that read the same input.

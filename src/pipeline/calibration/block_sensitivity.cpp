@@ -67,12 +67,14 @@ Result<double> BlockSensitivity::measure(Slot slot, const TensorTask& task) cons
       weight.empty())
     return error_at(ErrorCode::argument_invalid, task.name, "is not a quantized linear layer of the block");
   const LinearInput input = model::linear_layers()[number].reads;
-  const bool is_attention = input <= LinearInput::attention_output;
   TRY(stored, store_modified(task, weight, nullptr, weight));
   for (size_t i = 0; i < weight.size(); ++i) stored.values[i] -= weight[i];
   const double noise = energy(input, stored.values);
   if (noise == 0) return 0.0;
-  const double half = energies_[static_cast<size_t>(is_attention ? Slot::o : Slot::down)];
+  const Slot last = input <= LinearInput::attention_output      ? Slot::o
+                    : input <= LinearInput::feed_forward_output ? Slot::down
+                                                                : Slot::layer_out;
+  const double half = energies_[static_cast<size_t>(last)];
   return noise / energies_[number] * half / stream_energy_;
 }
 

@@ -205,10 +205,12 @@ const std::string& producer_of(LinearInput input, const model::Architecture& a) 
     case LinearInput::latent_query:
     case LinearInput::latent_key:
     case LinearInput::state_output:
+    case LinearInput::layer_input:
+    case LinearInput::layer_output:
       return none;
     case LinearInput::attention_output:
       return a.qkv_clip > 0 || a.latent.rank > 0 || model::mixer_of(a, 0) != model::Mixer::attention ||
-                     names.has(ModelPart::heads_qkv)
+                     names.has(ModelPart::heads_qkv) || names.has(ModelPart::v_norm)
                  ? none
                  : names.of(names.has(ModelPart::v) ? ModelPart::v : ModelPart::qkv);
     case LinearInput::feed_forward:

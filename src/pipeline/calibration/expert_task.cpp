@@ -29,6 +29,7 @@ Result<TensorTask> expert_task(TensorTask task, uint32_t expert, uint32_t part, 
     }
   });
   task.components[0].offset += first * bytes;
+  if (first + rows < all.rows) task.padding = 0;
   task.quantized = nullptr;
   task.assembly = {};
   if (task.importance.size() == experts * columns) {

@@ -66,8 +66,9 @@ Status LayerInputs::accept_cached(uint32_t layer, model::CachedValue value, std:
       return names.has(model::ModelPart::k) ? show(key, ActivationRole::output, x, columns) : Status();
     case model::CachedValue::key:
       return show(attention, ActivationRole::key, x, columns);
+    case model::CachedValue::projected_value:
+      return names.has(model::ModelPart::v) ? show(values, ActivationRole::output, x, columns) : Status();
     default:
-      if (names.has(model::ModelPart::v)) TRY_VOID(show(values, ActivationRole::output, x, columns));
       return show(attention, ActivationRole::value, x, columns);
   }
 }

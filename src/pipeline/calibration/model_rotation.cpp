@@ -34,6 +34,10 @@ Result<ModelRotation> ModelRotation::create(const model::Architecture& a, const 
     return error_at(ErrorCode::not_implemented, text_of("{}/{}", where, options.r1 && !a.mixers.empty() ? "r1" : "r2"),
                     "is not implemented for {}, in which not every layer has queries, keys and values; set it to false",
                     a.family);
+  if ((options.r2 || options.r4) && (!a.sizes.empty() || a.names.has(ModelPart::v_norm)))
+    return error_at(ErrorCode::not_implemented, text_of("{}/{}", where, options.r2 ? "r2" : "r4"),
+                    "is not implemented for {}, whose layers have several sizes, or norms of values; set it to false",
+                    a.family);
   if (options.r1) {
     const std::string at = where + "/r1";
     const model::ModelNames& names = a.names;

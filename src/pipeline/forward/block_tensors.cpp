@@ -9,8 +9,6 @@ namespace {
 
 using model::ModelPart;
 
-constexpr uint64_t kNeverKept = uint64_t{1} << 52;
-
 /// Which of an expert's three matrices.
 uint32_t part_of(const model::BlockWeight& weight) noexcept {
   return static_cast<uint32_t>(weight.slot) - static_cast<uint32_t>(model::Slot::gate);

@@ -90,6 +90,26 @@ Status add_tables(StepTensors& tensors, ForwardStep& step, const model::Architec
                   kEmbeddingNormBiasSlot);
 }
 
+// Inputs that layers have of their own, from tokens and their embeddings.
+Status add_layer_tables(StepTensors& tensors, ForwardStep& step, const model::Architecture& a, const Names& names) {
+  const uint64_t columns = model::layer_columns(a);
+  if (columns == 0) return {};
+  const std::string table = names.of(ModelPart::layer_table);
+  TRY_VOID(tensors.add_matrix(step, kLayerTableSlot, table, "Embedding", a.layer_inputs.tokens, columns, true));
+  for (const ForwardTensor& tensor : step.tensors)
+    if (!tensor.is_streamed)
+      return error_at(
+          ErrorCode::not_implemented, tensor.task.name,
+          "is a table whose rows are not stored apart, of which the forward pass of {} reads some: leave it "
+          "unquantized",
+          a.family);
+  TRY_VOID(tensors.add_matrix(step, kLayerProjectionSlot, names.of(ModelPart::layer_projection), "Linear", columns,
+                              a.hidden, false));
+  step.kept_bytes = kNeverKept;  // the table is many times as large as the embedding
+  return tensors.add_vector(step, kLayerTableNormSlot, names.of(ModelPart::layer_table_norm) + ".weight",
+                            a.layer_inputs.width);
+}
+
 // Embeddings are the states behind it.
 Status add_last_norm(StepTensors& tensors, const model::Architecture& a, const Names& names, ForwardPlan& plan) {
   if (!a.names.has_weight(ModelPart::final_norm)) return {};
@@ -107,6 +127,7 @@ Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardUse us
   ForwardStep first;
   first.name = embedding;
   TRY_VOID(tensors.add_matrix(first, kEmbeddingSlot, embedding, "Embedding", a.vocabulary, a.hidden, true));
+  TRY_VOID(add_layer_tables(tensors, first, a, names));
   TRY_VOID(add_tables(tensors, first, a, names));
   plan.steps.push_back(std::move(first));
   for (uint32_t layer = 0; layer < a.layers; ++layer) {

@@ -35,6 +35,9 @@ struct ForwardStep {
   uint64_t kept_bytes = 0;   // where it is kept for the tokens of a sequence that is continued
 };
 
+/// `kept_bytes` of a step that is read again for each token.
+inline constexpr uint64_t kNeverKept = uint64_t{1} << 52;
+
 /// What a pass reads, and the architecture that it computes.
 struct ForwardPlan {
   model::Architecture architecture;

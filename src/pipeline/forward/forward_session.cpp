@@ -40,6 +40,8 @@ std::vector<float>* ForwardSession::target_of(uint32_t slot) noexcept {
   if (slot == kEmbeddingNormBiasSlot) return &tables.norm_bias;
   if (slot == kFinalNormBiasSlot) return &tables.final_norm_bias;
   if (slot == kHeadBiasSlot) return &tables.head_bias;
+  if (slot == kLayerProjectionSlot) return &tables.layer_projection;
+  if (slot == kLayerTableNormSlot) return &tables.layer_norm;
   return slot == kFinalNormSlot ? &pass_.final_norm() : &matrix_;
 }
 
@@ -48,12 +50,20 @@ model::Architecture ForwardSession::part() const {
   return is_expert() ? model::expert_of(a, expert_of(slot_)) : model::block_of(a, step_ - 1);
 }
 
+size_t ForwardSession::row_columns() const noexcept {
+  return std::max<size_t>(
+      slot_ == kLayerTableSlot ? model::layer_columns(pass_.architecture()) : pass_.architecture().hidden, 1);
+}
+
 uint64_t ForwardSession::expected_count(uint32_t step, uint32_t slot) const noexcept {
   const model::Architecture& a = pass_.architecture();
   if (slot == kEmbeddingSlot || slot == kHeadSlot) return uint64_t{a.vocabulary} * a.hidden;
   for (const uint32_t vector : {kFinalNormSlot, kFinalNormBiasSlot, kEmbeddingNormSlot, kEmbeddingNormBiasSlot})
     if (slot == vector) return a.hidden;
   if (slot == kHeadBiasSlot) return a.vocabulary;
+  if (slot == kLayerTableSlot) return a.layer_inputs.tokens * model::layer_columns(pass_.architecture());
+  if (slot == kLayerProjectionSlot) return model::layer_columns(pass_.architecture()) * a.hidden;
+  if (slot == kLayerTableNormSlot) return a.layer_inputs.width;
   if (slot >= kExpertSlots) {
     const bool is_double = a.routing.gate_limit > 0 && block_slot(slot) == model::Slot::gate;
     return expert_of(slot) < a.routing.experts ? (is_double ? 2 : 1) * uint64_t{a.routing.width} * a.hidden : 0;
@@ -72,11 +82,12 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
     return error_at(ErrorCode::argument_invalid, task.name, "does not belong to this model's forward pass");
   if (pass_.sequences() == 0) return error_at(ErrorCode::state_invalid, "tokens", "were not given");
   pass_.forget_states();
-  if (step_ != step && !pass_.architecture().mixers.empty())  // layers differ in what they have, such as biases
+  const model::Architecture& a = pass_.architecture();
+  if (step_ != step && !(a.mixers.empty() && a.sizes.empty()))  // layers differ in what they have, such as biases
     for (std::vector<float>& values : pass_.block().values) values.clear();
   step_ = step;
   slot_ = slot;
-  const bool is_table = slot == kEmbeddingSlot || slot == kHeadSlot;
+  const bool is_table = slot == kEmbeddingSlot || slot == kHeadSlot || slot == kLayerTableSlot;
   is_streamed_ = is_table && !layout.column_tiles();
   if (!is_streamed_) target_of(slot)->resize(layout.rows * layout.columns);
   if (is_as_llama_cpp_) {
@@ -141,7 +152,7 @@ Status ForwardSession::load(uint64_t tile) {
   if (is_streamed_) {
     rows_ = values;
     // A tile line may cover several rows.
-    first_row_ = static_cast<uint32_t>(range.begin * columns / std::max<size_t>(pass_.architecture().hidden, 1));
+    first_row_ = static_cast<uint32_t>(range.begin * columns / row_columns());
     return replace_loaded(tile);
   }
   std::vector<float>& target = *target_of(slot_);
@@ -168,6 +179,8 @@ Status ForwardSession::run(uint32_t portion, bool keep) {
   if (portion >= pass_.portions()) return error_at(ErrorCode::argument_invalid, "portion", "does not exist");
   if (slot_ == kEmbeddingSlot) {
     pass_.run_embedding(portion, rows_, first_row_);
+  } else if (slot_ == kLayerTableSlot) {
+    pass_.run_layer_table(portion, rows_, first_row_);
   } else if (slot_ == kHeadSlot) {
     pass_.run_head(portion, rows_, first_row_);
   } else if (step_ >= 1 && step_ <= pass_.architecture().layers) {
@@ -182,6 +195,7 @@ Status ForwardSession::run(uint32_t portion, bool keep) {
     const model::OuterTables& tables = pass_.tables();
     const model::ModelNames& names = pass_.architecture().names;
     if ((names.has(model::ModelPart::positions) && tables.positions.empty()) ||
+        (names.has(model::ModelPart::layer_gate) && tables.layer_norm.empty()) ||
         (names.has_bias(model::ModelPart::embedding_norm) && tables.norm_bias.empty()))
       return error_at(ErrorCode::state_invalid, "embeddings", "were not loaded");
     if (reference_ != nullptr && model::has_values(*reference_))
@@ -214,12 +228,12 @@ Status ForwardSession::run_kept(uint32_t step) {
 
 bool ForwardSession::needs(uint64_t tile) const noexcept {
   if (slot_ >= kExpertSlots) return pass_.has_expert(expert_of(slot_));
-  if (slot_ != kEmbeddingSlot || !is_streamed_) return true;
+  if ((slot_ != kEmbeddingSlot && slot_ != kLayerTableSlot) || !is_streamed_) return true;
   const TensorTask& task = decoder_->task();
   const TileRange range = tile_range(task, tile);
-  const size_t columns = task.layout->columns, hidden = std::max<size_t>(pass_.architecture().hidden, 1);
-  return pass_.has_token(range.begin * columns / hidden,
-                         ((range.begin + range.count()) * columns + hidden - 1) / hidden);
+  const size_t columns = task.layout->columns, wide = row_columns();
+  const size_t first = range.begin * columns / wide, end = ((range.begin + range.count()) * columns + wide - 1) / wide;
+  return slot_ == kLayerTableSlot ? pass_.has_layer_row(first, end) : pass_.has_token(first, end);
 }
 
 }  // namespace wasmquant

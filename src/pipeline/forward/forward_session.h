@@ -81,6 +81,8 @@ class ForwardSession {
   /// Whether a tensor is stored as [in, out].
   bool is_turned(uint32_t slot) const noexcept;
   std::vector<float>* target_of(uint32_t slot) noexcept;
+  /// Of a streamed table.
+  size_t row_columns() const noexcept;
   uint64_t expected_count(uint32_t step, uint32_t slot) const noexcept;
 
   model::ForwardPass pass_;

@@ -25,7 +25,7 @@ bool pack(PackStream& stream, model::Rope& rope) {
   pack_all(stream, rope.theta, rope.factor, rope.low_factor, rope.high_factor, rope.fast_rotations, rope.slow_rotations,
            rope.is_truncated, rope.original_positions, rope.amplitude, rope.short_factors, rope.long_factors,
            rope.share, rope.is_pairs);
-  return pack_choice(stream, rope.scaling, model::Rope::Scaling::longrope);
+  return pack_choice(stream, rope.scaling, model::Rope::Scaling::proportional);
 }
 
 bool pack(PackStream& stream, model::Routing& routing) {
@@ -42,11 +42,12 @@ bool pack(PackStream& stream, model::Architecture& a) {
            a.layer_norms, a.whole_norms, a.norms_behind_rope, a.has_slopes, a.is_transposed, a.is_parallel, a.tied_head,
            a.rotated_down_input, a.embedding_scale, a.residual_scale, a.logit_scale, a.qkv_clip, a.attention_scale,
            a.attention_cap, a.logit_cap, a.window, a.is_chunked, a.query_growth.rate, a.query_growth.span,
-           a.query_growth.is_unrotated, a.is_sliding, a.is_rotated, a.has_experts, a.latent.rank, a.latent.query_rank,
-           a.latent.rope_dim, a.latent.value_dim, a.gated_attention, a.convolution_width, a.mixers, a.is_split,
-           a.factors, a.recurrence.heads, a.recurrence.key_heads, a.recurrence.key_dim, a.recurrence.value_dim,
-           a.recurrence.norm_columns, a.recurrence.norms_first, a.recurrence.least_step, a.recurrence.largest_step,
-           a.recurrence.step_rank, a.recurrence.norm_epsilon);
+           a.query_growth.is_unrotated, a.is_sliding, a.is_rotated, a.has_experts, a.sizes.head_dims, a.sizes.kv_heads,
+           a.sizes.widths, a.sizes.has_values, a.sizes.keys_of, a.layer_inputs.width, a.layer_inputs.tokens,
+           a.latent.rank, a.latent.query_rank, a.latent.rope_dim, a.latent.value_dim, a.gated_attention,
+           a.convolution_width, a.mixers, a.is_split, a.factors, a.recurrence.heads, a.recurrence.key_heads,
+           a.recurrence.key_dim, a.recurrence.value_dim, a.recurrence.norm_columns, a.recurrence.norms_first,
+           a.recurrence.least_step, a.recurrence.largest_step, a.recurrence.step_rank, a.recurrence.norm_epsilon);
   std::string names = a.names.text();
   stream.pack(names);
   a.names = model::ModelNames(names);

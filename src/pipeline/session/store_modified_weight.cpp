@@ -73,6 +73,15 @@ void turn(const TensorTask& task, StoredValues& stored) {
   if (task.source_pitch != 0) part_lines(rows * element, task.source_pitch * element, stored);
 }
 
+// Zeros behind the tensor.
+void pad(const TensorTask& task, StoredValues& out) {
+  if (task.padding == 0) return;
+  StoredPiece& zeros = out.pieces.emplace_back();
+  zeros.at = {task.components.front().file, task.components.front().offset + task.layout->components.front().bytes};
+  zeros.bytes.resize(task.padding);
+  std::memset(zeros.bytes.data(), 0, task.padding);
+}
+
 // A tensor that keeps its dtype.
 Result<StoredValues> store_copy(const TensorTask& task, std::span<const float> given) {
   StoredValues out;
@@ -105,6 +114,7 @@ Result<StoredValues> store_copy(const TensorTask& task, std::span<const float> g
           weight[i], i, float_name_of(dtype));
   undo(task, out.values);
   turn(task, out);
+  if (task.layout->components.front().bytes == weight.size() * info_of(dtype).bits / 8) pad(task, out);
   return out;
 }
 
@@ -237,6 +247,7 @@ Result<StoredValues> store_blocks(const TensorTask& task, std::span<const uint8_
   TileResult result;
   result.writes.push_back({task.components.front().file, task.components.front().offset, bytes.data(), bytes.size()});
   StoredValues out = read_back(tile, 0, result, original);
+  pad(task, out);
   const StorageDtype dtype = task.layout->components.front().dtype;
   const float most = kernels::reduce_absmax(original).value;
   const bool is_clipped = most > largest_value(*ggml_type_of(dtype)) && task.non_finite != NonFinite::saturate;

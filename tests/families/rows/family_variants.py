@@ -56,6 +56,11 @@ VARIANTS = {
     "lfm2-odd": ("lfm2", dict(config=dict(layer_types=["conv", "full_attention", "conv"], num_hidden_layers=3, conv_bias=True, conv_L_cache=4,
                                           block_auto_adjust_ff_dim=True, block_multiple_of=48, block_ffn_dim_multiplier=1.3, hidden_size=192,
                                           num_attention_heads=6, num_key_value_heads=3, tie_word_embeddings=False))),
+    "gemma4-shared": ("gemma4_text", dict(config=dict(num_hidden_layers=6, layer_types=["sliding_attention", "full_attention"] * 3, sliding_window=20,
+                                                      global_head_dim=128, num_kv_shared_layers=3, use_double_wide_mlp=True,
+                                                      final_logit_softcapping=5.0))),
+    "gemma4-keys": ("gemma4_text", dict(config=dict(hidden_size_per_layer_input=0, global_head_dim=128, attention_k_eq_v=True,
+                                                    num_global_key_value_heads=1, final_logit_softcapping=5.0))),
     "mt5-own-head": ("mt5", dict(own_head=True, config=dict(tie_word_embeddings=False))),
 }
 DTYPES = {"-bf16": "bfloat16", "-f16": "float16"}

@@ -101,11 +101,11 @@ inline CalibratedModel calibrate(const ModelFolder& model, const std::string& co
     values.insert(values.end(), stored->values.begin(), stored->values.end());
     session.replace_rows(stored->values);
   };
-  const List<model::BlockWeight> weights = model::block_weights(forward->architecture);
   for (uint32_t number = 0; number <= forward->architecture.layers; ++number) {
     const ForwardStep& step = forward->steps[number];
     load_step(model, session, step, number, number == 0 ? turn : Loaded());
     if (number == 0) continue;
+    const List<model::BlockWeight> weights = model::block_weights(forward->architecture, number - 1);
     List<std::pair<model::Slot, TensorTask>> tasks;
     for (const model::BlockWeight& weight : weights)
       tasks.push_back({weight.slot, task_of(step.name + "." + weight.name)});

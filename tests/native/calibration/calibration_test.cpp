@@ -41,6 +41,20 @@ TEST_CASE("calibration: column rounding, bias correction and equalization on sma
     REQUIRE(resumed.blocks.size() == found.blocks.size());
     for (size_t i = 0; i < found.blocks.size(); ++i) CHECK(resumed.blocks[i].values == found.blocks[i].values);
   }
+  // Layers with inputs of their own, of several sizes, which share keys and values.
+  const ModelFolder gemma("files/forward/gemma4_text");
+  for (const char* algorithms : {R"({"name": "gptq"})", R"({"name": "gptaq"})",
+                                 R"({"name": "gptq", "inside_layer_modules": ["per_layer_projection"]})"}) {
+    CAPTURE(algorithms);
+    const CalibratedModel found = run(gemma, algorithms), resumed = run(gemma, algorithms, "", false, true);
+    CHECK_MESSAGE(found.blocks.size() == 5, found.error.where, ": ", found.error.message);
+    REQUIRE(resumed.blocks.size() == found.blocks.size());
+    for (size_t i = 0; i < found.blocks.size(); ++i) CHECK(resumed.blocks[i].values == found.blocks[i].values);
+  }
+  const CalibratedModel nearest = run(gemma, ""), by_gptq = run(gemma, R"({"name": "gptq"})");
+  CHECK(loss_with(gemma, by_gptq, tokens, 16) != loss_with(gemma, nearest, tokens, 16));
+  CHECK(by_gptq.blocks[0][model::Slot::layer_out] != nearest.blocks[0][model::Slot::layer_out]);
+  CHECK(by_gptq.blocks[4][model::Slot::layer_gate] != nearest.blocks[4][model::Slot::layer_gate]);
   // A block that keeps its weights still takes part in what the next ones are compared with.
   CHECK(run(model, R"({"name": "gptaq"})", R"(, "layer_quant_config": {"model.layers.1.*": {"weight": null}})")
             .blocks.size() == 3);
@@ -101,7 +115,7 @@ TEST_CASE("calibration: SmoothQuant and AWQ's scales do not change the float mod
   CHECK(smoothed.blocks[0][model::Slot::v] != smoothed.blocks[1][model::Slot::v]);
 
   // Norms that add one, head norms, biases, grouped queries: every family's maker is divided by what its readers get.
-  for (const char* family : {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text"}) {
+  for (const char* family : {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "gemma4_text"}) {
     CAPTURE(family);
     const ModelFolder model(std::string("files/forward/") + family);
     const std::vector<int32_t> tokens = [&] {

@@ -237,6 +237,30 @@ TEST_CASE("sliding windows of each kind") {
   CHECK_FALSE(accepted(llama4 + R"(, "attention_chunk_size": null)").is_sliding[0]);
 }
 
+TEST_CASE("layers of several sizes, which share keys") {
+  const std::string gemma4 =
+      R"("model_type": "gemma4_text", "sliding_window": 4, "head_dim": 8, "hidden_size_per_layer_input": 0,
+      "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"])";
+  const Architecture plain = accepted(gemma4);
+  CHECK(plain.names.has(ModelPart::v_norm));
+  CHECK_FALSE(plain.names.has(ModelPart::layer_gate));
+  CHECK(plain.rope.scaling == Rope::Scaling::proportional);
+  CHECK(plain.rope.dimensions(512) == 512);
+  CHECK(block_of(plain, 0).head_dim == 8);
+  CHECK(block_of(plain, 1).head_dim == 512);
+  CHECK(widest_layer(plain).head_dim == 512);
+  const Architecture listed =
+      accepted(gemma4 + R"(, "attention_k_eq_v": true, "num_kv_shared_layers": 2, "use_double_wide_mlp": true,
+      "per_layer_config": {"1": {"head_dim": 16, "num_key_value_heads": 2}, "3": {"head_dim": 16, "num_key_value_heads": 2}})");
+  CHECK((listed.sizes.head_dims[0] == 8 && listed.sizes.head_dims[3] == 16 && listed.sizes.kv_heads[1] == 2));
+  CHECK((keys_of(listed, 1) == 1 && keys_of(listed, 2) == 0 && keys_of(listed, 3) == 1));
+  CHECK((shares_keys(listed, 1) && !shares_keys(listed, 2)));
+  CHECK((block_of(listed, 1).intermediate == 96 && block_of(listed, 3).intermediate == 192));
+  CHECK_FALSE(block_of(listed, 1).names.has(ModelPart::v));
+  CHECK_FALSE(block_of(listed, 2).names.has(ModelPart::k));
+  CHECK(accepted(R"("model_type": "gemma4_text")").layer_inputs.width == 256);
+}
+
 TEST_CASE("configs that cannot be run are refused at their key") {
   const struct {
     const char *config, *where;
@@ -278,6 +302,10 @@ TEST_CASE("configs that cannot be run are refused at their key") {
       {R"("model_type": "mistral", "sliding_window": 0)", "/sliding_window", ErrorCode::config_invalid},
       {R"("model_type": "gemma2", "sliding_window": 4, "layer_types": ["a"])", "/layer_types",
        ErrorCode::config_invalid},
+      {R"("model_type": "gemma4_text", "num_kv_shared_layers": 4)", "/num_kv_shared_layers", ErrorCode::config_invalid},
+      {R"("model_type": "gemma4_text", "global_head_dim": 7)", "/per_layer_config", ErrorCode::config_invalid},
+      {R"("model_type": "gemma4_text", "use_bidirectional_attention": "all")", "/use_bidirectional_attention",
+       ErrorCode::not_implemented},
       {R"("model_type": "gemma", "use_bidirectional_attention": true)", "/use_bidirectional_attention",
        ErrorCode::not_implemented},
   };

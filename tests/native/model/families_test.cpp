@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kFamilies[] = {
     "llama",      "llama_linear",     "mistral",   "qwen2",       "qwen3",       "gemma",
     "gemma2",     "gemma3_text",      "gpt_oss",   "deepseek_v2", "deepseek_v3", "lfm2_moe",
-    "qwen3_next", "granitemoehybrid", "falcon_h1", "nemotron_h",  "llama4_text"};
+    "qwen3_next", "granitemoehybrid", "falcon_h1", "nemotron_h",  "llama4_text", "gemma4_text"};
 constexpr size_t kFamiliesLength = 24;
 
 TEST_CASE("logits of every family match transformers") {
@@ -109,6 +109,11 @@ TEST_CASE("every key in which families differ changes the result") {
       {"gemma3_text", "\"rope_theta\": 5000", "\"rope_theta\": 6000"},
       {"gpt_oss", "\"swiglu_limit\": 7", "\"swiglu_limit\": 1"},
       {"deepseek_v3", "\"mscale_all_dim\": 1", "\"mscale_all_dim\": 3"},
+      {"gemma4_text", "\"partial_rotary_factor\": 0.25", "\"partial_rotary_factor\": 0.5"},
+      {"gemma4_text", "\"sliding_window\": 5", "\"sliding_window\": 6"},
+      {"gemma4_text", "\"final_logit_softcapping\": 4", "\"final_logit_softcapping\": 5"},
+      {"gemma4_text", "\"vocab_size_per_layer_input\": 38",
+       "\"vocab_size_per_layer_input\": 38, \"rms_norm_eps\": 0.1"},
       {"llama4_text", "\"attention_chunk_size\": 7", "\"attention_chunk_size\": 8"},
       {"llama4_text", "\"floor_scale\": 5", "\"floor_scale\": 9"},
       {"llama4_text", "\"attn_scale\": 0.5", "\"attn_scale\": 0.2"},

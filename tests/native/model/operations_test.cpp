@@ -4,12 +4,12 @@
 #include <numeric>
 
 #include "doctest/doctest.h"
-#include "model/attention.h"
 #include "model/block.h"
 #include "model/forward_pass.h"
 #include "model/logit_divergence.h"
-#include "model/norm.h"
-#include "model/rotary.h"
+#include "model/steps/attention.h"
+#include "model/steps/norm.h"
+#include "model/steps/rotary.h"
 #include "model/token_loss.h"
 #include "numeric/half.h"
 #include "random_values.h"

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "formats/read_file.h"
+#include "model/config/layer_config.h"
 
 namespace wasmquant::testing {
 namespace {
@@ -22,8 +23,9 @@ std::string why_refused(const std::string& bytes) {
 }
 
 TEST_CASE("packed architecture: every family is read as it was packed") {
-  for (const char* family : {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss", "deepseek_v3", "lfm2_moe",
-                             "qwen3_next", "granitemoehybrid", "falcon_h1", "nemotron_h", "llama4_text"}) {
+  for (const char* family :
+       {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss", "deepseek_v3", "lfm2_moe", "qwen3_next",
+        "granitemoehybrid", "falcon_h1", "nemotron_h", "llama4_text", "gemma4_text"}) {
     CAPTURE(std::string(family));
     const model::Architecture a = architecture_of(family);
     const std::string bytes = packed_architecture(a);
@@ -35,6 +37,11 @@ TEST_CASE("packed architecture: every family is read as it was packed") {
     CHECK(read->routing.gate_limit == a.routing.gate_limit);
     CHECK(read->routing.scales_input == a.routing.scales_input);
     CHECK(read->is_chunked == a.is_chunked);
+    CHECK(read->layer_inputs.width == a.layer_inputs.width);
+    CHECK(model::sizes_hold_together(*read));
+    REQUIRE(read->sizes.keys_of.size() == a.sizes.keys_of.size());
+    for (size_t layer = 0; layer < a.sizes.keys_of.size(); ++layer)
+      CHECK(read->sizes.keys_of[layer] == a.sizes.keys_of[layer]);
     CHECK(read->query_growth.rate == a.query_growth.rate);
     CHECK(read->hidden == a.hidden);
     CHECK(read->max_positions == a.max_positions);
@@ -79,6 +86,13 @@ TEST_CASE("packed architecture: sizes and choices that no model has are refused"
   CHECK(refused([](model::Architecture& a) { a.rope.scaling = model::Rope::Scaling::longrope; }));
   CHECK(refused([](model::Architecture& a) { a.is_rotated = {}; }));
   CHECK(refused([](model::Architecture& a) { a.query_growth.span = 0; }));
+  CHECK(refused([](model::Architecture& a) { a.sizes.keys_of[0] = 1; }, "gemma4_text"));
+  CHECK(refused([](model::Architecture& a) { a.sizes.head_dims[1] = 7; }, "gemma4_text"));
+  CHECK(refused([](model::Architecture& a) { a.sizes.widths[4] = 0; }, "gemma4_text"));
+  CHECK(refused([](model::Architecture& a) { a.sizes.kv_heads = {}; }, "gemma4_text"));
+  CHECK(refused([](model::Architecture& a) { a.sizes.head_dims[4] = 10; }, "gemma4_text"));
+  CHECK(refused([](model::Architecture& a) { a.layer_inputs.width = 0; }, "gemma4_text"));
+  CHECK(refused([](model::Architecture& a) { a.layer_inputs.tokens = 0; }, "gemma4_text"));
   CHECK(refused([](model::Architecture& a) { a.convolution_width = 0; }, "lfm2_moe"));
   CHECK(refused([](model::Architecture& a) { a.convolution_width = 1u << 20; }, "lfm2_moe"));
   CHECK(refused([](model::Architecture& a) { a.mixers = {}; }, "lfm2_moe"));
@@ -101,7 +115,7 @@ TEST_CASE("packed architecture: sizes and choices that no model has are refused"
   }
   CHECK(refused([](model::Architecture& a) { a.is_sliding[0] = true; }));
   CHECK(refused([](model::Architecture& a) { a.activation = static_cast<kernels::Activation>(5); }));
-  CHECK(refused([](model::Architecture& a) { a.rope.scaling = static_cast<model::Rope::Scaling>(5); }));
+  CHECK(refused([](model::Architecture& a) { a.rope.scaling = static_cast<model::Rope::Scaling>(6); }));
   CHECK(refused([](model::Architecture& a) { a.sliding_rope.scaling = static_cast<model::Rope::Scaling>(9); }));
 }
 

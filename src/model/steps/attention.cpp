@@ -1,6 +1,6 @@
 // Query heads that share keys are processed together: rows (token, head of the group), as many as fill a product's
 // tiles, against the keys visible to the last of these tokens.
-#include "model/attention.h"
+#include "model/steps/attention.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "model/rotary.h"
+#include "model/steps/rotary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -53,6 +53,10 @@ float frequency_of(const Rope& rope, size_t pair, size_t dimensions, bool is_lon
     case Rope::Scaling::yarn:
       share = yarn_share(rope, pair, dimensions);
       break;
+    case Rope::Scaling::proportional:
+      return pair < static_cast<size_t>(rope.share * static_cast<double>(dimensions) / 2)
+                 ? static_cast<float>(stretched)
+                 : 0;
     case Rope::Scaling::longrope:
       return static_cast<float>(plain / double{(is_long ? rope.long_factors : rope.short_factors)[pair]});
   }

@@ -1,4 +1,4 @@
-#include "model/norm.h"
+#include "model/steps/norm.h"
 
 #include <cmath>
 
