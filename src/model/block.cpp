@@ -22,6 +22,7 @@ BlockRunner::BlockRunner(const Architecture& architecture, size_t longest)
   const Rope& rope = architecture.rope;
   if (rope.scaling == Rope::Scaling::longrope && static_cast<double>(longest) > rope.original_positions)
     long_table_ = RotaryTable(rope, architecture.rope_dim(), longest, true);
+  if (architecture.has_slopes && architecture.is_encoder) bias_ = RelativeBias(architecture, longest);
 }
 
 Status BlockRunner::rotate_down_input(std::vector<float>& x) {
@@ -233,6 +234,9 @@ void BlockRunner::share(uint32_t layer) {
 void BlockRunner::attend_heads(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths) {
   const Architecture& a = architecture_;
   const bool is_sliding = a.is_sliding[layer];
+  if (const std::vector<float>& table = weights[Slot::relative_bias];
+      !table.empty() && (layer == 0 || a.relative.has_own_tables))
+    bias_ = RelativeBias(a, table, longest_);
   const size_t queries = a.query_columns(), keys = a.key_columns(), values = a.value_columns();
   if (cached_ != nullptr) {
     const uint32_t from = keys_of(a, layer);
@@ -241,14 +245,14 @@ void BlockRunner::attend_heads(const BlockValues& weights, uint32_t layer, std::
       all_keys.insert(all_keys.end(), k_.begin(), k_.begin() + static_cast<ptrdiff_t>(tokens_ * keys));
       all_values.insert(all_values.end(), v_.begin(), v_.begin() + static_cast<ptrdiff_t>(tokens_ * values));
     }
-    attend(a, is_sliding, q_.data(), all_keys.data(), all_values.data(), weights[Slot::sinks], cached_->past,
+    attend(a, is_sliding, q_.data(), all_keys.data(), all_values.data(), weights[Slot::sinks], bias_, cached_->past,
            cached_->past + tokens_, attention_, attended_.data());
     return;
   }
   size_t at = 0;
   for (const uint32_t length : lengths) {
     attend(a, is_sliding, q_.data() + at * queries, k_.data() + at * keys, v_.data() + at * values,
-           weights[Slot::sinks], 0, length, attention_, attended_.data() + at * a.attended_columns());
+           weights[Slot::sinks], bias_, 0, length, attention_, attended_.data() + at * a.attended_columns());
     at += length;
   }
 }

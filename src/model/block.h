@@ -134,6 +134,7 @@ class BlockRunner {
       long_table_;  // the last of sequences longer than the scaling's original positions
   std::vector<float> normed_, output_, fused_, q_, k_, v_, attended_, added_, gate_, up_, quantized_, product_, change_;
   AttentionMemory attention_;
+  RelativeBias bias_;
   Hadamard hadamard_;  // rotates the input of down; created on first use
   std::vector<double> row_;
 };

@@ -278,6 +278,8 @@ List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
     if (names.has_bias(part)) out.push_back({bias, names.of(part) + ".bias", 0, rows});
   };
   norm(Slot::input_norm, ModelPart::input_norm, a.hidden);
+  if (names.has(ModelPart::relative_bias) && (layer == 0 || a.relative.has_own_tables))
+    out.push_back({Slot::relative_bias, names.of(ModelPart::relative_bias), a.relative.buckets, a.heads, true});
   add_mixing(a, linear, norm, out);
   if (names.has(ModelPart::sinks)) out.push_back({Slot::sinks, names.of(ModelPart::sinks), 0, a.heads});
   linear(Slot::o, ModelPart::o, a.hidden, mixed_columns(a, 0));

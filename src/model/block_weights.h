@@ -54,6 +54,7 @@ enum class Slot : uint8_t {
   attention_post_norm_bias,
   feed_forward_norm_bias,
   feed_forward_post_norm_bias,
+  relative_bias,
   convolution,  // of a mixer that is no attention
   convolution_bias,
   step_bias,
@@ -74,7 +75,7 @@ enum class Slot : uint8_t {
   layer_norm,
   layer_scale,
 };
-inline constexpr size_t kSlots = 59;
+inline constexpr size_t kSlots = 60;
 inline constexpr size_t kBlockMatrices = kProducts;  // q to layer_out
 
 /// Name and shape of one weight.

@@ -103,6 +103,7 @@ std::string_view unbuilt_part(const Architecture& a) noexcept {
   if (a.query_growth.is_unrotated) return "queries that grow in layers without rotation";
   if (a.names.has(ModelPart::activation)) return "learned activations";
   if (a.names.has(ModelPart::sinks)) return "attention sinks";
+  if (a.relative.buckets > 0 || (a.has_slopes && a.is_encoder)) return "attention biases by distance";
   if (a.rotated_down_input) return "rotated inputs of layers";
   return {};
 }

@@ -81,6 +81,10 @@ ENCODERS = {
     "bert": ("Bert", dict(pad_token_id=0, type_vocab_size=2)),
     "camembert": ("Camembert", dict(pad_token_id=1, type_vocab_size=1)),
     "distilbert": ("DistilBert", dict(dim=24, hidden_dim=28, n_layers=3, n_heads=4, intermediate_size=None)),
+    "t5": ("T5Encoder", dict(d_model=24, d_kv=8, d_ff=28, num_layers=3, num_heads=4, feed_forward_proj="gated-gelu", relative_attention_num_buckets=8,
+                             relative_attention_max_distance=16)),
+    "umt5": ("UMT5Encoder", dict(d_model=24, d_kv=6, d_ff=28, num_layers=3, num_heads=3, feed_forward_proj="relu", relative_attention_num_buckets=12,
+                                 relative_attention_max_distance=9)),
     "roberta": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1, layer_norm_eps=1e-5, hidden_act="gelu")),
 }
 CAUSAL = {"Gemma3Text": "Gemma3ForCausalLM"}
@@ -137,17 +141,19 @@ def make(folder, family, options):
 @torch.no_grad()
 def make_encoder(folder, family, options):
     torch.manual_seed(sum(folder.encode()))
-    sizes = {**SIZES, "num_key_value_heads": None, **options}
-    config = getattr(transformers, family + "Config")(**sizes)
+    is_t5 = "T5" in family
+    sizes = {"vocab_size": SIZES["vocab_size"], **options} if is_t5 else {**SIZES, "num_key_value_heads": None, **options}
+    config = getattr(transformers, family.replace("Encoder", "") + "Config")(**sizes)
     config._attn_implementation = "eager"
-    model = getattr(transformers, family + "Model")(config, **({} if family == "DistilBert" else dict(add_pooling_layer=False))).eval()
+    model = getattr(transformers, family + "Model")(config, **({} if is_t5 or family == "DistilBert" else dict(add_pooling_layer=False))).eval()
     for name, parameter in model.named_parameters():
         noise = torch.randn_like(parameter) * (0.3 if parameter.dim() == 1 else 0.25)
         parameter.copy_(noise + 1 if name.lower().endswith(("layernorm.weight", "layer_norm.weight")) else noise)
     tokens = torch.randint(3, SIZES["vocab_size"], (2, 24))  # none is padding
     states = model(tokens).last_hidden_state
     os.makedirs(folder, exist_ok=True)
-    save_file({name: value.contiguous() for name, value in model.state_dict().items()}, os.path.join(folder, "model.safetensors"))
+    state = {name: value.contiguous() for name, value in model.state_dict().items() if name != "encoder.embed_tokens.weight"}
+    save_file(state, os.path.join(folder, "model.safetensors"))
     expected = {"input_ids": tokens, "mean": states.mean(1).contiguous(), "first": states[:, 0].contiguous()}
     save_file(expected, os.path.join(folder, "expected.safetensors"))
     written = json.loads(config.to_json_string())

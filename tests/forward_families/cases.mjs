@@ -148,7 +148,14 @@ export const encoders = {
   'eurobert-model': [{}],
   'gemma3-embedding': [{}],
   'qwen3-classifier': [{}],
+  't5-encoder': [{}, { relative_attention_max_distance: 40 }],
+  t5: [{}],
+  mt5: [{}],
+  umt5: [{}],
 };
+
+/** Encoders that transformers has no class for. */
+export const encodersOfLlamaCpp = ['jina-bert'];
 
 /** Families whose checkpoints are computed nowhere here, refused by name. */
 export const refused = ['rwkv', 'xlstm', 'flex_olmo'];

@@ -56,7 +56,9 @@ def make_variant(folder, source, changes):
 
 
 def embeddings(folder, sequences):
-    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    # T5's whole model asks for tokens of its decoder.
+    kind = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}.get(transformers.AutoConfig.from_pretrained(folder).model_type, "AutoModel")
+    model = getattr(transformers, kind).from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     states = [model(torch.tensor([sequence])).last_hidden_state[0].double() for sequence in sequences]
     pools = {"mean": lambda state: state.mean(0), "first": lambda state: state[0], "last": lambda state: state[-1]}
     return {name: [pool(state).tolist() for state in states] for name, pool in pools.items()}

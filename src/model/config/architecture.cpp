@@ -55,8 +55,11 @@ Status read_activation(const FamilyFacts& facts, bool is_learned, Activation& ou
   std::string name = facts.text("activation", "hidden_act");
   if (is_learned && (name.empty() || name == kLearnedActivation)) return {};
   if (name.empty()) name = "silu";
+  constexpr std::string_view kGated = "gated-";  // T5, of which a gated gelu is the one with tanh
+  const bool is_gated = name.starts_with(kGated);
+  if (is_gated) name.erase(0, kGated.size());
   // Early Gemma configs say gelu but mean tanh.
-  if (name == "gelu" && facts.has(families::forward::kTanhGelu)) name = "gelu_new";
+  if (name == "gelu" && (is_gated || facts.has(families::forward::kTanhGelu))) name = "gelu_new";
   for (const NamedActivation& row : kActivations)
     if (row.name == name) {
       out = row.activation;
@@ -67,6 +70,11 @@ Status read_activation(const FamilyFacts& facts, bool is_learned, Activation& ou
       "the forward pass does not support activation {q}; it supports silu, gelu, gelu_pytorch_tanh, relu and "
       "relu2",
       name);
+}
+
+bool holds_together(const Relative& relative) noexcept {
+  return relative.buckets >= 4 && relative.buckets <= kMaxSize && relative.buckets % 4 == 0 &&
+         relative.farthest > relative.buckets / 4 && relative.farthest <= kMaxSize;
 }
 
 // sliding_window_pattern: a number, or a letter for each layer of a period.
@@ -147,13 +155,37 @@ Error unknown_family(const std::string& name) {
       name, families::names_near({types.data(), types.size()}, name, "the guide to measuring a model"));
 }
 
+bool has_alibi(const json::Value& config) { return config["position_embedding_type"].as_string() == "alibi"; }
+
+// Of BERT, one row has slopes in the place of positions.
+bool is_row_of(const families::forward::Row& row, const json::Value& config) {
+  using namespace families::forward;
+  return config["model_type"].as_string() == row.model_type &&
+         (!row.has(kEncoder) || row.has(kSlopes) == has_alibi(config) || row.model_type != "bert");
+}
+
+Status read_relative(const json::Value& config, const FamilyFacts& facts, Relative& out) {
+  const char *const buckets = "relative_attention_num_buckets", *const farthest = "relative_attention_max_distance";
+  TRY_VOID(read_size(config, buckets, 32, out.buckets));
+  TRY_VOID(read_size(config, farthest, 128, out.farthest));
+  out.has_own_tables = facts.flag("own_tables");
+  if (!holds_together(out))
+    return error_at(
+        ErrorCode::config_invalid, text_of("/{}", buckets),
+        "{} buckets up to a distance of {}; a multiple of 4 is possible, with a distance above a quarter of it",
+        out.buckets, out.farthest);
+  return {};
+}
+
 // RoBERTa's table of positions begins with those up to the padding token's, which no token has.
-Status read_encoder(const json::Value& config, const families::forward::Row& row, Architecture& out) {
+Status read_encoder(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
   if (out.names.has(ModelPart::types)) TRY_VOID(read_size(config, "type_vocab_size", 2, out.token_types));
-  if (const json::Value& kind = config["position_embedding_type"]; kind.is_string() && kind.as_string() != "absolute")
+  if (out.names.has(ModelPart::relative_bias)) TRY_VOID(read_relative(config, facts, out.relative));
+  if (const json::Value& kind = config["position_embedding_type"];
+      kind.is_string() && kind.as_string() != "absolute" && !has_alibi(config))
     return error_at(ErrorCode::not_implemented, "/position_embedding_type",
-                    "the forward pass does not support {q}; it supports absolute", kind.as_string());
-  if (!row.has(families::forward::kPaddedPositions)) return {};
+                    "the forward pass does not support {q}; it supports absolute and alibi", kind.as_string());
+  if (!facts.has(families::forward::kPaddedPositions)) return {};
   const json::Value& padding = config["pad_token_id"];
   out.first_position = padding.is_integer() && padding.as_integer() >= 0 && padding.as_integer() < kMaxSize
                            ? static_cast<uint32_t>(padding.as_integer()) + 1
@@ -170,7 +202,7 @@ Status read_encoder(const json::Value& config, const families::forward::Row& row
 std::string family_names(bool encoders) {
   std::string names;
   for (const families::forward::Row& family : families::forward::kRows) {
-    if (family.has(families::forward::kEncoder) != encoders) continue;
+    if (family.has(families::forward::kEncoder) != encoders || names.ends_with(family.model_type)) continue;
     if (!names.empty()) names += ", ";
     names += family.model_type;
   }
@@ -222,7 +254,7 @@ Status read_sizes(const json::Value& config, const families::forward::Row& row, 
       {"num_attention_heads|n_head|num_heads|n_heads", &Architecture::heads,
        [](const Architecture& a) -> uint32_t { return a.names.has(ModelPart::mixer_in) ? 1 : 0; }},
       {"num_key_value_heads|num_kv_heads", &Architecture::kv_heads, [](const Architecture& a) { return a.heads; }},
-      {"head_dim", &Architecture::head_dim, [](const Architecture& a) { return a.hidden / a.heads; }},
+      {"head_dim|d_kv", &Architecture::head_dim, [](const Architecture& a) { return a.hidden / a.heads; }},
       {"max_position_embeddings|n_positions|n_ctx|max_seq_len|seq_length", &Architecture::max_positions,
        [](const Architecture&) -> uint32_t { return 2048; }},
   };
@@ -231,7 +263,7 @@ Status read_sizes(const json::Value& config, const families::forward::Row& row, 
   if (out.names.has(ModelPart::kv_b)) TRY_VOID(read_latent(config, out));
   if (const uint32_t kv_heads = kv_heads_of(config, row, out); kv_heads != 0) out.kv_heads = kv_heads;
   TRY_VOID(read_size(
-      config, key_of(config, "block_ff_dim|intermediate_size|n_inner|ffn_dim|ffn_hidden_size|hidden_dim").c_str(),
+      config, key_of(config, "block_ff_dim|intermediate_size|n_inner|ffn_dim|ffn_hidden_size|hidden_dim|d_ff").c_str(),
       row.has(families::forward::kFourfold) ? 4 * out.hidden : !has_feed_forward(out.names), out.intermediate));
   if (out.layers > kMaxLayers)
     return error_at(ErrorCode::config_invalid, "/num_hidden_layers", "{} layers; at most {} are possible", out.layers,
@@ -254,7 +286,7 @@ Result<Architecture> read_architecture(const json::Value& config) {
   out.family = config["model_type"].as_string();
   const families::forward::Row* row = nullptr;
   for (const families::forward::Row& known : families::forward::kRows)
-    if (out.family == known.model_type) row = &known;
+    if (is_row_of(known, config)) row = &known;
   if (row == nullptr) return unknown_family(out.family);
   const FamilyFacts facts(*row, config);
   out.names = ModelNames::of_row(row->names, config);
@@ -273,7 +305,7 @@ Result<Architecture> read_architecture(const json::Value& config) {
   TRY_VOID(read_routing(config, facts, out));
   if (!row->has(families::forward::kUnrotated)) TRY_VOID(read_rope(config, facts, out));
   if (out.is_encoder) {
-    TRY_VOID(read_encoder(config, *row, out));
+    TRY_VOID(read_encoder(config, facts, out));
     return out;
   }
   if (row->has(families::forward::kTwoAhead)) out.first_position = 2;
@@ -326,6 +358,7 @@ bool holds_together(const Architecture& a) noexcept {
   bool slides = false;
   for (const bool sliding : a.is_sliding) slides |= sliding;
   if (a.is_sliding.size() != a.layers || !sizes_hold_together(a)) return false;
+  if (a.names.has(ModelPart::relative_bias) ? !holds_together(a.relative) : a.relative.buckets > 0) return false;
   if (!mixers_hold_together(a) || !holds_together(a.latent, a) || !holds_together(a.rope, a.rope_dim()) ||
       !holds_together(a.sliding_rope, a.rope_dim()))
     return false;

@@ -73,6 +73,13 @@ struct Latent {
   uint32_t rope_dim = 0, value_dim = 0;
 };
 
+/// Biases of scores by the distance of key and query (T5): rows of a table, one for each of the nearest distances, then wider ones.
+struct Relative {
+  uint32_t buckets = 0;  // of both sides; 0: there is no table
+  uint32_t farthest = 0;
+  bool has_own_tables = false;  // each layer has one; else all read that of the first
+};
+
 /// What mixes the tokens of a layer.
 enum class Mixer : uint8_t {
   attention,
@@ -150,6 +157,7 @@ struct Architecture {
   LayerSizes sizes;
   LayerInputs layer_inputs;
   Latent latent;
+  Relative relative;
   bool gated_attention =
       false;  // queries have as many gates behind each head, whose sigmoids scale what attention gives
   uint32_t convolution_width = 0;  // tokens that short convolutions see; 0: no layer has one

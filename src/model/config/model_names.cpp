@@ -55,6 +55,7 @@ constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "conv",
                                                  "step_bias",
                                                  "decay",
+                                                 "relative_bias",
                                                  "skip",
                                                  "mixer_norm",
                                                  "mixer_key_norm",
@@ -76,8 +77,12 @@ constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "prefixes"};
 constexpr size_t kLinearParts = 22;
 
-/// "KEY", or "KEY~1", which is true without the key. A positive number is true, for "KEY>1" one above 1.
+/// "KEY", or "KEY~1", which is true without the key. A positive number is true, for "KEY>1" one above 1; for "KEY^WORD" a text that begins with it.
 bool holds(std::string_view key, const json::Value& config) {
+  if (const size_t begin = key.find('^'); begin != key.npos) {
+    const json::Value* const text = config.find(key.substr(0, begin));
+    return text != nullptr && text->is_string() && text->as_string().starts_with(key.substr(begin + 1));
+  }
   const bool otherwise = key.ends_with("~1"), has_several = key.ends_with(">1");
   if (otherwise || has_several) key.remove_suffix(2);
   const json::Value* const value = config.find(key);
@@ -100,7 +105,7 @@ void ModelNames::add_word(std::string_view word, const json::Value* config) {
     modules_[part] = word.substr(equals + 1, plus == word.npos ? plus : plus - equals - 1);
     if (plus == word.npos) return;
     const std::string_view key = word.substr(plus + 1);
-    if (key.empty() || (config != nullptr && holds(key, *config))) biases_ |= uint64_t{1} << part;
+    if (key.empty() || (config != nullptr && holds(key, *config))) biases_.set(part);
   }
 }
 

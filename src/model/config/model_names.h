@@ -2,6 +2,7 @@
 //   "q=self_attn.q_proj+ k=self_attn.k_proj ..."     '+': with a bias
 #pragma once
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -61,6 +62,7 @@ enum class ModelPart : uint8_t {
   conv,         // short convolution
   step_bias,
   decay,
+  relative_bias,   // a table of scores by distance
   skip,            // of values, to what the layer gives
   mixer_norm,      // of Mamba 1 of that vector
   mixer_key_norm,  // of Mamba 1
@@ -81,7 +83,7 @@ enum class ModelPart : uint8_t {
   layers,   // what precedes the number of a layer
   prefixes  // what may precede all others but the head, between bars
 };
-inline constexpr size_t kParts = 65;
+inline constexpr size_t kParts = 66;
 
 /// Module names of one model.
 class ModelNames {
@@ -93,19 +95,19 @@ class ModelNames {
   explicit ModelNames(std::string_view words);
 
   bool has(ModelPart part) const noexcept { return !modules_[static_cast<size_t>(part)].empty(); }
-  bool has_bias(ModelPart part) const noexcept { return (biases_ >> static_cast<uint64_t>(part) & 1) != 0; }
+  bool has_bias(ModelPart part) const noexcept { return biases_[static_cast<size_t>(part)]; }
   /// Whether it has parameters: norms may have none.
   bool has_weight(ModelPart part) const noexcept { return has(part) && of(part) != "-"; }
   /// Sets the module of a part, without a bias; "" removes the part.
   void set(ModelPart part, std::string module) noexcept {
     modules_[static_cast<size_t>(part)] = std::move(module);
-    biases_ &= ~(uint64_t{1} << static_cast<uint64_t>(part));
+    biases_.reset(static_cast<size_t>(part));
   }
   /// The module of another part, with its bias if it has one.
   void copy(ModelPart part, ModelPart from) {
     const bool has_one = has_bias(from);
     set(part, of(from));
-    if (has_one) biases_ |= uint64_t{1} << static_cast<uint64_t>(part);
+    if (has_one) biases_.set(static_cast<size_t>(part));
   }
   /// "" without one.
   const std::string& of(ModelPart part) const noexcept { return modules_[static_cast<size_t>(part)]; }
@@ -121,7 +123,7 @@ class ModelNames {
   void add_word(std::string_view word, const json::Value* config);
 
   std::array<std::string, kParts> modules_;
-  uint64_t biases_ = 0;
+  std::bitset<kParts> biases_;
 };
 
 /// Whether layers without experts have one.

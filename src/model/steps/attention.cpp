@@ -48,7 +48,8 @@ float slope_of(size_t heads, size_t head) noexcept {
 }
 
 void attend(const Architecture& a, bool is_sliding, const float* q, const float* k, const float* v,
-            std::span<const float> sinks, size_t past, size_t length, AttentionMemory& memory, float* y) {
+            std::span<const float> sinks, const RelativeBias& bias, size_t past, size_t length, AttentionMemory& memory,
+            float* y) {
   const size_t dim = a.head_dim, group = a.heads / a.kv_heads, q_stride = a.query_columns(), k_stride = a.key_columns(),
                wide = a.value_dim(), v_stride = a.value_columns(), y_stride = a.attended_columns();
   const size_t window = is_sliding ? a.window : length;
@@ -80,7 +81,10 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
                      unseen = std::min(token + ahead, length) - begin;
         float* const line = scores + row * keys;
         const std::span<float> visible{line + seen, unseen - seen};
-        if (a.has_slopes) add_slope(slope_of(a.heads, head * group + row % group), begin + seen, visible);
+        if (!bias.empty())
+          bias.add(head * group + row % group, token, begin + seen, visible);
+        else if (a.has_slopes)
+          add_slope(slope_of(a.heads, head * group + row % group), begin + seen, visible);
         if (a.attention_cap > 0) kernels::soft_cap(visible, a.attention_cap);
         if (sinks.empty())
           kernels::softmax(visible);

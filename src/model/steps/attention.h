@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/config/architecture.h"
+#include "model/steps/relative_bias.h"
 
 namespace wasmquant::model {
 
@@ -19,8 +20,9 @@ struct AttentionMemory {
 };
 
 /// The tokens of one sequence from `past` on. q [length - past, heads * head_dim], k [length, kv_heads * head_dim], v [length, kv_heads * value_dim], q and k with
-/// RoPE applied; y [length - past, heads * value_dim]. `sinks` [heads], or empty. Tokens do not depend on `past`, to the bit.
+/// RoPE applied; y [length - past, heads * value_dim]. `sinks` [heads], or empty; `bias` of encoders, or empty. Tokens do not depend on `past`, to the bit.
 void attend(const Architecture& architecture, bool is_sliding, const float* q, const float* k, const float* v,
-            std::span<const float> sinks, size_t past, size_t length, AttentionMemory& memory, float* y);
+            std::span<const float> sinks, const RelativeBias& bias, size_t past, size_t length, AttentionMemory& memory,
+            float* y);
 
 }  // namespace wasmquant::model

@@ -13,7 +13,7 @@ Status check_use(const model::Architecture& a, bool makes_embeddings, ForwardUse
   if (a.is_encoder && use != ForwardUse::embed)
     return error_at(
         ErrorCode::not_implemented, "/model_type",
-        "{q} is an encoder, which predicts no next token: compare the embeddings of texts with those of the "
+        "of {q} the encoder is run, which predicts no next token: compare the embeddings of texts with those of the "
         "model that it was made from. Any config whose algorithms need no tokens quantizes it",
         a.family);
   if (!a.is_encoder && !makes_embeddings && use == ForwardUse::embed)

@@ -7,6 +7,7 @@
 
 #include "model/block_weights.h"
 #include "model/forward_pass.h"
+#include "model/steps/relative_bias.h"
 
 namespace wasmquant::model {
 namespace {
@@ -162,6 +163,45 @@ TEST_CASE("a layer mixes tokens or feeds forward, as its letter or its word tell
   CHECK(shorter.error().where == "/hybrid_override_pattern");
   for (const char* refused : {R"("moe_latent_size": 8, )", R"("mlp_bias": true, )"})
     CHECK(read(sizes + refused + R"("hybrid_override_pattern": "M*E-")").error().code == ErrorCode::not_implemented);
+}
+
+TEST_CASE("T5 has an encoder with biases by distance, BERT with slopes another feed-forward") {
+  const std::string sizes = R"("model_type": "t5", "d_kv": 16, )";
+  const Architecture gated = accepted(sizes + R"("feed_forward_proj": "gated-gelu")");
+  CHECK((gated.is_encoder && gated.head_dim == 16 && gated.attention_scale == 1));
+  CHECK((gated.relative.buckets == 32 && gated.relative.farthest == 128 && !gated.relative.has_own_tables));
+  CHECK((gated.names.has(ModelPart::gate) && gated.activation == kernels::Activation::gelu_tanh));
+  CHECK(block_weights(gated, 0).size() == block_weights(gated, 1).size() + 1);
+  const Architecture plain = accepted(sizes + R"("relative_attention_num_buckets": 8)");
+  CHECK((!plain.names.has(ModelPart::gate) && plain.activation == kernels::Activation::relu));
+  CHECK(accepted(R"("model_type": "umt5")").relative.has_own_tables);
+  for (const char* wrong : {R"("relative_attention_num_buckets": 6)", R"("relative_attention_max_distance": 8)"}) {
+    const auto found = read(sizes + wrong);
+    REQUIRE_FALSE(found);
+    CHECK(found.error().where == "/relative_attention_num_buckets");
+  }
+  const Architecture jina = accepted(R"("model_type": "bert", "position_embedding_type": "alibi")");
+  CHECK((jina.has_slopes && jina.names.has(ModelPart::gate_up) && !jina.names.has(ModelPart::positions)));
+  CHECK_FALSE(accepted(R"("model_type": "bert")").has_slopes);
+}
+
+TEST_CASE("distances have buckets that get wider, on both sides") {
+  const Relative relative{8, 16};
+  const size_t before[] = {0, 1, 2, 2, 2, 2, 3, 3, 3};
+  for (ptrdiff_t far = 0; far < 9; ++far) {
+    CHECK(bucket_of(relative, -far) == before[far]);
+    CHECK(bucket_of(relative, far) == before[far] + (far > 0 ? 4 : 0));
+  }
+  CHECK(bucket_of(relative, 1000) == 7);
+}
+
+TEST_CASE("slopes of encoders fall to both sides") {
+  Architecture a;
+  a.heads = 2;
+  const RelativeBias bias(a, 4);
+  std::vector<float> scores(4);
+  bias.add(1, 1, 0, scores);
+  CHECK(scores == std::vector{-0.00390625f, 0.0f, -0.00390625f, -0.0078125f});
 }
 
 TEST_CASE("factors of products are read from numbers and lists") {

@@ -42,7 +42,7 @@ TEST_CASE("logits of every family match transformers") {
 }
 
 TEST_CASE("embeddings of encoders match transformers") {
-  for (const char* family : {"bert", "roberta", "camembert", "distilbert"}) {
+  for (const char* family : {"bert", "roberta", "camembert", "distilbert", "t5", "umt5"}) {
     const std::string folder = std::string("files/forward/") + family;
     const ModelFolder model(folder), reference = file_of(folder + "/expected.safetensors");
     std::vector<int32_t> tokens;

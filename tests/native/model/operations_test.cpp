@@ -105,7 +105,7 @@ TEST_CASE("attention: grouped heads, windows and caps, sequences around the tile
           const std::vector<float> v = random.vector(length * a.key_columns());
           std::vector<float> y(q.size(), 99.0f);
           AttentionMemory memory;
-          attend(a, window > 0, q.data(), k.data(), v.data(), {}, 0, length, memory, y.data());
+          attend(a, window > 0, q.data(), k.data(), v.data(), {}, {}, 0, length, memory, y.data());
           const std::vector<double> expected = attended(a, window > 0, q, k, v, length);
           double largest = 0;
           for (size_t i = 0; i < y.size(); ++i) largest = std::max(largest, std::fabs(y[i] - expected[i]));
@@ -113,8 +113,8 @@ TEST_CASE("attention: grouped heads, windows and caps, sequences around the tile
           // One token after another, from the keys and values of those before: the same bits.
           for (size_t past = length > 3 ? length - 3 : 0; past < length; ++past) {
             std::vector<float> one(a.query_columns(), 99.0f);
-            attend(a, window > 0, q.data() + past * a.query_columns(), k.data(), v.data(), {}, past, past + 1, memory,
-                   one.data());
+            attend(a, window > 0, q.data() + past * a.query_columns(), k.data(), v.data(), {}, {}, past, past + 1,
+                   memory, one.data());
             CHECK(std::equal(one.begin(), one.end(), y.begin() + static_cast<ptrdiff_t>(past * a.query_columns())));
           }
         }

@@ -22,11 +22,12 @@ async function freePort() {
 
 /** A model that llama-server has loaded. Weights and the cache of keys and values are computed with as they are, without flash attention. */
 export class Server {
-  static async start(file) {
+  /** `more`: options. */
+  static async start(file, ...more) {
     const port = await freePort();
     const exact = ['-ctk', 'f32', '-ctv', 'f32', '-fa', 'off', '-t', '1', '-c', '128', '-np', '1', '--no-warmup'];
     const place = ['--host', '127.0.0.1', '--port', String(port)];
-    const child = spawn(peers, ['run', 'llama-server', '-m', file, ...exact, ...place], {
+    const child = spawn(peers, ['run', 'llama-server', '-m', file, ...exact, ...place, ...more], {
       cwd: root,
       stdio: ['ignore', 'ignore', 'pipe'],
       detached: true, // a process group, so that the server ends with the shell that mounts its root
@@ -71,6 +72,14 @@ export class Server {
     for (const { id, logprob } of position.top_logprobs) logits[id] = logprob;
     const mean = logits.reduce((sum, value) => sum + value, 0) / vocabulary;
     return { token: position.id, logits: logits.map((value) => value - mean) };
+  }
+
+  /** Of an encoder that was started with --embedding. */
+  async embedding(tokens) {
+    const answer = await fetch(`${this.url}/embedding`, { method: 'POST', body: JSON.stringify({ content: tokens }) });
+    const [{ embedding: [vector] = [] } = {}] = await answer.json();
+    if (!vector) throw new Error('llama-server gives no embedding');
+    return vector;
   }
 
   async stop() {
