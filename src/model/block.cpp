@@ -9,6 +9,7 @@
 #include "kernels/matmul.h"
 #include "model/experts/clamped_gate.h"
 #include "model/experts/learned_activation.h"
+#include "model/joined_experts.h"
 #include "model/steps/norm.h"
 #include "numeric/exponential.h"
 
@@ -364,7 +365,7 @@ Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<co
   const bool is_behind = state != nullptr && !state->input.empty() && state->at >= LinearInput::layer_input;
   if (!is_behind) {
     TRY(is_whole, run_stream(weights, layer, lengths, x, sink, state));
-    if (!is_whole) return {};
+    if (!is_whole || joins_experts(a, layer)) return {};
   }
   return add_layer_input(weights, layer, x, sink, state);
 }
@@ -433,7 +434,9 @@ Result<bool> BlockRunner::send_to_experts(const BlockValues& weights, uint32_t l
                                           InputSink* sink, BlockState* state) {
   const Architecture& a = architecture_;
   const size_t hidden = a.hidden, wide = a.routing.shared_width;
-  linear(normed_, weights, Slot::router, Slot::router_bias, hidden, a.routing.experts, gate_);
+  const bool joins = joins_experts(a, layer);
+  if (joins) change_ = router_input(a, weights, x);
+  linear(joins ? change_ : normed_, weights, Slot::router, Slot::router_bias, hidden, a.routing.experts, gate_);
   routed_->input.assign(normed_.begin(), normed_.end());
   route(a.routing, {gate_.data(), tokens_ * a.routing.experts}, weights[Slot::correction], *routed_);
   if (wide == 0) return true;
@@ -448,7 +451,7 @@ Result<bool> BlockRunner::send_to_experts(const BlockValues& weights, uint32_t l
     linear(normed_, weights, Slot::shared_scale, hidden, 1, up_);
     for (size_t i = 0; i < output_.size(); ++i) output_[i] *= sigmoid(up_[i / hidden]);
   }
-  add_to_x(weights, Slot::feed_forward_post_norm, x);
+  joins ? begin_joined(a, weights, x, output_, *routed_) : add_to_x(weights, Slot::feed_forward_post_norm, x);
   return true;
 }
 

@@ -105,8 +105,10 @@ Architecture block_of(const Architecture& a, uint32_t layer) {
     replace(ModelPart::shared_scale, ModelPart::shared_scale);
     out.intermediate = a.routing.shared_width;
   } else {
-    for (const ModelPart part : {ModelPart::router, ModelPart::correction, ModelPart::shared_scale,
-                                 ModelPart::expert_biases_up, ModelPart::expert_biases_down})
+    for (const ModelPart part :
+         {ModelPart::router, ModelPart::correction, ModelPart::shared_scale, ModelPart::expert_biases_up,
+          ModelPart::expert_biases_down, ModelPart::router_scale, ModelPart::expert_scales, ModelPart::dense_post_norm,
+          ModelPart::experts_norm, ModelPart::experts_post_norm})
       out.names.set(part, {});
   }
   return out;
@@ -252,6 +254,14 @@ void add_experts(const Architecture& a, List<BlockWeight>& out) {
   const auto biases = [&](Slot weight, ModelPart part, uint32_t columns) {
     if (names.has(part)) out.push_back({weight, names.of(part), routing.experts, columns, true});
   };
+  const auto vector = [&](Slot slot, ModelPart part, const char* ending, uint32_t columns) {
+    if (names.has(part)) out.push_back({slot, names.of(part) + ending, 0, columns});
+  };
+  vector(Slot::dense_post_norm, ModelPart::dense_post_norm, ".weight", a.hidden);
+  vector(Slot::experts_norm, ModelPart::experts_norm, ".weight", a.hidden);
+  vector(Slot::experts_post_norm, ModelPart::experts_post_norm, ".weight", a.hidden);
+  vector(Slot::router_scale, ModelPart::router_scale, "", a.hidden);
+  vector(Slot::expert_scales, ModelPart::expert_scales, "", routing.experts);
   biases(Slot::expert_biases_up, ModelPart::expert_biases_up, 2 * routing.width);
   biases(Slot::expert_biases_down, ModelPart::expert_biases_down, a.hidden);
   if (names.has_bias(ModelPart::router))

@@ -74,8 +74,13 @@ enum class Slot : uint8_t {
   activation_least,
   layer_norm,
   layer_scale,
+  dense_post_norm,
+  experts_norm,
+  experts_post_norm,
+  router_scale,
+  expert_scales,
 };
-inline constexpr size_t kSlots = 60;
+inline constexpr size_t kSlots = 65;
 inline constexpr size_t kBlockMatrices = kProducts;  // q to layer_out
 
 /// Name and shape of one weight.
@@ -95,6 +100,11 @@ constexpr Slot norm_bias(Slot norm) noexcept {
 /// Whether a layer has experts in the place of its feed-forward.
 inline bool has_experts(const Architecture& a, uint32_t layer) noexcept {
   return layer < a.has_experts.size() && a.has_experts[layer];
+}
+
+/// Whether that feed-forward is there, too, and both are normed and added (model/joined_experts.h).
+inline bool joins_experts(const Architecture& a, uint32_t layer) noexcept {
+  return has_experts(a, layer) && a.names.has(ModelPart::experts_norm);
 }
 
 inline Mixer mixer_of(const Architecture& a, uint32_t layer) noexcept {

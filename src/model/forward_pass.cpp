@@ -7,6 +7,7 @@
 
 #include "core/message.h"
 #include "kernels/matmul.h"
+#include "model/joined_experts.h"
 #include "model/steps/norm.h"
 
 namespace wasmquant::model {
@@ -174,6 +175,11 @@ void ForwardPass::run_layer_table(size_t portion, std::span<const float> rows, u
                   range.layer_inputs);
 }
 
+void ForwardPass::finish_experts(Portion& portion) const {
+  finish_joined(architecture_, portion.routed.joined, portion.x);
+  portion.joined_layer = -1;
+}
+
 Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block, bool is_reference, InputSink* sink,
                         bool keep, BlockState* state) {
   Portion& range = portions_[portion];
@@ -183,6 +189,8 @@ Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block
   runner.set_routed(&range.routed);
   runner.set_shared(is_reference ? &range.reference_shared : &range.shared, range.layer_inputs);
   if (state != nullptr && sink != nullptr && !sink->skips(state->at)) *state = {};
+  if (range.joined_layer >= 0 && range.joined_layer != layer) finish_experts(range);
+  if (keep && joins_experts(architecture_, layer)) range.joined_layer = layer;
   if (keep) return runner.run(block, layer, lengths, x, sink, state);
   scratch_ = x;
   return runner.run(block, layer, lengths, scratch_, sink, state);
@@ -246,8 +254,9 @@ Status ForwardPass::run_expert(size_t portion, uint32_t layer, uint32_t expert, 
   Portion& range = portions_[portion];
   BlockState* const state = states_.empty() ? nullptr : &states_[portion];
   if (state != nullptr && sink != nullptr && !sink->skips(state->at)) *state = {};
+  std::vector<float>& x = joins_experts(architecture_, layer) ? range.routed.joined.sum : range.x;
   return runners_.of(layer).run_expert(block_, expert_, layer, expert, range.routed,
-                                       keep ? std::span(range.x) : std::span<float>(), sink, state);
+                                       keep ? std::span(x) : std::span<float>(), sink, state);
 }
 
 bool ForwardPass::has_expert(uint32_t expert) const noexcept {
@@ -276,8 +285,9 @@ std::pair<size_t, size_t> ForwardPass::scored(size_t sequence) const noexcept {
   return {begin + std::min(first, length - 1), begin + length - 1};
 }
 
-void ForwardPass::finish_stream(Portion& portion) const noexcept {
+void ForwardPass::finish_stream(Portion& portion) const {
   if (std::exchange(portion.is_normed, true)) return;
+  if (portion.joined_layer >= 0) finish_experts(portion);
   normalize({architecture_.norm_epsilon, architecture_.norm_plus_one, architecture_.layer_norms}, final_norm_,
             tables_.final_norm_bias, portion.x.data(), portion.tokens(), architecture_.hidden, portion.x.data());
 }

@@ -167,8 +167,10 @@ class ForwardPass {
   std::span<float> logits_of(const float* x, size_t tokens, std::span<const float> rows, uint32_t first);
   void finish_logits(std::span<float> logits, size_t width, uint32_t first) const noexcept;
   void finish_embedding(Portion& portion) noexcept;
+  /// Adds what experts gave of an earlier layer.
+  void finish_experts(Portion& portion) const;
   /// Applies the final norm, once.
-  void finish_stream(Portion& portion) const noexcept;
+  void finish_stream(Portion& portion) const;
   bool continues() const noexcept { return positions_ > 0; }
   void take_largest(std::span<const float> logits, size_t width, size_t sequence, uint32_t first) noexcept;
   Status run(size_t portion, uint32_t layer, const BlockValues& block, bool is_reference, InputSink* sink, bool keep,

@@ -15,9 +15,10 @@ struct Portion {
   std::vector<float> x = {}, reference_x = {};  // [tokens, hidden], once the portion has run
   std::vector<float> layer_inputs = {};         // [tokens, layers * width]
   KeyValues shared = {}, reference_shared = {};
-  Routed routed = {};        // of the layer with experts that ran last
-  bool is_embedded = false;  // x has what tables() add
-  bool is_normed = false;    // x is the head's input
+  Routed routed = {};         // of the layer with experts that ran last
+  int64_t joined_layer = -1;  // that layer, if routed.joined is to be added to x
+  bool is_embedded = false;   // x has what tables() add
+  bool is_normed = false;     // x is the head's input
   size_t tokens() const noexcept { return end - begin; }
 };
 

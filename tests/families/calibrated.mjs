@@ -26,6 +26,7 @@ const families = {
   deepseek_v3: compressed,
   gemma2: compressed,
   'gemma4-shared': compressed,
+  'gemma4-experts': plain,
   'gemma4-keys': compressed,
   qwen2: compressed,
   gpt2: plain,

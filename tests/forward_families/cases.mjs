@@ -41,6 +41,8 @@ export const families = {
   gemma2: [{}, { attn_logit_softcapping: 2, final_logit_softcapping: 12 }],
   gemma3_text: [{}],
   gemma4_text: [{}, { sliding_window: 20, final_logit_softcapping: 5.5, num_kv_shared_layers: 0 }],
+  gemma4_moe: [{}, { final_logit_softcapping: 5.5, top_k_experts: 3 }],
+  'gemma4-experts': [{}],
   'gemma4-shared': [{}],
   'gemma4-keys': [{}],
   gemma4: [{}],

@@ -28,6 +28,8 @@ export const refused = [
   'deepseek_v3-plain',
   'llama4_text',
   'gemma4_text',
+  'gemma4_moe',
+  'gemma4-experts',
   'gemma4-shared',
   'gemma4-keys',
   'gemma4',

@@ -62,6 +62,9 @@ Status read_layer_sizes(const json::Value& config, const FamilyFacts& facts, Arc
     out.layer_inputs.width = size_of(facts, "", "hidden_size_per_layer_input", 256);
     out.layer_inputs.tokens = size_of(facts, "", "vocab_size_per_layer_input", out.vocabulary);
   }
+  if (out.layer_inputs.width > 0 && out.names.has(ModelPart::experts_norm))
+    return error_at(ErrorCode::not_implemented, "/hidden_size_per_layer_input",
+                    "the forward pass of {} does not support inputs of layers that have experts", out.family);
   if (facts.number("full_head_dim")) read_heads(config, facts, out);
   TRY_VOID(read_sharing(facts, out));
   if (facts.flag("double_wide"))

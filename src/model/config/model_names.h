@@ -56,10 +56,15 @@ enum class ModelPart : uint8_t {
   attention_post_norm,
   feed_forward_norm,
   feed_forward_post_norm,
-  layer_norm,   // behind layer_out
-  layer_scale,  // of the stream behind a block; the name of a tensor, as those behind sinks
-  correction,   // of scores, for the choice of experts; the name of a tensor, as those behind sinks
-  conv,         // short convolution
+  dense_post_norm,  // of experts that a feed-forward has with it: of what that gives, of their input, of their sum
+  experts_norm,
+  experts_post_norm,
+  layer_norm,     // behind layer_out
+  layer_scale,    // of the stream behind a block; the name of a tensor, as those behind sinks
+  correction,     // of scores, for the choice of experts; the name of a tensor, as those behind sinks
+  router_scale,   // of the input of such a router
+  expert_scales,  // of the weights of experts
+  conv,           // short convolution
   step_bias,
   decay,
   relative_bias,   // a table of scores by distance
@@ -83,7 +88,7 @@ enum class ModelPart : uint8_t {
   layers,   // what precedes the number of a layer
   prefixes  // what may precede all others but the head, between bars
 };
-inline constexpr size_t kParts = 66;
+inline constexpr size_t kParts = 71;
 
 /// Module names of one model.
 class ModelNames {

@@ -8,8 +8,16 @@
 
 namespace wasmquant::model {
 
+/// What a dense feed-forward and its experts give, to be joined once all of them have run, and by which norms.
+struct JoinedExperts {
+  std::vector<float> dense, sum;      // [tokens, hidden]
+  std::vector<float> sum_norm, norm;  // [hidden]
+  float scale = 1;                    // of the stream behind them
+};
+
 /// Where the tokens of a portion go, and what they bring: the normed input of the feed-forward.
 struct Routed {
+  JoinedExperts joined;
   std::vector<float> input;       // [tokens, hidden]
   std::vector<uint32_t> experts;  // [tokens, chosen]
   std::vector<float> weights;     // [tokens, chosen]

@@ -70,6 +70,12 @@ Status add_experts(StepTensors& tensors, ForwardStep& step, const model::Archite
   const std::string fused = text_of("{}.{}", step.name, a.names.of(ModelPart::experts_gate_up));
   const bool is_fused =
       a.routing.gate_limit > 0 || (a.names.has(ModelPart::experts_gate_up) && tensors.has_tensor(fused));
+  // GGUF files may have gates and ups of all experts in one tensor.
+  if (const std::string& gate = a.names.of(ModelPart::expert_gate); tensors.is_gguf() && !gate.empty()) {
+    const std::string first = model::block_weights(model::expert_of(a, 0)).front().name;
+    if (!is_fused && !tensors.has_layer(text_of("{}.{}", step.name, without_weight(first))))
+      return StepTensors::is_arranged(fused);
+  }
   for (uint32_t expert = 0; expert < a.routing.experts; ++expert) {
     step.float_bytes = others;
     if (is_fused) {

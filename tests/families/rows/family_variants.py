@@ -61,6 +61,8 @@ VARIANTS = {
                                                       final_logit_softcapping=5.0))),
     "gemma4-keys": ("gemma4_text", dict(config=dict(hidden_size_per_layer_input=0, global_head_dim=128, attention_k_eq_v=True,
                                                     num_global_key_value_heads=1, final_logit_softcapping=5.0))),
+    "gemma4-experts": ("gemma4_moe", dict(config=dict(num_hidden_layers=4, layer_types=["sliding_attention", "full_attention"] * 2, global_head_dim=128,
+                                                      attention_k_eq_v=True, num_global_key_value_heads=1, final_logit_softcapping=5.0))),
     "mt5-own-head": ("mt5", dict(own_head=True, config=dict(tie_word_embeddings=False))),
 }
 DTYPES = {"-bf16": "bfloat16", "-f16": "float16"}

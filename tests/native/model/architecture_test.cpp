@@ -342,6 +342,8 @@ TEST_CASE("configs that cannot be run are refused at their key") {
       {R"("model_type": "mistral", "sliding_window": 0)", "/sliding_window", ErrorCode::config_invalid},
       {R"("model_type": "gemma2", "sliding_window": 4, "layer_types": ["a"])", "/layer_types",
        ErrorCode::config_invalid},
+      {R"("model_type": "gemma4_text", "enable_moe_block": true, "num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 8)",
+       "/hidden_size_per_layer_input", ErrorCode::not_implemented},
       {R"("model_type": "gemma4_text", "num_kv_shared_layers": 4)", "/num_kv_shared_layers", ErrorCode::config_invalid},
       {R"("model_type": "gemma4_text", "global_head_dim": 7)", "/per_layer_config", ErrorCode::config_invalid},
       {R"("model_type": "gemma4_text", "use_bidirectional_attention": "all")", "/use_bidirectional_attention",

@@ -25,7 +25,7 @@ std::string why_refused(const std::string& bytes) {
 TEST_CASE("packed architecture: every family is read as it was packed") {
   for (const char* family :
        {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss", "deepseek_v3", "lfm2_moe", "qwen3_next",
-        "granitemoehybrid", "falcon_h1", "nemotron_h", "llama4_text", "gemma4_text"}) {
+        "granitemoehybrid", "falcon_h1", "nemotron_h", "llama4_text", "gemma4_text", "gemma4_moe"}) {
     CAPTURE(std::string(family));
     const model::Architecture a = architecture_of(family);
     const std::string bytes = packed_architecture(a);
