@@ -51,6 +51,12 @@ export function addQuantize(program: Command, start: Start): void {
       '--measure-speed',
       `several presets, ONNX: also the error of the outputs and the time of a run, by ${onnxRuntimeOfUser}`,
     )
+    .addOption(
+      new Option(
+        '--card',
+        'also write README.md, a model card for the Hub, into the output folder or next to the file',
+      ).conflicts('shards'),
+    )
     .option('--resume', 'keep the finished files of an interrupted run into a folder and continue from there')
     .addOption(
       new Option(

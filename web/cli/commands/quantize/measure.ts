@@ -81,16 +81,21 @@ export async function measureOf(
   };
 }
 
+const kCells: [title: string, cell: (measured: Measured) => string][] = [
+  ['KLD', ({ divergence: found }) => (found ? `${found.meanKld.toFixed(5)} ± ${found.meanKldError.toFixed(5)}` : '')],
+  ['outputs off by', ({ outputs }) => (outputs ? percent(outputs.error) : '')],
+  ['a run', ({ outputs }) => (outputs?.speed ? spreadText(outputs.speed.milliseconds) : '')],
+  ['speed', ({ outputs }) => (outputs?.speed ? ratioOfTimes(outputs.speed) : '')],
+];
+
+/** What was measured, by the titles of columns. */
+export const measuredCells = (measured: Measured): Record<string, string> =>
+  Object.fromEntries(kCells.map(([title, cell]) => [title, cell(measured)]).filter(([, text]) => text !== ''));
+
 /** Columns for what was measured. */
 export function measuredColumns<Row extends { measured: Measured }>(): Column<Row>[] {
-  const cells: [title: string, cell: (measured: Measured) => string][] = [
-    ['KLD', ({ divergence: found }) => (found ? `${found.meanKld.toFixed(5)} ± ${found.meanKldError.toFixed(5)}` : '')],
-    ['outputs off by', ({ outputs }) => (outputs ? percent(outputs.error) : '')],
-    ['a run', ({ outputs }) => (outputs?.speed ? spreadText(outputs.speed.milliseconds) : '')],
-    ['speed', ({ outputs }) => (outputs?.speed ? ratioOfTimes(outputs.speed) : '')],
-  ];
   return [
-    ...cells.map(([title, cell]): Column<Row> => ({ title, align: 'right', cell: ({ measured }) => cell(measured) })),
+    ...kCells.map(([title, cell]): Column<Row> => ({ title, align: 'right', cell: ({ measured }) => cell(measured) })),
     { title: 'not measured', cell: ({ measured }) => measured.reason ?? '', prose: true },
   ];
 }

@@ -21,6 +21,8 @@ export interface FinishedRun {
   isFolder: boolean;
   /** How to load it. */
   load: string[];
+  /** Path of its model card. */
+  card?: string | undefined;
 }
 
 const kWorstShown = 5;
@@ -67,7 +69,7 @@ function partLines({ shards, files }: RunReport, output: string): string[] {
 export function reportLines(
   argument: string,
   model: Model,
-  { report, output, isFolder, load }: FinishedRun,
+  { report, output, isFolder, load, card }: FinishedRun,
   reportFile: string | undefined,
   { terminal }: Context,
 ): string[] {
@@ -97,6 +99,7 @@ export function reportLines(
     '',
     ...fileLines(output, isFolder, report, colors),
     ...(reportFile !== undefined ? [colors.dim(`report of every tensor: ${printable(reportFile)}`)] : []),
+    ...(card !== undefined ? [colors.dim(`model card: ${printable(card)}`)] : []),
     ...partLines(report, output),
     ...(load.length > 0 ? ['', 'to load it', ...load.map((line) => `  ${line}`)] : []),
     ...(diagnostics.length > 0 ? ['', ...diagnosticLines(diagnostics, colors)] : []),

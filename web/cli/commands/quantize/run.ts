@@ -54,6 +54,7 @@ export interface QuantizeOptions
   resume?: boolean;
   text?: string;
   measureSpeed?: boolean;
+  card?: boolean;
 }
 
 /** Of 256 tokens each; all their activations stay in memory. */
@@ -82,12 +83,7 @@ export async function configOf(quantizer: Quantizer, options: QuantizeOptions, s
 }
 
 /** Without -o: the file's own name, or a folder called after model and scheme, where the command runs. */
-export function usualOutput(
-  model: Model,
-  { format, files }: Plan,
-  argument: string,
-  { preset, config }: QuantizeOptions,
-): string {
+export function usualOutput(model: Model, { format, files }: Plan, argument: string, options: QuantizeOptions): string {
   const [file] = files;
   if (file && formats.outputs[format].isWholeFile && model.parts.length === 0) return basename(file.name);
   const last =
@@ -97,9 +93,14 @@ export function usualOutput(
       .split(/[/\\]/)
       .at(-1) ?? '';
   const name = last === '' || /^\.+$/.test(last) ? 'model' : last.replace(weightFilePattern, '');
-  const scheme = preset ?? basename(config ?? 'quantized').replace(/\.json$/i, '');
-  return `${name}-${scheme}`;
+  return `${name}-${nameOf(options)}`;
 }
+
+const nameOf = ({ preset, config }: Pick<QuantizeOptions, 'preset' | 'config'>) =>
+  preset ?? basename(config ?? 'quantized').replace(/\.json$/i, '');
+
+/** The preset or config, as a card names it. */
+export const schemeOf = (options: QuantizeOptions) => `${nameOf(options)}${options.best ? ' --best' : ''}`;
 
 /** Reads the configs of the runs, then opens what the runs read, and closes it after `use`. */
 export async function withInputs<C, T>(

@@ -13,9 +13,10 @@ import { checkReportPath, writeReport } from '../../report_file.js';
 import { err } from '../../streams.js';
 import { table } from '../../tables.js';
 import { printable } from '../../terminal.js';
+import { checkCard, writeCard } from './card.js';
 import { type Measured, measuredColumns, measureOf } from './measure.js';
 import type { FinishedRun } from './report_lines.js';
-import { configOf, type QuantizeOptions, runInto, usualOutput, withInputs } from './run.js';
+import { configOf, type QuantizeOptions, runInto, schemeOf, usualOutput, withInputs } from './run.js';
 
 type Row = FinishedRun & { preset: string; measured: Measured };
 
@@ -107,6 +108,7 @@ export async function quantizeSeveral(
     const outputs = runs.map(({ output }) => output);
     await checkOutputs(outputs, options);
     await checkReportPath(options, outputs);
+    await checkCard(options, folder);
     const measure = await measureOf(inputs, options, context);
     await mkdir(folder, { recursive: true });
     const rows: Row[] = [];
@@ -122,6 +124,14 @@ export async function quantizeSeveral(
       runs: rows.map(({ preset, report, output, measured }) => ({ preset, ...report, output, ...measured })),
     };
     if (options.report !== undefined) await writeReport(options.report, document);
-    return { document, lines: lines(argument, modelSummary(model), rows, context) };
+    const named = rows.map((row) => ({ ...row, scheme: schemeOf({ ...options, preset: row.preset }) }));
+    const card = options.card ? await writeCard(argument, model, folder, named, options.text) : undefined;
+    return {
+      document: { ...document, ...(card && { card }) },
+      lines: [
+        ...lines(argument, modelSummary(model), rows, context),
+        ...(card ? [`model card: ${printable(card)}`] : []),
+      ],
+    };
   });
 }
