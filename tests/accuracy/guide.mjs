@@ -22,11 +22,21 @@ versions that made it. \`npm run accuracy -- int4_wo_64\` runs the rows with tha
 Texts are three parts of Python's language reference. Algorithms calibrate on the first (16 sequences of 512 tokens), nothing in this table was chosen by the
 second, and the figures are those of the third. KLD is that of the weights: inputs of layers are float32. Seconds depend on the machine, two cores without a
 GPU, and on what else it ran; those of all cores together less so. \`best\` is [\`--best\`](calibrate.md). gptqmodel and llm-compressor run
-GPTQ with their defaults, AutoRound 50 iterations on 8 of the sequences. All quantize the linear layers of the blocks.`;
+GPTQ with their defaults, AutoRound 50 iterations on 8 of the sequences. All quantize the linear layers of the blocks.
+
+Of GGUF files with \`best\`, llama.cpp says more. "As run" is our KLD with inputs of layers rounded as llama.cpp rounds them, llama-perplexity's is that of the
+same windows, so the two should agree. Speed is that of llama-bench, of a prompt and of generation, divided by that of llama-quantize's file of the same recipe.
+\`mixture_q3_k_m\` is a [mixture by measured loss](choose-a-scheme.md#spend-a-budget) of the size that \`q3_k_m\` has.`;
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 const plusMinus = (value, error) => `${value.toPrecision(3)} ± ${error.toPrecision(1)}`;
 
+/** Of calibrated GGUF files; of others empty. */
+const inLlamaCpp = [
+  ['as run', (row) => row.kldOfFile?.toPrecision(3) ?? ''],
+  ['llama-perplexity', (row) => row.kldOfLlamaPerplexity?.toPrecision(3) ?? ''],
+  ['speed', (row) => (row.promptSpeed ? `${row.promptSpeed.toFixed(2)}, ${row.generationSpeed.toFixed(2)}` : '')],
+];
 const columns = {
   smollm2: [
     'SmolLM2-135M',
@@ -38,6 +48,17 @@ in Q4_1, 16 levels with a minimum in each 32 columns. So schemes with zero point
     ['99 %', (row) => row.kld99.toPrecision(3)],
     ['same token', (row) => `${(100 * row.sameTop).toFixed(1)} %`],
     ['ln(PPL ratio)', (row) => plusMinus(row.logPerplexityRatio, row.logPerplexityRatioError)],
+    ...inLlamaCpp,
+  ],
+  'kjv-22m': [
+    'A larger model that was never rounded',
+    `A Llama of 22 million parameters that \`node tests/accuracy/train.mjs\` makes: 7 blocks of 512 channels, a vocabulary of bytes, trained on the King James
+Bible without every 20th chapter; weights are float32. KLD on 64 sequences of 256 tokens of those chapters, the second half of each scored; calibration, and
+the importance matrix of both tools, are of 32 sequences of the others.`,
+    ['KLD', (row) => plusMinus(row.meanKld, row.meanKldError)],
+    ['99 %', (row) => row.kld99.toPrecision(3)],
+    ['same token', (row) => `${(100 * row.sameTop).toFixed(1)} %`],
+    ...inLlamaCpp,
   ],
   'tiny-llama': [
     'A model that was never rounded',
@@ -46,6 +67,7 @@ trained on, the second half of each scored; calibration, and the importance matr
     ['KLD', (row) => plusMinus(row.meanKld, row.meanKldError)],
     ['99 %', (row) => row.kld99.toPrecision(3)],
     ['same token', (row) => `${(100 * row.sameTop).toFixed(1)} %`],
+    ...inLlamaCpp,
   ],
   minilm: [
     'all-MiniLM-L6-v2',

@@ -50,6 +50,13 @@ const others = {
 const recipes = ['q8_0', 'q6_k', 'q5_k_m', 'q4_k_m', 'q4_0', 'iq4_xs', 'q3_k_m', 'q2_k'];
 /** Of the model that was never rounded: by importance in llama.cpp, and `best`. */
 const finerRecipes = [...recipes.slice(2), 'iq3_s', 'iq3_xxs', 'iq2_xs'];
+/** Of the larger model that was never rounded. */
+const trainedRecipes = ['q5_k_m', 'q4_k_m'];
+const mixturePrefix = 'mixture_';
+/** The recipe whose size a mixture has; of other presets undefined. */
+export const sizeOfMixture = (preset) =>
+  preset.startsWith(mixturePrefix) ? preset.slice(mixturePrefix.length) : undefined;
+
 const encoderPresets = ['int8', 'fp8_per_channel', 'int4_wo_32', 'int4_wo_64', 'int4_wo_128', 'uint4_wo_64'];
 
 const row = (model, tool, preset, algorithms, format) => ({
@@ -60,6 +67,11 @@ const row = (model, tool, preset, algorithms, format) => ({
   algorithms,
   format,
 });
+
+const besideImportance = (model, recipe) => [
+  row(model, 'llama.cpp', recipe, ['imatrix'], 'gguf'),
+  row(model, 'wasmquant', recipe, ['best'], 'gguf'),
+];
 
 /** In the order of the table. */
 export const rows = [
@@ -75,9 +87,9 @@ export const rows = [
     ),
     row('smollm2', 'wasmquant', recipe, ['best'], 'gguf'),
   ]),
-  ...finerRecipes.flatMap((recipe) => [
-    row('tiny-llama', 'llama.cpp', recipe, ['imatrix'], 'gguf'),
-    row('tiny-llama', 'wasmquant', recipe, ['best'], 'gguf'),
-  ]),
+  row('smollm2', 'wasmquant', `${mixturePrefix}q3_k_m`, ['best'], 'gguf'),
+  ...trainedRecipes.flatMap((recipe) => besideImportance('kjv-22m', recipe)),
+  row('kjv-22m', 'wasmquant', `${mixturePrefix}q4_k_m`, ['best'], 'gguf'),
+  ...finerRecipes.flatMap((recipe) => besideImportance('tiny-llama', recipe)),
   ...encoderPresets.map((preset) => row('minilm', 'wasmquant', preset, [], 'compressed-tensors')),
 ];

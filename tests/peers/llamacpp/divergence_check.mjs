@@ -1,9 +1,10 @@
 // `evaluate` with a reference and llama-perplexity --kl-divergence, on the same GGUF files and the same text.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTensors } from '../../interop/safetensors_file.mjs';
 import { root } from '../../setup/command.mjs';
 import { CaseRow } from '../case_row.mjs';
+import { divergenceTable, lastRow, optionsOf, printed } from './perplexity.mjs';
 
 const source = join(root, 'tests/files/tiny-llama');
 const validation = join(root, 'tests/files/tiny-llama-reference/validation_tokens.safetensors');
@@ -15,9 +16,6 @@ const tolerance = 0.01;
 /** Of the largest 160 of 16,000 values and fewer. Inputs that are rounded to the neighbouring code move them: llama.cpp's own two
  * kernels (--no-repack) by 5, 12 and 6 % for SmolLM2-135M as Q4_K_M. */
 const tailTolerance = 0.15;
-
-/** The last row of llama-perplexity's table. */
-const lastRow = 'Same top p';
 
 /** name: [its row in llama-perplexity's table, tolerance]. */
 const statistics = {
@@ -32,14 +30,6 @@ const statistics = {
   logPerplexityRatioError: ['Mean ln(PPL(Q)/PPL(base))', tolerance, 2],
   referencePerplexity: ['Mean PPL(base)', tolerance],
 };
-
-/** A number of the table that llama-perplexity prints: the first of its row, or the second, its error. */
-function printed(table, title, number = 1) {
-  const line = table.split('\n').find((text) => text.startsWith(title));
-  const found = line?.slice(line.indexOf(':')).match(/-?\d+\.\d+/g)?.[number - 1];
-  if (found === undefined) throw new Error(`llama-perplexity prints no ${title}: ${table.trim().slice(-400)}`);
-  return Number(found) / (title === lastRow ? 100 : 1);
-}
 
 /** Six decimals are printed. */
 const decimals = 1e-6;
@@ -60,20 +50,6 @@ function differences(divergence, table) {
     const isNear = Math.abs(ours - theirs) <= share * Math.abs(theirs) + slackOf(name, divergence);
     return isNear ? [] : [`${name} is ${ours}, llama-perplexity's ${theirs}`];
   });
-}
-
-const attempts = 6;
-
-/** What llama-perplexity prints. Its process ends before its log is written, and some runs lose the last lines, so it runs until
- * they are there; it writes to a file, where they are lost less often than in a pipe. */
-function perplexity(environment, output, ...args) {
-  const script = 'output=$1; shift; exec llama-perplexity "$@" >"$output" 2>&1';
-  for (let attempt = 0; attempt < attempts; ++attempt) {
-    environment.tool('sh', '-c', script, 'sh', output, ...args);
-    const table = readFileSync(output, 'utf8');
-    if (table.includes(`\n${lastRow}:`)) return table;
-  }
-  throw new Error(`llama-perplexity lost the end of its table ${attempts} times`);
 }
 
 /** A row: recipes of tiny-llama against its F32 file, on 127 sequences of 256 tokens. */
@@ -107,15 +83,14 @@ export async function checkDivergence(environment, quantizer, folder, only) {
   const windows = Math.floor(stream.length / length);
   const ids = Int32Array.from(stream.slice(0, windows * length), (id, i) => (i % length === 0 ? firstToken : id));
   const tokens = { data: ids, shape: [windows, length] };
-  const options = ['-c', String(length), '-b', String(length), '-t', '1', '-ctk', 'f32', '-ctv', 'f32', '-fa', 'off'];
-  const base = ['--kl-divergence-base', path('base')];
+  const options = optionsOf(path('base'), length);
   const whole = await write('f32');
-  environment.tool('llama-perplexity', '-m', whole, '-f', path('text'), ...options, ...base);
+  environment.tool('llama-perplexity', '-m', whole, '-f', path('text'), ...options);
   const reference = await quantizer.open(whole);
   try {
     for (const recipe of recipes) {
       const file = await write(recipe, { tokens: { data: ids.subarray(0, 8 * length), shape: [8, length] } });
-      const table = perplexity(environment, path('output'), '-m', file, ...options, ...base, '--kl-divergence');
+      const table = divergenceTable(environment, path('output'), lastRow, '-m', file, ...options);
       const quantized = await quantizer.open(file);
       const { divergence } = await quantizer.languageModel(quantized).evaluate({ tokens, against: reference });
       await quantized.close();

@@ -132,7 +132,7 @@ export class LlamaCpp {
     return stdout.trim();
   }
 
-  /** Runs one of the tools. Throws what it says when it fails. */
+  /** Runs one of the tools: what it prints. Throws what it says when it fails. */
   tool(program, ...args) {
     const { status, stdout, stderr } = spawnSync(peers, ['run', program, ...args], {
       cwd: root,
@@ -140,6 +140,7 @@ export class LlamaCpp {
       maxBuffer: 1 << 28,
     });
     if (status !== 0) throw new Error(`${program}: ${`${stdout}${stderr}`.trim().slice(-400)}`);
+    return stdout;
   }
 
   /** Outcomes of the cases of a file, as runtimes/loaded_cases.py prints them. */
