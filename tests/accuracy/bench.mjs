@@ -42,6 +42,8 @@ function tokenizerOf(model) {
 
 const tokensFrom = (model, text, sequences) => ({ text, tokenizer: tokenizerOf(model), length, sequences });
 
+const isCalibratedGguf = ({ format, algorithms }) => format === 'gguf' && algorithms[0] === 'best';
+
 const rounded = (numbers) =>
   Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, Number(value.toPrecision(digits))]));
 
@@ -168,8 +170,7 @@ export class Bench {
       const tokens = this.#report(row.model);
       const given = { tokens, against: source };
       const { divergence } = await judged.evaluate({ ...given, activations: 'float32' });
-      const isCalibrated = row.format === 'gguf' && row.algorithms[0] === 'best';
-      const further = isCalibrated && (await this.#inLlamaCpp(source, target, row, judged));
+      const further = isCalibratedGguf(row) && (await this.#inLlamaCpp(source, target, row, judged));
       return { ...rounded(divergence), ...(further && rounded(further)) };
     } finally {
       await quantized.close();
@@ -198,12 +199,13 @@ export class Bench {
     throw new Error('embeddings.py printed nothing');
   }
 
-  versionsOf({ tool, model, format }) {
+  versionsOf(row) {
+    const { tool, model } = row;
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const packages = (environment, names) =>
       names.map((name) => `${name} ${this.environment(environment).versionOf(name)}`);
     const made = () => {
-      if (format === 'gguf') return [`llama.cpp ${this.llamaCpp.versionOf()}`];
+      if (tool === 'llama.cpp' || isCalibratedGguf(row)) return [`llama.cpp ${this.llamaCpp.versionOf()}`];
       return tool in tools ? packages(tools[tool][0], tools[tool][2]) : [];
     };
     const measured = model === 'minilm' ? packages('transformers', ['transformers', 'compressed-tensors']) : [];
