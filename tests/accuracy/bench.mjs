@@ -185,7 +185,7 @@ export class Bench {
     const theirs = this.llamaMeasures.divergence({ model, whole, file: target, tokens });
     const matrix = await this.#matrix(source, model);
     const given = { model, whole, matrix, recipe: preset };
-    const speed = sizeOfMixture(preset) ? {} : this.llamaMeasures.speedOfRecipe(target, given);
+    const speed = sizeOfMixture(preset) ? {} : { speed: this.llamaMeasures.speedOfRecipe(target, given) };
     return { kldOfFile: divergence.meanKld, kldOfLlamaPerplexity: theirs, ...speed };
   }
 

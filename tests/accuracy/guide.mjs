@@ -25,7 +25,7 @@ GPU, and on what else it ran; those of all cores together less so. \`best\` is [
 GPTQ with their defaults, AutoRound 50 iterations on 8 of the sequences. All quantize the linear layers of the blocks.
 
 Of GGUF files with \`best\`, llama.cpp says more. "As run" is our KLD with inputs of layers rounded as llama.cpp rounds them, llama-perplexity's is that of the
-same windows, so the two should agree. Speed is that of llama-bench, of a prompt and of generation, divided by that of llama-quantize's file of the same recipe.
+same windows, so the two should agree. Speed is that of llama-bench by processor time, divided by that of llama-quantize's file of the same recipe.
 \`mixture_q3_k_m\` is a [mixture by measured loss](choose-a-scheme.md#spend-a-budget) of the size that \`q3_k_m\` has.`;
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
@@ -35,7 +35,7 @@ const plusMinus = (value, error) => `${value.toPrecision(3)} ± ${error.toPrecis
 const inLlamaCpp = [
   ['as run', (row) => row.kldOfFile?.toPrecision(3) ?? ''],
   ['llama-perplexity', (row) => row.kldOfLlamaPerplexity?.toPrecision(3) ?? ''],
-  ['speed', (row) => (row.promptSpeed ? `${row.promptSpeed.toFixed(2)}, ${row.generationSpeed.toFixed(2)}` : '')],
+  ['speed', (row) => row.speed?.toFixed(2) ?? ''],
 ];
 const columns = {
   smollm2: [

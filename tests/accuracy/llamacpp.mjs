@@ -3,9 +3,10 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { divergenceTable, optionsOf, printed } from '../peers/llamacpp/perplexity.mjs';
 
-/** Runs of llama-bench for each of the two files, in turn; the fastest counts, which other processes disturb least. */
-const benchRuns = 5;
-const benchTokens = { prompt: 128, generation: 32 };
+/** Runs of llama-bench for each of the two files, in turn. Processor time counts, and the least of it: other processes disturb that less
+ * than tokens per second. */
+const benchRuns = 4;
+const benchTest = ['-p', '256', '-n', '32', '-r', '1', '-t', '1', '--no-warmup'];
 
 /** A text whose windows in llama-perplexity are these sequences: one token of each, the first, is replaced by the beginning of a text. */
 function textOfBytes({ data, shape: [, length] }) {
@@ -44,18 +45,17 @@ export class LlamaMeasures {
     return printed(divergenceTable(this.llamaCpp, this.#path(model, 'log'), title, '-m', file, ...options), title);
   }
 
-  #tokensPerSecond(file) {
-    const tests = ['-p', String(benchTokens.prompt), '-n', String(benchTokens.generation), '-r', '1', '-t', '1'];
-    const [prompt, generation] = JSON.parse(this.llamaCpp.tool('llama-bench', '-m', file, ...tests, '-o', 'json'));
-    return { prompt: prompt.avg_ts, generation: generation.avg_ts };
+  /** Processor seconds of llama-bench with a file. */
+  #benchSeconds(file) {
+    const script = 'TIMEFORMAT=%U; time llama-bench "$@" >/dev/null 2>&1';
+    return Number(this.llamaCpp.tool('bash', '-c', `{ ${script}; } 2>&1`, 'bash', '-m', file, ...benchTest));
   }
 
-  /** Tokens per second of a file divided by those of another: {promptSpeed, generationSpeed}. */
-  speed(file, other) {
-    const runs = Array.from({ length: benchRuns }, () => [file, other].map((path) => this.#tokensPerSecond(path)));
-    const fastest = (which, part) => Math.max(...runs.map((run) => run[which][part]));
-    const ratio = (part) => fastest(0, part) / fastest(1, part);
-    return { promptSpeed: ratio('prompt'), generationSpeed: ratio('generation') };
+  /** Speed of a file in llama-bench relative to another's. */
+  #speed(file, other) {
+    const runs = Array.from({ length: benchRuns }, () => [file, other].map((path) => this.#benchSeconds(path)));
+    const [ours, theirs] = [0, 1].map((which) => Math.min(...runs.map((run) => run[which])));
+    return theirs / ours;
   }
 
   /** llama-quantize's file of a recipe. */
@@ -63,12 +63,12 @@ export class LlamaMeasures {
     this.llamaCpp.tool('llama-quantize', ...(matrix ? ['--imatrix', matrix] : []), whole, target, recipe.toUpperCase());
   }
 
-  /** `speed` next to llama-quantize's file of the same recipe and importance. */
+  /** Speed in llama-bench relative to llama-quantize's file of the same recipe and importance. */
   speedOfRecipe(file, { model, whole, matrix, recipe }) {
     const theirs = this.#path(model, `${recipe}.gguf`);
     try {
       this.quantize(whole, matrix, recipe, theirs);
-      return this.speed(file, theirs);
+      return this.#speed(file, theirs);
     } finally {
       rmSync(theirs, { force: true });
     }
