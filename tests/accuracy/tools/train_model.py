@@ -141,7 +141,7 @@ def main():
     parser.add_argument("text")
     parser.add_argument("tokenizer")
     parser.add_argument("folder")
-    parser.add_argument("--steps", type=int, default=3200)
+    parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--pause", type=int)
     given = parser.parse_args()
     torch.set_num_threads(1)
