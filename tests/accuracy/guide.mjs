@@ -24,19 +24,14 @@ second, and the figures are those of the third. KLD is that of the weights: inpu
 GPU, and on what else it ran; those of all cores together less so. \`best\` is [\`--best\`](calibrate.md). gptqmodel and llm-compressor run
 GPTQ with their defaults, AutoRound 50 iterations on 8 of the sequences. All quantize the linear layers of the blocks.
 
-Of GGUF files with \`best\`, llama.cpp says more. "As run" is our KLD with inputs of layers rounded as llama.cpp rounds them, llama-perplexity's is that of the
-same windows, so the two should agree. Speed is that of llama-bench by processor time, divided by that of llama-quantize's file of the same recipe.
+Of GGUF files with \`best\`, llama.cpp says more, in tables of their own. "As run" is our KLD with inputs of layers rounded as llama.cpp rounds them;
+llama-perplexity's is that of the same windows, so the two should agree. Speed is that of llama-bench by processor time, divided by that of llama-quantize's
+file of the same recipe.
 \`mixture_q3_k_m\` is a [mixture by measured loss](choose-a-scheme.md#spend-a-budget) of the size that \`q3_k_m\` has.`;
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 const plusMinus = (value, error) => `${value.toPrecision(3)} ± ${error.toPrecision(1)}`;
 
-/** Of calibrated GGUF files; of others empty. */
-const inLlamaCpp = [
-  ['as run', (row) => row.kldOfFile?.toPrecision(3) ?? ''],
-  ['llama-perplexity', (row) => row.kldOfLlamaPerplexity?.toPrecision(3) ?? ''],
-  ['speed', (row) => row.speed?.toFixed(2) ?? ''],
-];
 const columns = {
   smollm2: [
     'SmolLM2-135M',
@@ -48,7 +43,6 @@ in Q4_1, 16 levels with a minimum in each 32 columns. So schemes with zero point
     ['99 %', (row) => row.kld99.toPrecision(3)],
     ['same token', (row) => `${(100 * row.sameTop).toFixed(1)} %`],
     ['ln(PPL ratio)', (row) => plusMinus(row.logPerplexityRatio, row.logPerplexityRatioError)],
-    ...inLlamaCpp,
   ],
   'kjv-22m': [
     'A larger model that was never rounded',
@@ -58,7 +52,6 @@ the importance matrix of both tools, are of 32 sequences of the others.`,
     ['KLD', (row) => plusMinus(row.meanKld, row.meanKldError)],
     ['99 %', (row) => row.kld99.toPrecision(3)],
     ['same token', (row) => `${(100 * row.sameTop).toFixed(1)} %`],
-    ...inLlamaCpp,
   ],
   'tiny-llama': [
     'A model that was never rounded',
@@ -67,7 +60,6 @@ trained on, the second half of each scored; calibration, and the importance matr
     ['KLD', (row) => plusMinus(row.meanKld, row.meanKldError)],
     ['99 %', (row) => row.kld99.toPrecision(3)],
     ['same token', (row) => `${(100 * row.sameTop).toFixed(1)} %`],
-    ...inLlamaCpp,
   ],
   minilm: [
     'all-MiniLM-L6-v2',
@@ -90,6 +82,19 @@ function measured(model, results) {
     });
 }
 
+/** What llama.cpp says of calibrated GGUF files. */
+function inLlamaCpp(rows) {
+  const found = rows.filter(({ kldOfLlamaPerplexity }) => kldOfLlamaPerplexity !== undefined);
+  if (found.length === 0) return [];
+  const lines = found.map((row) => [
+    schemeOf(row),
+    row.kldOfFile.toPrecision(4),
+    row.kldOfLlamaPerplexity.toPrecision(4),
+    row.speed?.toFixed(2) ?? '',
+  ]);
+  return ['', ...table(['scheme', 'KLD as run', 'llama-perplexity', 'speed'], lines)];
+}
+
 function section(model, results) {
   const [title, text, ...shown] = columns[model];
   const found = measured(model, results);
@@ -107,7 +112,17 @@ function section(model, results) {
     const those = found.filter(({ date, versions }) => stamp === `${date}, ${versions}`);
     return `${stamp}: ${those.map(schemeOf).join(', ')}`;
   });
-  return ['', `## ${title}`, '', text, '', ...table(headers, lines), '', ...made.flatMap((one) => item(one))];
+  return [
+    '',
+    `## ${title}`,
+    '',
+    text,
+    '',
+    ...table(headers, lines),
+    ...inLlamaCpp(found),
+    '',
+    ...made.flatMap((one) => item(one)),
+  ];
 }
 
 /** The whole page. */
