@@ -11,6 +11,7 @@
 #include "model/experts/learned_activation.h"
 #include "model/joined_experts.h"
 #include "model/steps/norm.h"
+#include "model/steps/streams.h"
 #include "numeric/exponential.h"
 
 namespace wasmquant::model {
@@ -323,6 +324,7 @@ Status BlockRunner::run_gate(const BlockValues& weights) {
   run_gated(weights, gate, wide);
   add_bias(weights[gate == Gate::none ? Slot::up_bias : Slot::gate_bias], gate_);
   if (gate != Gate::none) add_bias(weights[Slot::up_bias], up_);
+  if (gate_limit_ > Streams::kNoLimit) limit_gate(gate_, wide, gate_limit_);
   if (a.names.has(ModelPart::activation))
     LearnedActivation{weights[Slot::activation_positive][0], weights[Slot::activation_negative][0],
                       weights[Slot::activation_slope][0], weights[Slot::activation_least][0]}
@@ -345,10 +347,14 @@ void BlockRunner::add_to_x(const BlockValues& weights, Slot post_norm, std::span
 void BlockRunner::finish_attention(const BlockValues& weights, uint32_t layer, std::span<float> x) {
   const Architecture& a = architecture_;
   const Mixer mixer = mixer_of(a, layer);
+  const bool has_low_rank = a.streams.low_rank > 0;
+  if (has_low_rank) run_low_rank(weights, x);
   if (mixer != Mixer::none)
     linear(attended_, weights, Slot::o, Slot::o_bias, attended_.size() / tokens_, a.hidden, output_);
   for (size_t i = 0; i < x.size() && mixer == Mixer::both; ++i) output_[i] += added_[i];
   if (mixer != Mixer::none && !a.is_parallel) add_to_x(weights, Slot::attention_post_norm, x);
+  constexpr float kHalfRoot = 0.70710678118654752440f;
+  for (size_t i = 0; i < x.size() && has_low_rank; ++i) x[i] = (x[i] + low_rank_[i]) * kHalfRoot;
   normed_.assign(x.begin(), x.end());
   // Blocks with one norm show it to both.
   const bool has_own = a.names.has(ModelPart::feed_forward_norm);
@@ -360,7 +366,9 @@ void BlockRunner::finish_attention(const BlockValues& weights, uint32_t layer, s
 Status BlockRunner::run(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                         std::span<float> x, InputSink* sink, BlockState* state) {
   const Architecture& a = architecture_;
-  tokens_ = x.size() / a.hidden;
+  tokens_ = x.size() / a.hidden / a.streams.count;
+  gate_limit_ = a.streams.gate_limits.empty() ? Streams::kNoLimit : a.streams.gate_limits[layer];
+  if (a.streams.count > 1) return run_streams(weights, layer, lengths, x, sink, state);
   if (norms_sums(a)) return run_post_normed(weights, layer, lengths, x);
   const bool is_behind = state != nullptr && !state->input.empty() && state->at >= LinearInput::layer_input;
   if (!is_behind) {

@@ -63,7 +63,14 @@ class BlockRunner {
   /// run() of a block without what follows its feed-forward; false if the sink ends it.
   Result<bool> run_stream(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                           std::span<float> x, InputSink* sink, BlockState* state);
-  /// layer_inputs.cpp: adds the layer's own input to the stream, and scales it.
+  /// layer_input.cpp: run() of several streams; what the low rank gives, to low_rank_; what the layer's own input adds to streams, from
+  /// one of them, to output_, false if the sink ends it.
+  Status run_streams(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x,
+                     InputSink* sink, BlockState* state);
+  void run_low_rank(const BlockValues& weights, std::span<const float> x);
+  Result<bool> run_layer_input(const BlockValues& weights, uint32_t layer, std::span<const float> from,
+                               std::span<float> x, InputSink* sink, BlockState* state);
+  /// Adds the layer's own input to the stream, and scales it.
   Status add_layer_input(const BlockValues& weights, uint32_t layer, std::span<float> x, InputSink* sink,
                          BlockState* state);
   Status run_post_normed(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
@@ -131,7 +138,9 @@ class BlockRunner {
   KeyValues* shared_ = nullptr;
   std::span<const float> layer_inputs_;
   RotaryTable table_, sliding_table_,
-      long_table_;  // the last of sequences longer than the scaling's original positions
+      long_table_;                        // the last of sequences longer than the scaling's original positions
+  float gate_limit_ = Streams::kNoLimit;  // of the layer
+  std::vector<float> active_, low_rank_;
   std::vector<float> normed_, output_, fused_, q_, k_, v_, attended_, added_, gate_, up_, quantized_, product_, change_;
   AttentionMemory attention_;
   RelativeBias bias_;

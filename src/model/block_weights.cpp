@@ -312,6 +312,16 @@ List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
   linear(Slot::layer_gate, ModelPart::layer_gate, a.layer_inputs.width, a.hidden);
   linear(Slot::layer_out, ModelPart::layer_out, a.hidden, a.layer_inputs.width);
   norm(Slot::layer_norm, ModelPart::layer_norm, a.hidden);
+  linear(Slot::low_rank_in, ModelPart::low_rank_in, a.streams.low_rank, a.hidden);
+  linear(Slot::low_rank_out, ModelPart::low_rank_out, a.hidden, a.streams.low_rank);
+  norm(Slot::low_rank_norm, ModelPart::low_rank_norm, a.hidden);
+  const uint32_t streams = a.streams.count;
+  linear(Slot::stream_router, ModelPart::stream_router, streams, a.hidden);
+  norm(Slot::stream_router_norm, ModelPart::stream_router_norm, a.hidden);
+  linear(Slot::predictions, ModelPart::predictions, streams * streams, streams);
+  linear(Slot::corrections, ModelPart::corrections, streams, streams);
+  if (names.has(ModelPart::stream_scale))
+    out.push_back({Slot::stream_scale, names.of(ModelPart::stream_scale), 0, a.hidden});
   if (names.has(ModelPart::layer_scale)) out.push_back({Slot::layer_scale, names.of(ModelPart::layer_scale), 0, 1});
   if (names.has(ModelPart::router)) add_experts(a, out);
   return out;

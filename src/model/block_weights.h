@@ -79,8 +79,16 @@ enum class Slot : uint8_t {
   experts_post_norm,
   router_scale,
   expert_scales,
+  low_rank_in,
+  low_rank_out,
+  low_rank_norm,
+  stream_router,
+  stream_router_norm,
+  predictions,
+  corrections,
+  stream_scale,
 };
-inline constexpr size_t kSlots = 65;
+inline constexpr size_t kSlots = 73;
 inline constexpr size_t kBlockMatrices = kProducts;  // q to layer_out
 
 /// Name and shape of one weight.

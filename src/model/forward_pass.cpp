@@ -9,6 +9,7 @@
 #include "kernels/matmul.h"
 #include "model/joined_experts.h"
 #include "model/steps/norm.h"
+#include "model/steps/streams.h"
 
 namespace wasmquant::model {
 namespace {
@@ -214,6 +215,7 @@ void ForwardPass::finish_embedding(Portion& portion) noexcept {
               tables_.norm_bias, portion.x.data(), portion.tokens(), hidden, portion.x.data());
   if (architecture_.layer_inputs.width > 0)
     finish_layer_inputs(architecture_, tables_.layer_projection, tables_.layer_norm, portion.x, portion.layer_inputs);
+  if (architecture_.streams.count > 1) part_streams(architecture_, tables_.stream_in, portion.x);
 }
 
 std::vector<float> ForwardPass::embeddings(Pooling pooling) {
@@ -288,6 +290,7 @@ std::pair<size_t, size_t> ForwardPass::scored(size_t sequence) const noexcept {
 void ForwardPass::finish_stream(Portion& portion) const {
   if (std::exchange(portion.is_normed, true)) return;
   if (portion.joined_layer >= 0) finish_experts(portion);
+  if (architecture_.streams.count > 1) join_streams(architecture_, tables_.stream_out, portion.x);
   normalize({architecture_.norm_epsilon, architecture_.norm_plus_one, architecture_.layer_norms}, final_norm_,
             tables_.final_norm_bias, portion.x.data(), portion.tokens(), architecture_.hidden, portion.x.data());
 }
@@ -364,7 +367,7 @@ uint64_t ForwardPass::bytes_per_token(const Architecture& a) noexcept {
   const uint64_t routed = a.routing.experts == 0 ? 0 : uint64_t{a.hidden} * sizeof(float) + a.routing.chosen * 8;
   const uint64_t of_layers = layer_columns(a) * sizeof(float);
   const uint64_t shared = a.sizes.keys_of.empty() ? 0 : kSharingLayers * cache_bytes(a) / a.layers;
-  return uint64_t{a.hidden} * sizeof(float) + kTokenAndLoss + routed + of_layers + shared;
+  return uint64_t{a.streams.count} * a.hidden * sizeof(float) + kTokenAndLoss + routed + of_layers + shared;
 }
 
 uint64_t ForwardPass::state_bytes(const Architecture& all) noexcept {
@@ -392,8 +395,9 @@ uint64_t ForwardPass::working_bytes(const Architecture& all, size_t longest) noe
   const uint64_t convolved = a.convolution_width > 0 ? 4 * uint64_t{a.hidden} : 0;
   const Recurrence& r = a.recurrence;
   const uint64_t recurrent = 6 * uint64_t{r.key_columns()} + 5 * uint64_t{r.value_columns()} + 4 * uint64_t{r.heads};
+  const uint64_t streams = a.streams.count > 1 ? uint64_t{a.streams.count + 3} * a.hidden : 0;
   const uint64_t gates = a.gated_attention ? 2 * uint64_t{a.query_columns()} : 0;
-  return tokens * (wide + latent + convolved + recurrent + gates) * sizeof(float);
+  return tokens * (wide + latent + convolved + recurrent + gates + streams) * sizeof(float);
 }
 
 }  // namespace wasmquant::model

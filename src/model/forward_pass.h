@@ -9,6 +9,7 @@
 // Portions are whole sequences; they may be run in any order and with pauses between them. Those that are never run, since
 // another pass runs them, take no memory; nothing is then known of their sequences.
 #pragma once
+#include <array>
 #include <limits>
 #include <memory>
 #include <span>
@@ -28,6 +29,7 @@ namespace wasmquant::model {
 struct OuterTables {
   std::vector<float> positions, types;  // [max_positions + first_position, hidden], [token_types, hidden]
   std::vector<float> norm, norm_bias, final_norm_bias, head_bias;
+  std::array<std::vector<float>, Streams::kMost - 1> stream_in, stream_out;  // [hidden, hidden]
   std::vector<float> layer_projection, layer_norm;  // of layers' own inputs: [layers * width, hidden], [width]
 };
 

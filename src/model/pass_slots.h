@@ -14,6 +14,8 @@ inline constexpr uint32_t kPositionsSlot = 103, kTypesSlot = 104, kEmbeddingNorm
                           kEmbeddingNormBiasSlot = 106;
 /// Of layers' own inputs: a row of all for each token, what is added to it, and the norm of that.
 inline constexpr uint32_t kLayerTableSlot = 109, kLayerProjectionSlot = 110, kLayerTableNormSlot = 111;
+/// Of each stream but the first: from the embedding, and to the last norm.
+inline constexpr uint32_t kStreamInSlot = 120, kStreamOutSlot = 130;
 
 /// Of an expert: gate, up and down, from here on in order of the experts.
 inline constexpr uint32_t kExpertSlots = 1000;

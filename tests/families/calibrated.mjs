@@ -25,6 +25,7 @@ const families = {
   lfm2: compressed,
   deepseek_v3: compressed,
   gemma2: compressed,
+  'gemma3n-shared': compressed,
   'gemma4-shared': compressed,
   'gemma4-experts': plain,
   'gemma4-keys': compressed,

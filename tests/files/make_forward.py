@@ -34,6 +34,12 @@ CASES = {
                               final_logit_softcapping=4.0)),
     "gemma3_text": ("Gemma3Text", dict(HEAD, sliding_window=5, query_pre_attn_scalar=20, rope_parameters=GEMMA3_ROPE,
                                        layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
+    "gemma3n_text": ("Gemma3n", dict(num_hidden_layers=4, head_dim=8, intermediate_size=[28, 20, 28, 24], num_kv_shared_layers=2, sliding_window=5,
+                                     layer_types=["sliding_attention", "full_attention"] * 2, hidden_size_per_layer_input=8,
+                                     vocab_size_per_layer_input=38, altup_num_inputs=4, laurel_rank=4, final_logit_softcapping=4.0,
+                                     activation_sparsity_pattern=[0.4, 0.0, 0.8, 0.0],
+                                     rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=5000.0),
+                                                          sliding_attention=dict(rope_type="default", rope_theta=100.0)))),
     "gemma4_text": ("Gemma4", dict(num_hidden_layers=5, head_dim=8, global_head_dim=12, attention_k_eq_v=True, num_global_key_value_heads=1,
                                    layer_types=["sliding_attention", "full_attention"] * 2 + ["full_attention"], sliding_window=5,
                                    num_kv_shared_layers=3, use_double_wide_mlp=True, hidden_size_per_layer_input=8, vocab_size_per_layer_input=38,
@@ -92,7 +98,7 @@ ENCODERS = {
 }
 CAUSAL = {"Gemma3Text": "Gemma3ForCausalLM"}
 # Classes of texts whose configs are named so, too
-TEXT_CONFIGS = {"Gemma4", "Llama4"}
+TEXT_CONFIGS = {"Gemma3n", "Gemma4", "Llama4"}
 # config.json as transformers 4 wrote it
 OLD_SPELLING = {"llama", "llama_linear"}
 
@@ -112,7 +118,7 @@ def make(folder, family, options):
     for name, parameter in model.named_parameters():
         spread = 0.3 if parameter.dim() == 1 else 0.25
         noise = torch.randn_like(parameter) * spread
-        is_weight_of_norm = name.endswith("norm.weight") and ("emma" not in family or family == "Gemma4")
+        is_weight_of_norm = name.endswith("norm.weight") and ("emma" not in family or family in TEXT_CONFIGS)
         parameter.copy_(noise + 1 if is_weight_of_norm else noise)
     for name, buffer in model.named_buffers():
         if "bias" in name:  # of scores of experts

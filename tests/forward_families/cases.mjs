@@ -40,6 +40,8 @@ export const families = {
   gemma: [{}],
   gemma2: [{}, { attn_logit_softcapping: 2, final_logit_softcapping: 12 }],
   gemma3_text: [{}],
+  gemma3n_text: [{}, { altup_active_idx: 1, altup_correct_scale: false, sliding_window: 20 }],
+  'gemma3n-shared': [{}],
   gemma4_text: [{}, { sliding_window: 20, final_logit_softcapping: 5.5, num_kv_shared_layers: 0 }],
   gemma4_moe: [{}, { final_logit_softcapping: 5.5, top_k_experts: 3 }],
   'gemma4-experts': [{}],

@@ -27,6 +27,8 @@ export const refused = [
   'deepseek_v3',
   'deepseek_v3-plain',
   'llama4_text',
+  'gemma3n_text',
+  'gemma3n-shared',
   'gemma4_text',
   'gemma4_moe',
   'gemma4-experts',

@@ -262,9 +262,14 @@ Status read_sizes(const json::Value& config, const families::forward::Row& row, 
     TRY_VOID(read_size(config, key_of(config, names).c_str(), fallback(out), out.*size));
   if (out.names.has(ModelPart::kv_b)) TRY_VOID(read_latent(config, out));
   if (const uint32_t kv_heads = kv_heads_of(config, row, out); kv_heads != 0) out.kv_heads = kv_heads;
-  TRY_VOID(read_size(
-      config, key_of(config, "block_ff_dim|intermediate_size|n_inner|ffn_dim|ffn_hidden_size|hidden_dim|d_ff").c_str(),
-      row.has(families::forward::kFourfold) ? 4 * out.hidden : !has_feed_forward(out.names), out.intermediate));
+  const std::string width =
+      key_of(config, "block_ff_dim|intermediate_size|n_inner|ffn_dim|ffn_hidden_size|hidden_dim|d_ff");
+  if (const json::Array& widths = config[width.c_str()].items(); !widths.empty())
+    TRY_VOID(read_widths(widths, out));
+  else
+    TRY_VOID(read_size(config, width.c_str(),
+                       row.has(families::forward::kFourfold) ? 4 * out.hidden : !has_feed_forward(out.names),
+                       out.intermediate));
   if (out.layers > kMaxLayers)
     return error_at(ErrorCode::config_invalid, "/num_hidden_layers", "{} layers; at most {} are possible", out.layers,
                     kMaxLayers);

@@ -122,6 +122,16 @@ struct LayerInputs {
   uint32_t tokens = 0;  // rows of their table; those beyond have that of the first
 };
 
+/// Streams of which a block computes one, and the others follow (steps/streams.h), and what else the blocks of Gemma 3n have.
+struct Streams {
+  static constexpr uint32_t kMost = 8;
+  static constexpr float kNoLimit = -std::numeric_limits<float>::infinity();
+  uint32_t count = 1, active = 0;
+  uint32_t low_rank = 0;  // columns of the narrow matrices whose product attention has with it; 0: none
+  std::vector<float>
+      gate_limits;  // by layer, in standard deviations above the mean: only what a gate has above it counts
+};
+
 /// Sizes and family differences of one model.
 struct Architecture {
   std::string family;
@@ -156,6 +166,7 @@ struct Architecture {
   List<bool> is_sliding, is_rotated;  // by layer
   LayerSizes sizes;
   LayerInputs layer_inputs;
+  Streams streams;
   Latent latent;
   Relative relative;
   bool gated_attention =

@@ -1,8 +1,10 @@
+// One reader for each way in which layers differ.
 #include "model/config/layer_config.h"
 
 #include <algorithm>
 
 #include "core/message.h"
+#include "numeric/normal_quantile.h"
 
 namespace wasmquant::model {
 namespace {
@@ -55,7 +57,59 @@ Status read_sharing(const FamilyFacts& facts, Architecture& out) {
   return {};
 }
 
+// Without a list, the first ten layers of a model with more than ten are sparse.
+Status read_gates(const json::Value& config, Architecture& out) {
+  constexpr uint32_t kSparseLayers = 10;
+  constexpr float kUsualShare = 0.95f;
+  const json::Value& shares = config["activation_sparsity_pattern"];
+  if (!shares.is_null() && shares.items().size() != out.layers)
+    return error_at(ErrorCode::config_invalid, "/activation_sparsity_pattern",
+                    "must have a number for each of {} layers", out.layers);
+  for (uint32_t layer = 0; layer < out.layers; ++layer) {
+    const float usual = out.layers > kSparseLayers && layer < kSparseLayers ? kUsualShare : 0;
+    const float share = shares.is_null() ? usual : static_cast<float>(shares.items()[layer].as_number());
+    if (!(share >= 0 && share < 1))
+      return error_at(ErrorCode::config_invalid, "/activation_sparsity_pattern", "{} is no share of zeros", share);
+    out.streams.gate_limits.push_back(share > 0 ? normal_quantile(share) : Streams::kNoLimit);
+  }
+  return {};
+}
+
+Status read_streams(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
+  if (!out.names.has(ModelPart::stream_router)) return {};
+  Streams& streams = out.streams;
+  streams.count = facts.count("", "altup_num_inputs", 4);
+  streams.active = facts.count("", "altup_active_idx");
+  streams.low_rank = size_of(facts, "", "laurel_rank", 64);
+  if (streams.count < 2 || streams.count > Streams::kMost || streams.active >= streams.count)
+    return error_at(ErrorCode::config_invalid, "/altup_num_inputs",
+                    "{} with {} as the active one; 2 to {} are possible", streams.count, streams.active,
+                    Streams::kMost);
+  return read_gates(config, out);
+}
+
+bool streams_hold_together(const Architecture& a) noexcept {
+  const Streams& streams = a.streams;
+  const bool has_several = a.names.has(ModelPart::stream_router);
+  return streams.count >= 1 && streams.count <= Streams::kMost && has_several == (streams.count > 1) &&
+         streams.active < streams.count && a.names.has(ModelPart::low_rank_in) == (streams.low_rank > 0) &&
+         streams.low_rank <= kWidest && (streams.gate_limits.empty() || streams.gate_limits.size() == a.layers);
+}
+
 }  // namespace
+
+Status read_widths(const json::Array& widths, Architecture& out) {
+  bool fits = widths.size() == out.layers;
+  for (const json::Value& width : widths) {
+    fits = fits && width.is_integer() && width.as_integer() >= 1 && width.as_integer() <= kWidest;
+    out.sizes.widths.push_back(fits ? static_cast<uint32_t>(width.as_integer()) : 0);
+  }
+  if (!fits)
+    return error_at(ErrorCode::config_invalid, "/intermediate_size", "must have a whole number for each of {} layers",
+                    out.layers);
+  out.intermediate = out.sizes.widths.front();
+  return {};
+}
 
 Status read_layer_sizes(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
   if (out.names.has(ModelPart::layer_gate)) {
@@ -66,6 +120,7 @@ Status read_layer_sizes(const json::Value& config, const FamilyFacts& facts, Arc
     return error_at(ErrorCode::not_implemented, "/hidden_size_per_layer_input",
                     "the forward pass of {} does not support inputs of layers that have experts", out.family);
   if (facts.number("full_head_dim")) read_heads(config, facts, out);
+  TRY_VOID(read_streams(config, facts, out));
   TRY_VOID(read_sharing(facts, out));
   if (facts.flag("double_wide"))
     for (uint32_t layer = 0; layer < out.layers; ++layer)
@@ -79,6 +134,7 @@ Status read_layer_sizes(const json::Value& config, const FamilyFacts& facts, Arc
 
 bool sizes_hold_together(const Architecture& a) noexcept {
   const LayerSizes& sizes = a.sizes;
+  if (!streams_hold_together(a)) return false;
   const auto fits = [&](size_t count) { return count == 0 || count == a.layers; };
   const auto is_size = [](uint32_t size) { return size >= 1 && size <= kWidest; };
   if (!fits(sizes.head_dims.size()) || sizes.kv_heads.size() != sizes.head_dims.size() ||

@@ -1,4 +1,4 @@
-// Layers that differ in size, share keys and values, or have inputs of their own (Gemma 3n and 4).
+// Layers that differ in size, share keys and values, have inputs of their own, or several streams (Gemma 3n and 4).
 #pragma once
 #include "core/json.h"
 #include "core/result.h"
@@ -6,6 +6,9 @@
 #include "model/config/family_facts.h"
 
 namespace wasmquant::model {
+
+/// Widths of feed-forwards, one for each layer, of which the first is that of the model. Errors: config-invalid.
+Status read_widths(const json::Array& widths, Architecture& out);
 
 /// Sizes by layer, and widths of layers' own inputs; nothing if the family has neither. `is_sliding` is known. Errors: config-invalid for
 /// sizes that no layer has, or a layer without one before it whose keys it could read.

@@ -59,7 +59,15 @@ enum class ModelPart : uint8_t {
   dense_post_norm,  // of experts that a feed-forward has with it: of what that gives, of their input, of their sum
   experts_norm,
   experts_post_norm,
-  layer_norm,     // behind layer_out
+  layer_norm,   // behind layer_out
+  low_rank_in,  // what is added to attention, a product of two narrow matrices and its norm
+  low_rank_out,
+  low_rank_norm,
+  stream_router,  // of several streams (model/steps/streams.h)
+  stream_router_norm,
+  predictions,
+  corrections,
+  stream_scale,   // of the one that a block computes; the name of a tensor, as those behind sinks
   layer_scale,    // of the stream behind a block; the name of a tensor, as those behind sinks
   correction,     // of scores, for the choice of experts; the name of a tensor, as those behind sinks
   router_scale,   // of the input of such a router
@@ -80,6 +88,8 @@ enum class ModelPart : uint8_t {
   layer_table,       // a row of each token with the inputs of all layers
   layer_projection,  // what is added to it, from the embedding
   layer_table_norm,  // of those, by layer
+  stream_in,  // of each stream but the first, in the place of '#': from the embedding, and from the streams to one
+  stream_out,
   positions,
   types,
   embedding_norm,
@@ -88,7 +98,7 @@ enum class ModelPart : uint8_t {
   layers,   // what precedes the number of a layer
   prefixes  // what may precede all others but the head, between bars
 };
-inline constexpr size_t kParts = 71;
+inline constexpr size_t kParts = 81;
 
 /// Module names of one model.
 class ModelNames {

@@ -201,6 +201,8 @@ const std::string& producer_of(LinearInput input, const model::Architecture& a) 
   switch (input) {
     case LinearInput::attention:
       // A norm whose output the feed-forward reads as well cannot be scaled for one of them.
+      // So cannot one that other layers read.
+      if (names.has(ModelPart::low_rank_in)) return none;
       return a.is_parallel && !names.has(ModelPart::feed_forward_norm) ? none : norm(ModelPart::input_norm);
     case LinearInput::latent_query:
     case LinearInput::latent_key:

@@ -95,6 +95,7 @@ Status add_layer_tables(StepTensors& tensors, ForwardStep& step, const model::Ar
   const uint64_t columns = model::layer_columns(a);
   if (columns == 0) return {};
   const std::string table = names.of(ModelPart::layer_table);
+  if (tensors.is_gguf() && a.streams.count > 1) return StepTensors::is_arranged(table);
   TRY_VOID(tensors.add_matrix(step, kLayerTableSlot, table, "Embedding", a.layer_inputs.tokens, columns, true));
   for (const ForwardTensor& tensor : step.tensors)
     if (!tensor.is_streamed)
@@ -108,6 +109,17 @@ Status add_layer_tables(StepTensors& tensors, ForwardStep& step, const model::Ar
   step.kept_bytes = kNeverKept;  // the table is many times as large as the embedding
   return tensors.add_vector(step, kLayerTableNormSlot, names.of(ModelPart::layer_table_norm) + ".weight",
                             a.layer_inputs.width);
+}
+
+// Matrices of streams, but of the first.
+Status add_streams(StepTensors& tensors, ForwardStep& step, const model::Architecture& a, const Names& names,
+                   ModelPart part, uint32_t slot) {
+  for (uint32_t stream = 0; stream + 1 < a.streams.count; ++stream) {
+    std::string module = names.of(part);
+    module.replace(module.find('#'), 1, std::to_string(stream));
+    TRY_VOID(tensors.add_matrix(step, slot + stream, std::move(module), "Linear", a.hidden, a.hidden, false));
+  }
+  return {};
 }
 
 // Embeddings are the states behind it.
@@ -128,6 +140,7 @@ Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardUse us
   first.name = embedding;
   TRY_VOID(tensors.add_matrix(first, kEmbeddingSlot, embedding, "Embedding", a.vocabulary, a.hidden, true));
   TRY_VOID(add_layer_tables(tensors, first, a, names));
+  TRY_VOID(add_streams(tensors, first, a, names, ModelPart::stream_in, kStreamInSlot));
   TRY_VOID(add_tables(tensors, first, a, names));
   plan.steps.push_back(std::move(first));
   for (uint32_t layer = 0; layer < a.layers; ++layer) {
@@ -144,6 +157,7 @@ Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardUse us
   last.name = head;
   TRY_VOID(add_norm(tensors, last, a, ModelPart::final_norm, names.of(ModelPart::final_norm), kFinalNormSlot,
                     kFinalNormBiasSlot));
+  TRY_VOID(add_streams(tensors, last, a, names, ModelPart::stream_out, kStreamOutSlot));
   if (a.names.has_bias(ModelPart::head))
     TRY_VOID(tensors.add_vector(last, kHeadBiasSlot, head + ".bias", a.vocabulary));
   const bool is_tied = a.tied_head || (config["tie_word_embeddings"].is_null() && !tensors.has_layer(head));

@@ -42,6 +42,10 @@ std::vector<float>* ForwardSession::target_of(uint32_t slot) noexcept {
   if (slot == kHeadBiasSlot) return &tables.head_bias;
   if (slot == kLayerProjectionSlot) return &tables.layer_projection;
   if (slot == kLayerTableNormSlot) return &tables.layer_norm;
+  for (uint32_t stream = 0; stream < tables.stream_in.size(); ++stream) {
+    if (slot == kStreamInSlot + stream) return &tables.stream_in[stream];
+    if (slot == kStreamOutSlot + stream) return &tables.stream_out[stream];
+  }
   return slot == kFinalNormSlot ? &pass_.final_norm() : &matrix_;
 }
 
@@ -64,6 +68,8 @@ uint64_t ForwardSession::expected_count(uint32_t step, uint32_t slot) const noex
   if (slot == kLayerTableSlot) return a.layer_inputs.tokens * model::layer_columns(pass_.architecture());
   if (slot == kLayerProjectionSlot) return model::layer_columns(pass_.architecture()) * a.hidden;
   if (slot == kLayerTableNormSlot) return a.layer_inputs.width;
+  for (const uint32_t first : {kStreamInSlot, kStreamOutSlot})
+    if (slot >= first && slot + 1 < first + a.streams.count) return uint64_t{a.hidden} * a.hidden;
   if (slot >= kExpertSlots) {
     const bool is_double = a.routing.gate_limit > 0 && block_slot(slot) == model::Slot::gate;
     return expert_of(slot) < a.routing.experts ? (is_double ? 2 : 1) * uint64_t{a.routing.width} * a.hidden : 0;
@@ -196,6 +202,7 @@ Status ForwardSession::run(uint32_t portion, bool keep) {
     const model::ModelNames& names = pass_.architecture().names;
     if ((names.has(model::ModelPart::positions) && tables.positions.empty()) ||
         (names.has(model::ModelPart::layer_gate) && tables.layer_norm.empty()) ||
+        (names.has(model::ModelPart::stream_in) && tables.stream_in[pass_.architecture().streams.count - 2].empty()) ||
         (names.has_bias(model::ModelPart::embedding_norm) && tables.norm_bias.empty()))
       return error_at(ErrorCode::state_invalid, "embeddings", "were not loaded");
     if (reference_ != nullptr && model::has_values(*reference_))

@@ -44,9 +44,10 @@ bool pack(PackStream& stream, model::Architecture& a) {
            a.attention_cap, a.logit_cap, a.window, a.is_chunked, a.query_growth.rate, a.query_growth.span,
            a.query_growth.is_unrotated, a.is_sliding, a.is_rotated, a.has_experts, a.sizes.head_dims, a.sizes.kv_heads,
            a.sizes.widths, a.sizes.has_values, a.sizes.keys_of, a.layer_inputs.width, a.layer_inputs.tokens,
-           a.latent.rank, a.latent.query_rank, a.latent.rope_dim, a.latent.value_dim, a.relative.buckets,
-           a.relative.farthest, a.relative.has_own_tables, a.gated_attention, a.convolution_width, a.mixers, a.is_split,
-           a.factors, a.recurrence.heads, a.recurrence.key_heads, a.recurrence.key_dim, a.recurrence.value_dim,
+           a.streams.count, a.streams.active, a.streams.low_rank, a.streams.gate_limits, a.latent.rank,
+           a.latent.query_rank, a.latent.rope_dim, a.latent.value_dim, a.relative.buckets, a.relative.farthest,
+           a.relative.has_own_tables, a.gated_attention, a.convolution_width, a.mixers, a.is_split, a.factors,
+           a.recurrence.heads, a.recurrence.key_heads, a.recurrence.key_dim, a.recurrence.value_dim,
            a.recurrence.norm_columns, a.recurrence.norms_first, a.recurrence.least_step, a.recurrence.largest_step,
            a.recurrence.step_rank, a.recurrence.norm_epsilon);
   std::string names = a.names.text();

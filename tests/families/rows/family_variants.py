@@ -63,6 +63,9 @@ VARIANTS = {
                                                     num_global_key_value_heads=1, final_logit_softcapping=5.0))),
     "gemma4-experts": ("gemma4_moe", dict(config=dict(num_hidden_layers=4, layer_types=["sliding_attention", "full_attention"] * 2, global_head_dim=128,
                                                       attention_k_eq_v=True, num_global_key_value_heads=1, final_logit_softcapping=5.0))),
+    "gemma3n-shared": ("gemma3n_text", dict(config=dict(num_hidden_layers=4, intermediate_size=[512, 384, 512, 256], num_kv_shared_layers=2,
+                                                        sliding_window=20, altup_num_inputs=3, activation_sparsity_pattern=[0.5, 0.0, 0.9, 0.0],
+                                                        final_logit_softcapping=5.0))),
     "mt5-own-head": ("mt5", dict(own_head=True, config=dict(tie_word_embeddings=False))),
 }
 DTYPES = {"-bf16": "bfloat16", "-f16": "float16"}

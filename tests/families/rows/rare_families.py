@@ -10,7 +10,7 @@ RARE = frozenset("""
     bert-answers bert-decoder roberta-answers roberta-decoder xlm-roberta-tokens xlm-roberta-model camembert-tokens distilbert-tokens distilbert-answers
     electra-classifier albert-pretraining albert-model deberta-v2-answers deberta-v2-model modernbert-tokens modernbert-model t5-classifier llama-tokens
     mistral-model gpt2-classifier gpt_oss-mxfp4 gpt_oss-odd gpt_oss-odd-mxfp4 deepseek_v2-plain deepseek_v3-plain lfm2-odd
-    gemma4-shared gemma4-keys gemma4-experts
+    gemma4-shared gemma4-keys gemma4-experts gemma3n-shared
     falcon_h1-normed jina-bert jina-bert-code granitemoehybrid-dense granitemoehybrid-attention granitemoehybrid-plain
     resnet regnet bit efficientnet mobilenet_v2 mobilevit levit pvt pvt_v2 poolformer focalnet swiftformer hiera vit_msn vitdet dinov2-classifier swin2sr
     glpn yolos conditional_detr table-transformer rt_detr_v2 owlvit timesformer vivit clipseg metaclip_2 chinese_clip align groupvit clip-classifier pixio

@@ -51,6 +51,16 @@ TEST_CASE("calibration: column rounding, bias correction and equalization on sma
     REQUIRE(resumed.blocks.size() == found.blocks.size());
     for (size_t i = 0; i < found.blocks.size(); ++i) CHECK(resumed.blocks[i].values == found.blocks[i].values);
   }
+  // Several streams.
+  const ModelFolder streams("files/forward/gemma3n_text");
+  for (const char* algorithms :
+       {R"({"name": "gptq"})", R"({"name": "gptaq"})", R"({"name": "awq"}, {"name": "gptq"})"}) {
+    CAPTURE(algorithms);
+    const CalibratedModel found = run(streams, algorithms), resumed = run(streams, algorithms, "", false, true);
+    CHECK_MESSAGE(found.blocks.size() == 4, found.error.where, ": ", found.error.message);
+    REQUIRE(resumed.blocks.size() == found.blocks.size());
+    for (size_t i = 0; i < found.blocks.size(); ++i) CHECK(resumed.blocks[i].values == found.blocks[i].values);
+  }
   const CalibratedModel nearest = run(gemma, ""), by_gptq = run(gemma, R"({"name": "gptq"})");
   CHECK(loss_with(gemma, by_gptq, tokens, 16) != loss_with(gemma, nearest, tokens, 16));
   CHECK(by_gptq.blocks[0][model::Slot::layer_out] != nearest.blocks[0][model::Slot::layer_out]);
@@ -115,7 +125,8 @@ TEST_CASE("calibration: SmoothQuant and AWQ's scales do not change the float mod
   CHECK(smoothed.blocks[0][model::Slot::v] != smoothed.blocks[1][model::Slot::v]);
 
   // Norms that add one, head norms, biases, grouped queries: every family's maker is divided by what its readers get.
-  for (const char* family : {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "gemma4_text"}) {
+  for (const char* family :
+       {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "gemma4_text", "gemma3n_text"}) {
     CAPTURE(family);
     const ModelFolder model(std::string("files/forward/") + family);
     const std::vector<int32_t> tokens = [&] {

@@ -299,6 +299,16 @@ TEST_CASE("layers of several sizes, which share keys") {
   CHECK_FALSE(block_of(listed, 1).names.has(ModelPart::v));
   CHECK_FALSE(block_of(listed, 2).names.has(ModelPart::k));
   CHECK(accepted(R"("model_type": "gemma4_text")").layer_inputs.width == 256);
+  const auto widths = [](const std::string& list) {
+    return read_architecture(*json::parse(R"({"model_type": "gemma3n_text", "vocab_size": 100, "hidden_size": 64,
+        "num_hidden_layers": 2, "num_attention_heads": 8, "num_kv_shared_layers": 0, "intermediate_size": )" +
+                                          list + "}"));
+  };
+  const auto several = widths("[96, 32]");
+  REQUIRE(bool(several));
+  CHECK((block_of(*several, 0).intermediate == 96 && block_of(*several, 1).intermediate == 32));
+  CHECK((several->streams.count == 4 && several->streams.low_rank == 64 && several->logit_cap == 30));
+  for (const char* list : {"[96]", "[96, 0]", "[96, 1.5]"}) CHECK(widths(list).error().where == "/intermediate_size");
 }
 
 TEST_CASE("configs that cannot be run are refused at their key") {
@@ -344,6 +354,12 @@ TEST_CASE("configs that cannot be run are refused at their key") {
        ErrorCode::config_invalid},
       {R"("model_type": "gemma4_text", "enable_moe_block": true, "num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": 8)",
        "/hidden_size_per_layer_input", ErrorCode::not_implemented},
+      {R"("model_type": "gemma3n_text", "altup_num_inputs": 9)", "/altup_num_inputs", ErrorCode::config_invalid},
+      {R"("model_type": "gemma3n_text", "altup_active_idx": 4)", "/altup_num_inputs", ErrorCode::config_invalid},
+      {R"("model_type": "gemma3n_text", "activation_sparsity_pattern": [0.5])", "/activation_sparsity_pattern",
+       ErrorCode::config_invalid},
+      {R"("model_type": "gemma3n_text", "activation_sparsity_pattern": [0.5, 0, 0, 1])", "/activation_sparsity_pattern",
+       ErrorCode::config_invalid},
       {R"("model_type": "gemma4_text", "num_kv_shared_layers": 4)", "/num_kv_shared_layers", ErrorCode::config_invalid},
       {R"("model_type": "gemma4_text", "global_head_dim": 7)", "/per_layer_config", ErrorCode::config_invalid},
       {R"("model_type": "gemma4_text", "use_bidirectional_attention": "all")", "/use_bidirectional_attention",

@@ -9,9 +9,9 @@ namespace wasmquant::testing {
 namespace {
 
 constexpr const char* kFamilies[] = {
-    "llama",       "llama_linear", "mistral",     "qwen2",       "qwen3",     "gemma",      "gemma2",
-    "gemma3_text", "gpt_oss",      "deepseek_v2", "deepseek_v3", "lfm2_moe",  "qwen3_next", "granitemoehybrid",
-    "falcon_h1",   "nemotron_h",   "llama4_text", "gemma4_text", "gemma4_moe"};
+    "llama",       "llama_linear", "mistral",     "qwen2",       "qwen3",      "gemma",       "gemma2",
+    "gemma3_text", "gpt_oss",      "deepseek_v2", "deepseek_v3", "lfm2_moe",   "qwen3_next",  "granitemoehybrid",
+    "falcon_h1",   "nemotron_h",   "llama4_text", "gemma4_text", "gemma4_moe", "gemma3n_text"};
 constexpr size_t kFamiliesLength = 24;
 
 TEST_CASE("logits of every family match transformers") {
@@ -109,6 +109,10 @@ TEST_CASE("every key in which families differ changes the result") {
       {"gemma3_text", "\"rope_theta\": 5000", "\"rope_theta\": 6000"},
       {"gpt_oss", "\"swiglu_limit\": 7", "\"swiglu_limit\": 1"},
       {"deepseek_v3", "\"mscale_all_dim\": 1", "\"mscale_all_dim\": 3"},
+      {"gemma3n_text", "\"altup_active_idx\": 0", "\"altup_active_idx\": 1"},
+      {"gemma3n_text", "\"altup_correct_scale\": true", "\"altup_correct_scale\": false"},
+      {"gemma3n_text", "0.4,", "0.0,"},
+      {"gemma3n_text", "\"rope_theta\": 100", "\"rope_theta\": 200"},
       {"gemma4_moe", "\"top_k_experts\": 2", "\"top_k_experts\": 1"},
       {"gemma4_text", "\"partial_rotary_factor\": 0.25", "\"partial_rotary_factor\": 0.5"},
       {"gemma4_text", "\"sliding_window\": 5", "\"sliding_window\": 6"},

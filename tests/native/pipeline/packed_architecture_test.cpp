@@ -25,7 +25,7 @@ std::string why_refused(const std::string& bytes) {
 TEST_CASE("packed architecture: every family is read as it was packed") {
   for (const char* family :
        {"llama", "gemma2", "gemma3_text", "qwen3", "roberta", "gpt_oss", "deepseek_v3", "lfm2_moe", "qwen3_next",
-        "granitemoehybrid", "falcon_h1", "nemotron_h", "llama4_text", "gemma4_text", "gemma4_moe"}) {
+        "granitemoehybrid", "falcon_h1", "nemotron_h", "llama4_text", "gemma4_text", "gemma4_moe", "gemma3n_text"}) {
     CAPTURE(std::string(family));
     const model::Architecture a = architecture_of(family);
     const std::string bytes = packed_architecture(a);
@@ -38,6 +38,8 @@ TEST_CASE("packed architecture: every family is read as it was packed") {
     CHECK(read->routing.scales_input == a.routing.scales_input);
     CHECK(read->is_chunked == a.is_chunked);
     CHECK(read->layer_inputs.width == a.layer_inputs.width);
+    CHECK(read->streams.count == a.streams.count);
+    CHECK(read->streams.gate_limits == a.streams.gate_limits);
     CHECK(model::sizes_hold_together(*read));
     REQUIRE(read->sizes.keys_of.size() == a.sizes.keys_of.size());
     for (size_t layer = 0; layer < a.sizes.keys_of.size(); ++layer)
@@ -92,6 +94,11 @@ TEST_CASE("packed architecture: sizes and choices that no model has are refused"
   CHECK(refused([](model::Architecture& a) { a.sizes.kv_heads = {}; }, "gemma4_text"));
   CHECK(refused([](model::Architecture& a) { a.sizes.head_dims[4] = 10; }, "gemma4_text"));
   CHECK(refused([](model::Architecture& a) { a.layer_inputs.width = 0; }, "gemma4_text"));
+  CHECK(refused([](model::Architecture& a) { a.streams.count = 1; }, "gemma3n_text"));
+  CHECK(refused([](model::Architecture& a) { a.streams.count = 9; }, "gemma3n_text"));
+  CHECK(refused([](model::Architecture& a) { a.streams.active = 4; }, "gemma3n_text"));
+  CHECK(refused([](model::Architecture& a) { a.streams.low_rank = 0; }, "gemma3n_text"));
+  CHECK(refused([](model::Architecture& a) { a.streams.gate_limits.pop_back(); }, "gemma3n_text"));
   CHECK(refused([](model::Architecture& a) { a.layer_inputs.tokens = 0; }, "gemma4_text"));
   CHECK(refused([](model::Architecture& a) { a.convolution_width = 0; }, "lfm2_moe"));
   CHECK(refused([](model::Architecture& a) { a.convolution_width = 1u << 20; }, "lfm2_moe"));
