@@ -115,7 +115,10 @@ test('embeddings refuses what it cannot compare, and other methods name it as th
     /is no encoder.*bert, roberta, xlm-roberta/,
   );
   const tokens = { data: [3, 4, 5], shape: [1, 3] };
-  await assert.rejects(encoder.evaluate({ tokens }), /is an encoder.*compare the embeddings/);
+  await assert.rejects(
+    encoder.evaluate({ tokens }),
+    /the encoder is run, which predicts no next token: compare the embeddings/,
+  );
 });
 
 test('the curve of an encoder measures its embeddings', async (t) => {
