@@ -28,6 +28,7 @@ Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work,
     if (slot < 0 || slot >= static_cast<int64_t>(model::kSlots))
       return error_at(ErrorCode::argument_invalid, task.name, "is not a tensor of a block");
     if (number < kExpertSlots) {
+      TRY_VOID(session.check_form(static_cast<uint32_t>(number), task));
       TRY_VOID(session.restore_changes(static_cast<uint32_t>(number), task));
       tasks.push_back({static_cast<model::Slot>(slot), std::move(task)});
       continue;

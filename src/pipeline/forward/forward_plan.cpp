@@ -246,6 +246,7 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t longest) {
       row.set("tiles", tensor.task.tiles);
       row.set("bytes", tensor.bytes);
       row.set("streamed", tensor.is_streamed);
+      if (tensor.slot < model::kSlots && is_fixed(static_cast<model::Slot>(tensor.slot))) row.set("fixed", true);
       tensors.push_back(std::move(row));
     }
     json::Value row;

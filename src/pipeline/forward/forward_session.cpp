@@ -103,7 +103,10 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
     if (slot == kHeadSlot) pass_.set_head_precision(precision);
   }
   if (slot == kHeadSlot) TRY_VOID(pass_.begin_head(sink_));
-  if (slot < model::kSlots) changes_[slot] = task.change;
+  if (slot < model::kSlots) {
+    changes_[slot] = task.change;
+    assemblies_[slot] = task.assembly;
+  }
   decoder_.emplace(std::move(task));
   return {};
 }
@@ -127,6 +130,15 @@ Status ForwardSession::restore_changes(uint32_t slot, TensorTask& task) const {
   if (change.interleaved_rows != 0)
     task.layout.edit([&](WeightLayout& layout) { layout.whole_lines = change.interleaved_rows; });
   return {};
+}
+
+Status ForwardSession::check_form(uint32_t slot, const TensorTask& task) const {
+  if (slot >= model::kSlots || task.quantized == nullptr) return {};
+  const Assembly &made = *task.quantized->task.assembly, &loaded = *assemblies_[slot];
+  if (!made.any() || made == loaded) return {};
+  return error_at(ErrorCode::not_implemented, task.name,
+                  "has its values in another order, or multiplied, in this format, for which calibrated codes are not "
+                  "implemented: choose another format, or a config without algorithms");
 }
 
 // Tiles of streamed tensors are stored by themselves: all but the last have as many rows.

@@ -48,6 +48,9 @@ class ForwardSession {
   /// Gives the plan's task of a loaded tensor the changes that its file has and the pass reverted, and its orientation here. Errors: those of
   /// turned_task().
   Status restore_changes(uint32_t slot, TensorTask& task) const;
+  /// Whether the output has the values of a block's weight as they were loaded but for restore_changes(). Error: not-implemented
+  /// where a conversion gives them another order, factors or a logarithm.
+  Status check_form(uint32_t slot, const TensorTask& task) const;
   /// `keep` false: activations stay unchanged, for passes that only feed the sink. Errors: those of the sink,
   /// state-invalid if a tensor of the block was not loaded.
   Status run(uint32_t portion, bool keep = true);
@@ -91,6 +94,7 @@ class ForwardSession {
   model::InputSink* reference_sink_ = nullptr;
   std::optional<TensorDecoder> decoder_;
   std::array<ValueTransform, model::kSlots> changes_{};  // of what is loaded of a block
+  std::array<SharedValue<Assembly>, model::kSlots> assemblies_{};
   uint32_t step_ = 0, slot_ = 0;
   bool is_streamed_ = false, is_as_llama_cpp_ = false, is_whole_ = false;
   std::vector<float> matrix_;  // a streamed slot stored in column tiles

@@ -105,7 +105,7 @@ TEST_CASE("BoundBlockCalibrator: refuses tasks, and parts and portions out of or
   for (const char* const slot : {"-1", "100"})
     CHECK(made(std::string(R"([{"slot": )") + slot + R"(, "task": 0}])") ==
           "argument-invalid " + name + ": is not a tensor of a block");
-  CHECK(made("[]").find(": was not loaded, or has no task in the plan") != std::string::npos);
+  CHECK(made("[]").find(": is stored in parts by this format") != std::string::npos);
 
   const std::string not_next = "argument-invalid calibration: part 1 is not the next";
   CHECK(refusal(block.record(1, 0)) == not_next);

@@ -92,12 +92,12 @@ async function planCalibration(
     step > layers && name === embedding ? `${plan.steps.at(-1)?.name}.weight` : name;
   const blocks = steps.map(({ tensors }, step) =>
     (rotatesStream || (step > 0 && step <= layers) ? tensors : []).map((tensor) => {
-      const { slot, stack = '', part = 0, alternates } = tensor;
+      const { slot, stack = '', part = 0, alternates, fixed = false } = tensor;
       const name = stored(step, tensor.name);
       const own = numbers.get(name);
       // Biases of all experts may be those of gates and of ups in GGUF.
       const isParted = own !== undefined && own.length > 1;
-      if (isParted || (!own && actions.has(stack) && actions.get(stack) !== 'quantize'))
+      if (fixed || isParted || (!own && actions.has(stack) && actions.get(stack) !== 'quantize'))
         return { slot, item: notStored };
       // Gates and ups of one tensor may be two of GGUF.
       const found = own ?? numbers.get(stack) ?? [];

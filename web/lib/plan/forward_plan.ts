@@ -31,12 +31,13 @@ export interface ForwardPlanJson {
     floatBytes: number;
     /** Memory that a continued sequence saves reading the step again with. */
     keptBytes: number;
-    /** `stack`: a tensor that has this one of all experts, whose gate is `part` 0, up 1, down 2. `alternates`: a gate with the rows of its up. */
+    /** `stack`: a tensor that has this one of all experts, whose gate is `part` 0, up 1, down 2. `alternates`: a gate with the rows of its up. `fixed`: no algorithm changes it. */
     tensors: (ForwardStep['tensors'][number] & {
       name: string;
       stack?: string;
       part?: number;
       alternates?: boolean;
+      fixed?: boolean;
     })[];
   }[];
   /** For the workers, packed. */
