@@ -86,7 +86,7 @@ void BlockRunner::linear(const std::vector<float>& x, const BlockValues& weights
 void BlockRunner::apply_norm(const BlockValues& weights, Slot slot, const float* x, size_t columns,
                              std::vector<float>& y) const {
   const Architecture& a = architecture_;
-  normalize({a.norm_epsilon, a.norm_plus_one, a.layer_norms}, weights[slot], weights[norm_bias(slot)], x,
+  normalize({a.norms.epsilon, a.norms.plus_one, a.norms.subtract_mean}, weights[slot], weights[norm_bias(slot)], x,
             y.size() / columns, columns, y.data());
 }
 
@@ -138,11 +138,11 @@ void BlockRunner::position(const BlockValues& weights, uint32_t layer, Slot norm
   const Architecture& a = architecture_;
   const size_t dim = a.head_dim;
   const bool has_norm = a.names.has(norm == Slot::q_norm ? ModelPart::q_norm : ModelPart::k_norm) &&
-                        (!a.norms_behind_rope || a.is_rotated[layer]);
-  const auto apply = [&] { apply_norm(weights, norm, x.data(), a.whole_norms ? heads * dim : dim, x); };
-  if (has_norm && !a.norms_behind_rope) apply();
+                        (!a.norms.behind_rope || a.is_rotated[layer]);
+  const auto apply = [&] { apply_norm(weights, norm, x.data(), a.norms.over_heads ? heads * dim : dim, x); };
+  if (has_norm && !a.norms.behind_rope) apply();
   rotate(layer, lengths, heads, dim, x.data());
-  if (has_norm && a.norms_behind_rope) apply();
+  if (has_norm && a.norms.behind_rope) apply();
   if (norm == Slot::q_norm) sharpen(layer, lengths, x);
 }
 
@@ -175,9 +175,9 @@ Status BlockRunner::project(const BlockValues& weights, uint32_t layer, std::spa
     v_ = k_;
     if (a.names.has(ModelPart::v)) linear(normed_, weights, Slot::v, Slot::v_bias, a.hidden, keys, v_);
   }
-  if (a.qkv_clip > 0)
+  if (a.scales.qkv_clip > 0)
     for (std::vector<float>* const values : {&q_, &k_, &v_})
-      for (float& value : *values) value = std::clamp(value, -a.qkv_clip, a.qkv_clip);
+      for (float& value : *values) value = std::clamp(value, -a.scales.qkv_clip, a.scales.qkv_clip);
   position(weights, layer, Slot::q_norm, a.heads, lengths, q_);
   if (keys_of(a, layer) != layer) return {};
   if (sink != nullptr) {
@@ -185,7 +185,7 @@ Status BlockRunner::project(const BlockValues& weights, uint32_t layer, std::spa
     TRY_VOID(sink->accept_cached(layer, CachedValue::projected_value, v_, keys));
   }
   if (a.names.has(ModelPart::v_norm))
-    normalize({a.norm_epsilon}, {}, {}, v_.data(), v_.size() / a.head_dim, a.head_dim, v_.data());
+    normalize({a.norms.epsilon}, {}, {}, v_.data(), v_.size() / a.head_dim, a.head_dim, v_.data());
   if (sink != nullptr) TRY_VOID(sink->accept_cached(layer, CachedValue::value, v_, keys));
   position(weights, layer, Slot::k_norm, a.kv_heads, lengths, k_);
   if (sink != nullptr) TRY_VOID(sink->accept_cached(layer, CachedValue::key, k_, keys));
@@ -264,8 +264,8 @@ Status BlockRunner::run_post_normed(const BlockValues& weights, uint32_t layer, 
   const Architecture& a = architecture_;
   const auto add_and_norm = [&](Slot norm) {
     for (size_t i = 0; i < x.size(); ++i) x[i] += normed_[i];
-    normalize({a.norm_epsilon, a.norm_plus_one, a.layer_norms}, weights[norm], weights[norm_bias(norm)], x.data(),
-              tokens_, a.hidden, x.data());
+    normalize({a.norms.epsilon, a.norms.plus_one, a.norms.subtract_mean}, weights[norm], weights[norm_bias(norm)],
+              x.data(), tokens_, a.hidden, x.data());
   };
   normed_.assign(x.begin(), x.end());
   TRY_VOID(attend_all(weights, layer, lengths, nullptr));
@@ -339,8 +339,8 @@ Status BlockRunner::run_gate(const BlockValues& weights) {
 void BlockRunner::add_to_x(const BlockValues& weights, Slot post_norm, std::span<float> x) {
   const Architecture& a = architecture_;
   if (!weights[post_norm].empty()) apply_norm(weights, post_norm, output_.data(), a.hidden, output_);
-  if (a.residual_scale != 1)
-    for (float& value : output_) value *= a.residual_scale;
+  if (a.scales.residual != 1)
+    for (float& value : output_) value *= a.scales.residual;
   for (size_t i = 0; i < x.size(); ++i) x[i] += output_[i];
 }
 
@@ -519,7 +519,7 @@ Status BlockRunner::run_expert(const BlockValues& block, const BlockValues& weig
   const float* y = output_.data();
   for (size_t i = 0; i < routed.experts.size(); ++i) {
     if (routed.experts[i] != expert) continue;
-    const float weight = (a.routing.scales_input ? 1 : routed.weights[i]) * a.residual_scale;
+    const float weight = (a.routing.scales_input ? 1 : routed.weights[i]) * a.scales.residual;
     for (size_t j = 0; j < hidden; ++j) x[i / chosen * hidden + j] += weight * y[j];
     y += hidden;
   }

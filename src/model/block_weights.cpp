@@ -158,8 +158,8 @@ void add_attention(const Architecture& a, const Linear& linear, const Vector& no
   linear(Slot::q, ModelPart::heads_qkv, queries + 2 * keys, a.hidden);
   linear(Slot::k, ModelPart::k, keys, a.hidden);
   linear(Slot::v, ModelPart::v, keys, a.hidden);
-  norm(Slot::q_norm, ModelPart::q_norm, a.whole_norms ? queries : a.head_dim);
-  norm(Slot::k_norm, ModelPart::k_norm, a.whole_norms ? keys : a.head_dim);
+  norm(Slot::q_norm, ModelPart::q_norm, a.norms.over_heads ? queries : a.head_dim);
+  norm(Slot::k_norm, ModelPart::k_norm, a.norms.over_heads ? keys : a.head_dim);
 }
 
 // Of Mamba 1.

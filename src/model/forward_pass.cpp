@@ -166,7 +166,7 @@ void ForwardPass::run_embedding(size_t portion, std::span<const float> rows, uin
     if (row < 0 || static_cast<size_t>(row) * hidden >= rows.size()) continue;
     const float* const from = rows.data() + static_cast<size_t>(row) * hidden;
     float* const to = range.x.data() + (i - range.begin) * hidden;
-    for (size_t j = 0; j < hidden; ++j) to[j] = from[j] * architecture_.embedding_scale;
+    for (size_t j = 0; j < hidden; ++j) to[j] = from[j] * architecture_.scales.embedding;
   }
 }
 
@@ -211,8 +211,8 @@ void ForwardPass::finish_embedding(Portion& portion) noexcept {
       for (size_t i = 0; i < hidden; ++i) x[i] += position[i];
     }
   if (architecture_.names.has(ModelPart::embedding_norm))
-    normalize({architecture_.norm_epsilon, architecture_.norm_plus_one, architecture_.layer_norms}, tables_.norm,
-              tables_.norm_bias, portion.x.data(), portion.tokens(), hidden, portion.x.data());
+    normalize({architecture_.norms.epsilon, architecture_.norms.plus_one, architecture_.norms.subtract_mean},
+              tables_.norm, tables_.norm_bias, portion.x.data(), portion.tokens(), hidden, portion.x.data());
   if (architecture_.layer_inputs.width > 0)
     finish_layer_inputs(architecture_, tables_.layer_projection, tables_.layer_norm, portion.x, portion.layer_inputs);
   if (architecture_.streams.count > 1) part_streams(architecture_, tables_.stream_in, portion.x);
@@ -291,7 +291,7 @@ void ForwardPass::finish_stream(Portion& portion) const {
   if (std::exchange(portion.is_normed, true)) return;
   if (portion.joined_layer >= 0) finish_experts(portion);
   if (architecture_.streams.count > 1) join_streams(architecture_, tables_.stream_out, portion.x);
-  normalize({architecture_.norm_epsilon, architecture_.norm_plus_one, architecture_.layer_norms}, final_norm_,
+  normalize({architecture_.norms.epsilon, architecture_.norms.plus_one, architecture_.norms.subtract_mean}, final_norm_,
             tables_.final_norm_bias, portion.x.data(), portion.tokens(), architecture_.hidden, portion.x.data());
 }
 
@@ -321,8 +321,8 @@ void ForwardPass::finish_logits(std::span<float> logits, size_t width, uint32_t 
   const Architecture& a = architecture_;
   for (size_t i = 0; i < logits.size() && !tables_.head_bias.empty(); ++i)
     logits[i] += tables_.head_bias[first + i % width];
-  for (size_t i = 0; i < logits.size() && a.logit_scale != 1; ++i) logits[i] *= a.logit_scale;
-  if (a.logit_cap > 0) kernels::soft_cap(logits, a.logit_cap);
+  for (size_t i = 0; i < logits.size() && a.scales.logits != 1; ++i) logits[i] *= a.scales.logits;
+  if (a.scales.logit_cap > 0) kernels::soft_cap(logits, a.scales.logit_cap);
 }
 
 std::span<float> ForwardPass::logits_of(const float* x, size_t tokens, std::span<const float> rows, uint32_t first) {

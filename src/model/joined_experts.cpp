@@ -8,13 +8,13 @@
 namespace wasmquant::model {
 namespace {
 
-Norm norm_of(const Architecture& a) noexcept { return {a.norm_epsilon, a.norm_plus_one, a.layer_norms}; }
+Norm norm_of(const Architecture& a) noexcept { return {a.norms.epsilon, a.norms.plus_one, a.norms.subtract_mean}; }
 
 }  // namespace
 
 std::vector<float> router_input(const Architecture& a, const BlockValues& weights, std::span<const float> x) {
   std::vector<float> out(x.size());
-  normalize({a.norm_epsilon}, {}, {}, x.data(), x.size() / a.hidden, a.hidden, out.data());
+  normalize({a.norms.epsilon}, {}, {}, x.data(), x.size() / a.hidden, a.hidden, out.data());
   const auto root = static_cast<float>(1 / std::sqrt(static_cast<double>(a.hidden)));
   const std::vector<float>& scale = weights[Slot::router_scale];
   for (size_t i = 0; i < out.size(); ++i) out[i] = out[i] * scale[i % a.hidden] * root;

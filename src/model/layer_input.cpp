@@ -34,8 +34,8 @@ Result<bool> BlockRunner::run_layer_input(const BlockValues& weights, uint32_t l
   }
   if (resumes) state->input.clear();
   linear(gate_, weights, Slot::layer_out, Slot::layer_out_bias, wide, hidden, output_);
-  normalize({a.norm_epsilon, a.norm_plus_one, a.layer_norms}, weights[Slot::layer_norm], {}, output_.data(), tokens_,
-            hidden, output_.data());
+  normalize({a.norms.epsilon, a.norms.plus_one, a.norms.subtract_mean}, weights[Slot::layer_norm], {}, output_.data(),
+            tokens_, hidden, output_.data());
   return true;
 }
 
@@ -85,8 +85,8 @@ void BlockRunner::run_low_rank(const BlockValues& weights, std::span<const float
   apply_norm(weights, Slot::input_norm, x.data(), a.hidden, normed_);
   linear(normed_, weights, Slot::low_rank_in, a.hidden, a.streams.low_rank, fused_);
   linear(fused_, weights, Slot::low_rank_out, a.streams.low_rank, a.hidden, low_rank_);
-  normalize({a.norm_epsilon, a.norm_plus_one, a.layer_norms}, weights[Slot::low_rank_norm], {}, low_rank_.data(),
-            tokens_, a.hidden, low_rank_.data());
+  normalize({a.norms.epsilon, a.norms.plus_one, a.norms.subtract_mean}, weights[Slot::low_rank_norm], {},
+            low_rank_.data(), tokens_, a.hidden, low_rank_.data());
   for (size_t i = 0; i < low_rank_.size(); ++i) low_rank_[i] += normed_[i];
 }
 

@@ -177,7 +177,7 @@ void BlockRunner::gate_states(const BlockValues& weights, size_t at_v) {
     attended_[i] += skip[i % values / r.value_dim] * fused_[i / values * convolved + at_v + i % values];
   const auto norm = [&](std::vector<float>& y) {
     if (scale.empty()) return;
-    normalize({architecture_.norm_epsilon}, {}, {}, y.data(), y.size() / r.norm_columns, r.norm_columns, y.data());
+    normalize({architecture_.norms.epsilon}, {}, {}, y.data(), y.size() / r.norm_columns, r.norm_columns, y.data());
     for (size_t i = 0; i < y.size(); ++i) y[i] *= scale[i % scale.size()];
   };
   if (r.norms_first) norm(attended_);

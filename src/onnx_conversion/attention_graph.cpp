@@ -14,14 +14,14 @@ Value by_group_query(const model::Architecture& a, const AttentionValues& values
                 outputs,
                 {{"num_heads", int64_t{a.heads}},
                  {"kv_num_heads", int64_t{a.kv_heads}},
-                 {"scale", a.attention_scale},
-                 {"softcap", a.attention_cap}});
+                 {"scale", a.scales.attention},
+                 {"softcap", a.scales.attention_cap}});
   return y;
 }
 
 Value by_multi_head(const model::Architecture& a, const AttentionValues& values, GraphText& graph) {
   return graph.microsoft("MultiHeadAttention", {values.q, values.k, values.v, "", "", values.bias},
-                         {{"num_heads", int64_t{a.heads}}, {"scale", a.attention_scale}});
+                         {{"num_heads", int64_t{a.heads}}, {"scale", a.scales.attention}});
 }
 
 Value transposed(Value x, std::initializer_list<int64_t> perm, GraphText& graph) {
@@ -48,9 +48,9 @@ Value attended(const model::Architecture& a, const AttentionValues& values, Grap
   const Value all = with_past(a, values.v, values.past_value, values.present_value, graph);
   const Value per_group = graph.integers({2});
   const Value split = graph.node("Reshape", {values.q, graph.integers({0, 0, groups, group, dim})});
-  const Value q = modules.scaled(transposed(split, {0, 2, 3, 1, 4}, graph), a.attention_scale);
+  const Value q = modules.scaled(transposed(split, {0, 2, 3, 1, 4}, graph), a.scales.attention);
   const Value k = graph.node("Unsqueeze", {transposed(keys, {0, 1, 3, 2}, graph), per_group});
-  const Value scores = modules.capped(graph.node("MatMul", {q, k}), a.attention_cap);
+  const Value scores = modules.capped(graph.node("MatMul", {q, k}), a.scales.attention_cap);
   const Value shares = graph.node("Softmax", {graph.node("Add", {scores, values.bias})}, {{"axis", int64_t{-1}}});
   const Value y = graph.node("MatMul", {shares, graph.node("Unsqueeze", {all, per_group})});
   return graph.node("Reshape", {transposed(y, {0, 3, 1, 2, 4}, graph), graph.integers({0, 0, groups * group * dim})});

@@ -25,7 +25,7 @@ enum class AttentionKind : uint8_t {
 };
 constexpr AttentionKind attention_kind(const model::Architecture& a) noexcept {
   if (!a.is_encoder) return a.head_dim % 8 == 0 ? AttentionKind::group_query : AttentionKind::products;
-  return a.heads == a.kv_heads && a.attention_cap == 0 ? AttentionKind::multi_head : AttentionKind::products;
+  return a.heads == a.kv_heads && a.scales.attention_cap == 0 ? AttentionKind::multi_head : AttentionKind::products;
 }
 
 /// float [batch, tokens, heads * head_dim]. Of products the bias is [batch, 1 or kv_heads, 1 or heads of a group, 1 or tokens, keys]. Without names of

@@ -38,7 +38,7 @@ Value LayerGraph::post_normed(uint32_t number, Value x) {
 
 Value LayerGraph::added(Value x, Value change, ModelPart post_norm) {
   if (a_.names.has(post_norm)) change = norm(change, post_norm);
-  return graph_.node("Add", {x, modules_.scaled(change, a_.residual_scale)});
+  return graph_.node("Add", {x, modules_.scaled(change, a_.scales.residual)});
 }
 
 // q, k and v in one matrix, one after another or by key head.
@@ -67,15 +67,15 @@ LayerGraph::Heads LayerGraph::project(Value x) {
     heads = {linear(x, ModelPart::q, a_.query_columns(), a_.hidden),
              linear(x, ModelPart::k, a_.key_columns(), a_.hidden),
              linear(x, ModelPart::v, a_.key_columns(), a_.hidden)};
-  if (a_.qkv_clip > 0)
+  if (a_.scales.qkv_clip > 0)
     for (Value* const values : {&heads.q, &heads.k, &heads.v})
-      *values = graph_.node("Clip", {*values, graph_.number(-a_.qkv_clip), graph_.number(a_.qkv_clip)});
+      *values = graph_.node("Clip", {*values, graph_.number(-a_.scales.qkv_clip), graph_.number(a_.scales.qkv_clip)});
   return heads;
 }
 
 Value LayerGraph::head_norm(Value x, ModelPart part, uint32_t heads) {
   const uint64_t columns = uint64_t{heads} * a_.head_dim;
-  if (a_.whole_norms) return modules_.norm(x, path_of(part), part, columns);
+  if (a_.norms.over_heads) return modules_.norm(x, path_of(part), part, columns);
   const Value split = graph_.node("Reshape", {x, graph_.integers({0, 0, int64_t{heads}, int64_t{a_.head_dim}})});
   const Value normed = modules_.norm(split, path_of(part), part, a_.head_dim);
   return graph_.node("Reshape", {normed, graph_.integers({0, 0, static_cast<int64_t>(columns)})});
@@ -84,7 +84,7 @@ Value LayerGraph::head_norm(Value x, ModelPart part, uint32_t heads) {
 // Norm and rotation of queries or keys.
 Value LayerGraph::positioned(uint32_t number, Value x, ModelPart part, uint32_t heads) {
   const bool has_norm = a_.names.has(part);
-  Value y = has_norm && !a_.norms_behind_rope ? head_norm(x, part, heads) : x;
+  Value y = has_norm && !a_.norms.behind_rope ? head_norm(x, part, heads) : x;
   if (a_.is_rotated[number]) {
     const bool slides = a_.is_sliding[number];
     const RotaryAngles& angles = slides ? sequence_.rotation.window_angles : sequence_.rotation.angles;
@@ -94,7 +94,7 @@ Value LayerGraph::positioned(uint32_t number, Value x, ModelPart part, uint32_t 
                           {"rotary_embedding_dim", int64_t{rope.dimensions(a_.rope_dim())}},
                           {"interleaved", int64_t{rope.is_pairs}}});
   }
-  if (has_norm && a_.norms_behind_rope) y = head_norm(y, part, heads);
+  if (has_norm && a_.norms.behind_rope) y = head_norm(y, part, heads);
   if (part == ModelPart::q_norm && !sequence_.rotation.query_factor.empty())
     y = graph_.node("Mul", {y, sequence_.rotation.query_factor});
   return y;

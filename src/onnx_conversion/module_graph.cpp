@@ -23,13 +23,13 @@ Value ModuleGraph::norm(Value x, const std::string& module, ModelPart part, uint
   Value weight;
   if (a.names.has_weight(part)) {
     weight = weights_(module + ".weight", {columns});
-    if (a.norm_plus_one) weight = graph_.node("Add", {weight, graph_.number(1)});
+    if (a.norms.plus_one) weight = graph_.node("Add", {weight, graph_.number(1)});
   } else {
     const std::vector<float> ones(columns, 1.0f);
     weight = graph_.numbers(ones, std::span(&columns, 1));
   }
-  const auto epsilon = static_cast<float>(a.norm_epsilon);
-  if (!a.layer_norms)
+  const auto epsilon = static_cast<float>(a.norms.epsilon);
+  if (!a.norms.subtract_mean)
     return graph_.node("SimplifiedLayerNormalization", {x, weight}, {{"axis", int64_t{-1}}, {"epsilon", epsilon}});
   const Value bias = a.names.has_bias(part) ? weights_(module + ".bias", {columns}) : Value();
   if (bias.empty())

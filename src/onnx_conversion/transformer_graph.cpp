@@ -50,7 +50,7 @@ class TransformerGraph {
   Value embedded(const SequenceValues& sequence) {
     graph_.enter("embedding");
     const Value rows = graph_.node("Gather", {table(ModelPart::embedding, a_.vocabulary), "input_ids"});
-    Value x = modules_.scaled(rows, a_.embedding_scale);
+    Value x = modules_.scaled(rows, a_.scales.embedding);
     if (a_.names.has(ModelPart::positions)) {
       const uint64_t positions = uint64_t{a_.first_position} + a_.max_positions;
       x = graph_.node("Add", {x, graph_.node("Gather", {table(ModelPart::positions, positions), sequence.places})});
@@ -76,7 +76,7 @@ class TransformerGraph {
         is_tied ? table(ModelPart::embedding, a_.vocabulary) : weights_(head + ".weight", {a_.vocabulary, a_.hidden});
     Value y = modules_.product(normed, matrix);
     if (a_.names.has_bias(ModelPart::head)) y = graph_.node("Add", {y, weights_(head + ".bias", {a_.vocabulary})});
-    return modules_.capped(modules_.scaled(y, a_.logit_scale), a_.logit_cap);
+    return modules_.capped(modules_.scaled(y, a_.scales.logits), a_.scales.logit_cap);
   }
 
   const Architecture& a_;

@@ -132,6 +132,25 @@ struct Streams {
       gate_limits;  // by layer, in standard deviations above the mean: only what a gate has above it counts
 };
 
+/// Of the stream, and of heads.
+struct Norms {
+  double epsilon = 1e-6;
+  bool plus_one = false;       // they multiply by 1 + weight
+  bool subtract_mean = false;  // LayerNorm, not RMSNorm
+  bool over_heads = false;     // q and k are normed over all heads, not per head
+  bool behind_rope = false;    // those of q and k
+};
+
+/// Factors and limits of values.
+struct Scales {
+  float embedding = 1;
+  float residual = 1;  // of what is added to x
+  float logits = 1;
+  float attention = 1;                     // of q * k
+  float attention_cap = 0, logit_cap = 0;  // cap * tanh(x / cap); 0: none
+  float qkv_clip = 0;                      // q, k and v are limited to it; 0: not
+};
+
 /// Sizes and family differences of one model.
 struct Architecture {
   std::string family;
@@ -142,24 +161,15 @@ struct Architecture {
   uint32_t token_types = 0;     // of encoders: rows of that table
   uint32_t first_position = 0;  // of learned ones, that of the first token
   kernels::Activation activation = kernels::Activation::silu;
-  double norm_epsilon = 1e-6;
-  ModelNames names;                 // which norms, biases and products there are
-  bool norm_plus_one = false;       // norms multiply by 1 + weight
-  bool layer_norms = false;         // norms subtract the mean
-  bool whole_norms = false;         // q and k are normed over all heads, not per head
-  bool norms_behind_rope = false;   // those of q and k, of layers that rotate
+  ModelNames names;  // which norms, biases and products there are
+  Norms norms;
+  Scales scales;
   bool has_slopes = false;          // scores of keys fall with their distance, by head (O. Press et al. 2021, ALiBi)
   bool is_transposed = false;       // linear layers of blocks are stored [in, out]
   bool is_parallel = false;         // the feed-forward reads x as it was before attention was added
   bool tied_head = false;           // the head's weight is the embedding
   bool rotated_down_input = false;  // the input of down is multiplied by a Hadamard matrix
-  float embedding_scale = 1;
-  float residual_scale = 1;  // of what is added to x
-  float logit_scale = 1;
-  float qkv_clip = 0;                      // q, k and v are limited to it; 0: not
-  float attention_scale = 1;               // of q * k
-  float attention_cap = 0, logit_cap = 0;  // cap * tanh(x / cap); 0: none
-  uint32_t window = 0;  // keys that sliding layers see, including the token's own; of encoders on each side
+  uint32_t window = 0;              // keys that sliding layers see, including the token's own; of encoders on each side
   bool is_chunked =
       false;  // windows are those of the whole sequence, cut into such parts: a token sees its own up to itself
   QueryGrowth query_growth;

@@ -73,22 +73,22 @@ Status FamilyFacts::read(Architecture& out) const {
   };
   out.gated_attention = has(families::forward::kGatedQueries);
   if (const auto width = number("dense_width")) out.intermediate = static_cast<uint32_t>(*width);
-  out.norm_plus_one = has(families::forward::kPlusOneNorms);
-  out.layer_norms = has(families::forward::kLayerNorms);
-  out.whole_norms = has(families::forward::kWholeNorms);
-  out.norms_behind_rope = has(families::forward::kNormsBehindRope);
+  out.norms.plus_one = has(families::forward::kPlusOneNorms);
+  out.norms.subtract_mean = has(families::forward::kLayerNorms);
+  out.norms.over_heads = has(families::forward::kWholeNorms);
+  out.norms.behind_rope = has(families::forward::kNormsBehindRope);
   out.is_parallel = has(families::forward::kParallel) || flag("parallel");
-  out.norm_epsilon = number("epsilon", "rms_norm_eps").value_or(1e-6);
+  out.norms.epsilon = number("epsilon", "rms_norm_eps").value_or(1e-6);
   const float root = has(families::forward::kScaledEmbedding) ? std::sqrt(static_cast<float>(out.hidden)) : 1;
-  out.embedding_scale = scale("embedding_scale", root);
-  out.residual_scale = scale("residual_scale", 1);
-  out.logit_scale = scale("logit_scale", 1) / scale("logit_divisor", 1);
-  out.qkv_clip = scale("clip", 0);
+  out.scales.embedding = scale("embedding_scale", root);
+  out.scales.residual = scale("residual_scale", 1);
+  out.scales.logits = scale("logit_scale", 1) / scale("logit_divisor", 1);
+  out.scales.qkv_clip = scale("clip", 0);
   const float scalar = scale("attention_scalar", 0);
-  out.attention_scale =
+  out.scales.attention =
       scale("attention_scale", 1.0f / std::sqrt(scalar > 0 ? scalar : static_cast<float>(out.head_dim)));
-  out.attention_cap = scale("attention_cap", 0);
-  out.logit_cap = scale("logit_cap", 0);
+  out.scales.attention_cap = scale("attention_cap", 0);
+  out.scales.logit_cap = scale("logit_cap", 0);
   return {};
 }
 

@@ -45,7 +45,7 @@ Status read_selective(const json::Value& config, const FamilyFacts& facts, Archi
   TRY_VOID(read_count(config, "state_size|mamba_d_state", 16, r.key_dim));
   TRY_VOID(
       read_count(config, "time_step_rank|mamba_dt_rank", (out.hidden + kWidthOfRank - 1) / kWidthOfRank, r.step_rank));
-  r.norm_epsilon = facts.number("mixer_epsilon").value_or(out.norm_epsilon);
+  r.norm_epsilon = facts.number("mixer_epsilon").value_or(out.norms.epsilon);
   r.norm_columns = std::max(r.heads, 1u);
   return {};
 }

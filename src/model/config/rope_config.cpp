@@ -133,7 +133,7 @@ Status read_rope(const json::Value& config, const FamilyFacts& facts, Architectu
     double all = 0;
     for (const json::Value& scaling : {parameters, config["rope_scaling"]}) read_number(scaling["mscale_all_dim"], all);
     const auto amplitude = static_cast<float>(yarn_amplitude(full.factor, all));
-    if (all > 0) out.attention_scale *= amplitude * amplitude;
+    if (all > 0) out.scales.attention *= amplitude * amplitude;
   }
   if (!facts.has(families::forward::kTwoRopes) && !of_full.is_object()) {
     out.sliding_rope = full;

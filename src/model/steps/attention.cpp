@@ -71,7 +71,7 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
       float* const scores = memory.scores.data();
       for (size_t row = 0; row < rows; ++row) {
         const float* from = q + (first - past + row / group) * q_stride + (head * group + row % group) * dim;
-        for (size_t i = 0; i < dim; ++i) memory.queries[row * dim + i] = from[i] * a.attention_scale;
+        for (size_t i = 0; i < dim; ++i) memory.queries[row * dim + i] = from[i] * a.scales.attention;
       }
       matmul({memory.queries.data(), dim, 1}, {k + begin * k_stride + head * dim, k_stride, 1}, dim, rows, keys,
              Update::set, Region::all, scores, keys, memory.product.data());
@@ -85,7 +85,7 @@ void attend(const Architecture& a, bool is_sliding, const float* q, const float*
           bias.add(head * group + row % group, token, begin + seen, visible);
         else if (a.has_slopes)
           add_slope(slope_of(a.heads, head * group + row % group), begin + seen, visible);
-        if (a.attention_cap > 0) kernels::soft_cap(visible, a.attention_cap);
+        if (a.scales.attention_cap > 0) kernels::soft_cap(visible, a.scales.attention_cap);
         if (sinks.empty())
           kernels::softmax(visible);
         else

@@ -45,7 +45,7 @@ void finish_layer_inputs(const Architecture& a, std::span<const float> projectio
                   kernels::Region::all, projected.data(), columns, memory.data());
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(hidden)));
   for (float& value : projected) value *= scale;
-  normalize({a.norm_epsilon, a.norm_plus_one}, norm, {}, projected.data(), projected.size() / width, width,
+  normalize({a.norms.epsilon, a.norms.plus_one}, norm, {}, projected.data(), projected.size() / width, width,
             projected.data());
   constexpr float kHalfRoot = 0.70710678118654752440f;
   for (size_t i = 0; i < projected.size(); ++i) inputs[i] = (projected[i] + inputs[i]) * kHalfRoot;

@@ -24,7 +24,7 @@ std::vector<float> product(std::span<const float> x, std::span<const float> weig
 /// r(x), [tokens, count].
 std::vector<float> routed_to(const Architecture& a, const StreamWeights& weights, std::span<const float> x) {
   std::vector<float> normed(x.size());
-  normalize({a.norm_epsilon, a.norm_plus_one}, weights.norm, {}, x.data(), x.size() / a.hidden, a.hidden,
+  normalize({a.norms.epsilon, a.norms.plus_one}, weights.norm, {}, x.data(), x.size() / a.hidden, a.hidden,
             normed.data());
   const float share = 1 / static_cast<float>(a.hidden);
   for (float& value : normed) value *= share;

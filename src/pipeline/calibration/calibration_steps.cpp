@@ -211,7 +211,7 @@ const std::string& producer_of(LinearInput input, const model::Architecture& a) 
     case LinearInput::layer_output:
       return none;
     case LinearInput::attention_output:
-      return a.qkv_clip > 0 || a.latent.rank > 0 || model::mixer_of(a, 0) != model::Mixer::attention ||
+      return a.scales.qkv_clip > 0 || a.latent.rank > 0 || model::mixer_of(a, 0) != model::Mixer::attention ||
                      names.has(ModelPart::heads_qkv) || names.has(ModelPart::v_norm)
                  ? none
                  : names.of(names.has(ModelPart::v) ? ModelPart::v : ModelPart::qkv);

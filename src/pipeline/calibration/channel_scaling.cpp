@@ -98,7 +98,7 @@ Status BlockCalibration::apply_scales(LinearInput input, std::vector<float>& sca
     divide_layer(scales);
   } else {
     const Slot norm = input == LinearInput::attention ? Slot::input_norm : Slot::feed_forward_norm;
-    if (architecture_.norm_plus_one)
+    if (architecture_.norms.plus_one)
       divide_offset_norm(block[norm], scales);
     else
       divide_rows(block[norm], 1, scales);

@@ -26,7 +26,7 @@ Result<ModelRotation> ModelRotation::create(const model::Architecture& a, const 
   ModelRotation out;
   out.hidden_ = a.hidden;
   out.architecture_ = a;
-  out.norm_plus_one_ = a.norm_plus_one;
+  out.norm_plus_one_ = a.norms.plus_one;
   const auto seed = [&](bool random, uint64_t which) {
     return random ? std::optional(2 * options.seed + which) : std::nullopt;
   };
@@ -46,7 +46,7 @@ Result<ModelRotation> ModelRotation::create(const model::Architecture& a, const 
                       "{} norms what attention and feed-forward add to the residual stream, so the stream cannot be "
                       "rotated; set r1 to false",
                       a.family);
-    if (a.layer_norms || a.is_parallel || !names.has_weight(ModelPart::input_norm) ||
+    if (a.norms.subtract_mean || a.is_parallel || !names.has_weight(ModelPart::input_norm) ||
         !names.has_weight(ModelPart::feed_forward_norm) || names.has(ModelPart::positions) ||
         names.has(ModelPart::embedding_norm))
       return error_at(

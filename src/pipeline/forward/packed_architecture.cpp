@@ -38,18 +38,18 @@ bool pack(PackStream& stream, model::Routing& routing) {
 /// False if a choice is not one of its list.
 bool pack(PackStream& stream, model::Architecture& a) {
   pack_all(stream, a.family, a.vocabulary, a.hidden, a.intermediate, a.layers, a.heads, a.kv_heads, a.head_dim,
-           a.max_positions, a.is_encoder, a.token_types, a.first_position, a.norm_epsilon, a.norm_plus_one,
-           a.layer_norms, a.whole_norms, a.norms_behind_rope, a.has_slopes, a.is_transposed, a.is_parallel, a.tied_head,
-           a.rotated_down_input, a.embedding_scale, a.residual_scale, a.logit_scale, a.qkv_clip, a.attention_scale,
-           a.attention_cap, a.logit_cap, a.window, a.is_chunked, a.query_growth.rate, a.query_growth.span,
-           a.query_growth.is_unrotated, a.is_sliding, a.is_rotated, a.has_experts, a.sizes.head_dims, a.sizes.kv_heads,
-           a.sizes.widths, a.sizes.has_values, a.sizes.keys_of, a.layer_inputs.width, a.layer_inputs.tokens,
-           a.streams.count, a.streams.active, a.streams.low_rank, a.streams.gate_limits, a.latent.rank,
-           a.latent.query_rank, a.latent.rope_dim, a.latent.value_dim, a.relative.buckets, a.relative.farthest,
-           a.relative.has_own_tables, a.gated_attention, a.convolution_width, a.mixers, a.is_split, a.factors,
-           a.recurrence.heads, a.recurrence.key_heads, a.recurrence.key_dim, a.recurrence.value_dim,
-           a.recurrence.norm_columns, a.recurrence.norms_first, a.recurrence.least_step, a.recurrence.largest_step,
-           a.recurrence.step_rank, a.recurrence.norm_epsilon);
+           a.max_positions, a.is_encoder, a.token_types, a.first_position, a.norms.epsilon, a.norms.plus_one,
+           a.norms.subtract_mean, a.norms.over_heads, a.norms.behind_rope, a.has_slopes, a.is_transposed, a.is_parallel,
+           a.tied_head, a.rotated_down_input, a.scales.embedding, a.scales.residual, a.scales.logits, a.scales.qkv_clip,
+           a.scales.attention, a.scales.attention_cap, a.scales.logit_cap, a.window, a.is_chunked, a.query_growth.rate,
+           a.query_growth.span, a.query_growth.is_unrotated, a.is_sliding, a.is_rotated, a.has_experts,
+           a.sizes.head_dims, a.sizes.kv_heads, a.sizes.widths, a.sizes.has_values, a.sizes.keys_of,
+           a.layer_inputs.width, a.layer_inputs.tokens, a.streams.count, a.streams.active, a.streams.low_rank,
+           a.streams.gate_limits, a.latent.rank, a.latent.query_rank, a.latent.rope_dim, a.latent.value_dim,
+           a.relative.buckets, a.relative.farthest, a.relative.has_own_tables, a.gated_attention, a.convolution_width,
+           a.mixers, a.is_split, a.factors, a.recurrence.heads, a.recurrence.key_heads, a.recurrence.key_dim,
+           a.recurrence.value_dim, a.recurrence.norm_columns, a.recurrence.norms_first, a.recurrence.least_step,
+           a.recurrence.largest_step, a.recurrence.step_rank, a.recurrence.norm_epsilon);
   std::string names = a.names.text();
   stream.pack(names);
   a.names = model::ModelNames(names);

@@ -127,12 +127,12 @@ TEST_CASE("built graphs: variants of an architecture") {
     std::fill(a.is_rotated.begin(), a.is_rotated.end(), false);
   });
   check("caps and scales", [](model::Architecture& a) {
-    a.attention_cap = 2;
-    a.logit_cap = 3;
-    a.logit_scale = 0.5f;
-    a.residual_scale = 0.5f;
-    a.embedding_scale = 4;
-    a.qkv_clip = 1;
+    a.scales.attention_cap = 2;
+    a.scales.logit_cap = 3;
+    a.scales.logits = 0.5f;
+    a.scales.residual = 0.5f;
+    a.scales.embedding = 4;
+    a.scales.qkv_clip = 1;
   });
   for (const kernels::Activation activation : {kernels::Activation::gelu, kernels::Activation::gelu_tanh,
                                                kernels::Activation::relu, kernels::Activation::squared_relu})
@@ -147,8 +147,8 @@ TEST_CASE("built graphs: variants of an architecture") {
     a.window = 4;
     a.is_sliding[0] = true;
   });
-  check("norms of whole rows", [](model::Architecture& a) { a.layer_norms = true; });
-  check("norms of 1 + weight", [](model::Architecture& a) { a.norm_plus_one = true; });
+  check("norms of whole rows", [](model::Architecture& a) { a.norms.subtract_mean = true; });
+  check("norms of 1 + weight", [](model::Architecture& a) { a.norms.plus_one = true; });
 }
 
 TEST_CASE("built graphs: the file of a plan is read again, with weights that are near") {

@@ -39,16 +39,16 @@ TEST_CASE("missing keys follow from the family") {
   CHECK_FALSE(qwen2.names.has_bias(ModelPart::o));
   const Architecture gemma = accepted(R"("model_type": "gemma", "hidden_act": "gelu")");
   CHECK(gemma.tied_head);
-  CHECK(gemma.norm_plus_one);
-  CHECK(gemma.embedding_scale == 8.0f);
+  CHECK(gemma.norms.plus_one);
+  CHECK(gemma.scales.embedding == 8.0f);
   CHECK(gemma.activation == kernels::Activation::gelu_tanh);
   const Architecture gemma2 = accepted(R"("model_type": "gemma2", "sliding_window": 16)");
-  CHECK(gemma2.attention_cap == 50);
-  CHECK(gemma2.logit_cap == 30);
-  CHECK(gemma2.attention_scale == 1.0f / 16);
+  CHECK(gemma2.scales.attention_cap == 50);
+  CHECK(gemma2.scales.logit_cap == 30);
+  CHECK(gemma2.scales.attention == 1.0f / 16);
   CHECK((gemma2.is_sliding[0] && !gemma2.is_sliding[1] && gemma2.is_sliding[2]));
   const Architecture uncapped = accepted(R"("model_type": "gemma2", "attn_logit_softcapping": null)");
-  CHECK(uncapped.attention_cap == 0);
+  CHECK(uncapped.scales.attention_cap == 0);
   CHECK_FALSE(uncapped.is_sliding[0]);
   const Architecture gemma3 = accepted(R"("model_type": "gemma3_text", "sliding_window": 8, "sliding_window_pattern": 2,
                   "rope_scaling": {"rope_type": "linear", "factor": 8.0}, "rope_local_base_freq": 5000)");
@@ -168,7 +168,7 @@ TEST_CASE("a layer mixes tokens or feeds forward, as its letter or its word tell
 TEST_CASE("T5 has an encoder with biases by distance, BERT with slopes another feed-forward") {
   const std::string sizes = R"("model_type": "t5", "d_kv": 16, )";
   const Architecture gated = accepted(sizes + R"("feed_forward_proj": "gated-gelu")");
-  CHECK((gated.is_encoder && gated.head_dim == 16 && gated.attention_scale == 1));
+  CHECK((gated.is_encoder && gated.head_dim == 16 && gated.scales.attention == 1));
   CHECK((gated.relative.buckets == 32 && gated.relative.farthest == 128 && !gated.relative.has_own_tables));
   CHECK((gated.names.has(ModelPart::gate) && gated.activation == kernels::Activation::gelu_tanh));
   CHECK(block_weights(gated, 0).size() == block_weights(gated, 1).size() + 1);
@@ -227,7 +227,7 @@ TEST_CASE("factors of products are read from numbers and lists") {
 TEST_CASE("families differ by the parts that they have") {
   const Architecture cohere = accepted(R"("model_type": "cohere")");
   CHECK(cohere.is_parallel);
-  CHECK(cohere.logit_scale == 0.0625f);
+  CHECK(cohere.scales.logits == 0.0625f);
   CHECK(block_weights(cohere).size() == 8);  // one norm, without a bias
   const Architecture stablelm =
       accepted(R"("model_type": "stablelm", "use_parallel_residual": true, "use_qkv_bias": true)");
@@ -244,9 +244,9 @@ TEST_CASE("families differ by the parts that they have") {
   CHECK(block_weights(falcon)[2].rows == 64 + 2 * 8);
   const Architecture granite =
       accepted(R"("model_type": "granite", "logits_scaling": 4.0, "attention_multiplier": 0.5)");
-  CHECK(granite.logit_scale == 0.25f);
-  CHECK(granite.attention_scale == 0.5f);
-  CHECK(granite.norm_epsilon == 1e-6);
+  CHECK(granite.scales.logits == 0.25f);
+  CHECK(granite.scales.attention == 0.5f);
+  CHECK(granite.norms.epsilon == 1e-6);
   const ModelNames again(stablelm.names.text());
   CHECK(again.text() == stablelm.names.text());
 }
@@ -307,7 +307,7 @@ TEST_CASE("layers of several sizes, which share keys") {
   const auto several = widths("[96, 32]");
   REQUIRE(bool(several));
   CHECK((block_of(*several, 0).intermediate == 96 && block_of(*several, 1).intermediate == 32));
-  CHECK((several->streams.count == 4 && several->streams.low_rank == 64 && several->logit_cap == 30));
+  CHECK((several->streams.count == 4 && several->streams.low_rank == 64 && several->scales.logit_cap == 30));
   for (const char* list : {"[96]", "[96, 0]", "[96, 1.5]"}) CHECK(widths(list).error().where == "/intermediate_size");
 }
 

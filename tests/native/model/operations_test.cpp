@@ -62,8 +62,8 @@ Architecture attention_of(uint32_t heads, uint32_t kv_heads, uint32_t head_dim, 
   a.kv_heads = kv_heads;
   a.head_dim = head_dim;
   a.window = window;
-  a.attention_cap = cap;
-  a.attention_scale = 0.7f;
+  a.scales.attention_cap = cap;
+  a.scales.attention = 0.7f;
   return a;
 }
 
@@ -81,8 +81,9 @@ std::vector<double> attended(const Architecture& a, bool is_sliding, const std::
         double score = 0;
         for (size_t i = 0; i < dim; ++i)
           score += double{q[token * columns + head * dim + i]} * k[other * keys + from + i];
-        score *= a.attention_scale;
-        weight.push_back(std::exp(a.attention_cap > 0 ? a.attention_cap * std::tanh(score / a.attention_cap) : score));
+        score *= a.scales.attention;
+        weight.push_back(std::exp(
+            a.scales.attention_cap > 0 ? a.scales.attention_cap * std::tanh(score / a.scales.attention_cap) : score));
       }
       const double sum = std::accumulate(weight.begin(), weight.end(), 0.0);
       for (size_t other = first; other <= token; ++other)

@@ -48,9 +48,9 @@ TEST_CASE("packed architecture: every family is read as it was packed") {
     CHECK(read->hidden == a.hidden);
     CHECK(read->max_positions == a.max_positions);
     CHECK(read->activation == a.activation);
-    CHECK(read->norm_epsilon == a.norm_epsilon);
-    CHECK(read->attention_scale == a.attention_scale);
-    CHECK(read->logit_cap == a.logit_cap);
+    CHECK(read->norms.epsilon == a.norms.epsilon);
+    CHECK(read->scales.attention == a.scales.attention);
+    CHECK(read->scales.logit_cap == a.scales.logit_cap);
     CHECK(read->names.text() == a.names.text());
     REQUIRE(read->is_sliding.size() == a.layers);
     for (uint32_t layer = 0; layer < a.layers; ++layer) CHECK(read->is_sliding[layer] == a.is_sliding[layer]);
