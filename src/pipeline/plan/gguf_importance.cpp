@@ -32,8 +32,21 @@ List<ActivationRequest> requests_of(const WeightDescription& weight) {
   return out;
 }
 
+// Of the columns in the order of the file, where a conversion takes each row's elements in another one.
+void sort_columns(const TensorTask& task, std::vector<float>& sums) {
+  if (task.quantized == nullptr || !task.quantized->task.assembly->any()) return;
+  const Assembly& made = *task.quantized->task.assembly;
+  uint64_t count = 0;
+  for (const StridedView& view : made.views) count += view.count();
+  if (count != sums.size() || made.rounds != task.layout->rows) return;
+  const std::vector<float> found = std::move(sums);
+  sums.clear();
+  for (const StridedView& view : made.views) view.copy(found, sums);
+}
+
 /// What was found for them; without sums if that is nothing.
-imatrix::WeightImportance importance_of(const WeightDescription& weight, const json::Value& found) {
+imatrix::WeightImportance importance_of(const PlannedTensor& planned, const json::Value& found) {
+  const WeightDescription& weight = planned.weight;
   imatrix::WeightImportance out;
   for (const ActivationRequest& request : requests_of(weight)) {
     const json::Value& row = found_for(request, found);
@@ -41,6 +54,7 @@ imatrix::WeightImportance importance_of(const WeightDescription& weight, const j
     out.counts.push_back(static_cast<float>(row["count"].as_number()));
     for (const json::Value& sum : row["squares"].items()) out.sums.push_back(static_cast<float>(sum.as_number()));
   }
+  sort_columns(planned.task, out.sums);
   const bool any = std::ranges::any_of(out.counts, [](float count) { return count > 0; });
   return any ? out : imatrix::WeightImportance();
 }
@@ -103,7 +117,7 @@ Status GgufImportance::weigh(PlannedTensor& planned, std::string_view name, Ggml
     ++used_;
     return {};
   }
-  if (imatrix::WeightImportance found = importance_of(planned.weight, options_.activations); !found.sums.empty())
+  if (imatrix::WeightImportance found = importance_of(planned, options_.activations); !found.sums.empty())
     planned.task.importance = found.means();
   // Gates and ups of one tensor may become two, which see the same.
   List<ActivationRequest> asked = requests_of(planned.weight);
@@ -158,7 +172,7 @@ Result<std::string> write_imatrix(const Plan& plan, const json::Value& found, co
   uint64_t tokens = 0;
   for (const PlannedTensor& planned : plan.tensors) {
     if (!is_calibrated(planned.task.name, planned.weight.shape)) continue;
-    imatrix::WeightImportance entry = importance_of(planned.weight, found);
+    imatrix::WeightImportance entry = importance_of(planned, found);
     if (entry.sums.empty()) continue;
     for (const float count : entry.counts) tokens = std::max(tokens, static_cast<uint64_t>(count));
     entry.name = planned.task.name;
