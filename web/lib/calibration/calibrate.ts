@@ -71,7 +71,7 @@ async function planCalibration(
   if (algorithms.length === 0) return null;
   const seeing = algorithms.filter(({ needsInputs }) => needsInputs).map(({ name }) => name);
   if (!calibration && seeing.length > 0) {
-    const detail = `${seeing.join(' and ')} ${seeing.length === 1 ? 'needs' : 'need'} calibration: give { tokens } of a few texts, [sequences, length], from the model's own tokenizer, or remove the algorithms from the config`;
+    const detail = `${seeing.join(' and ')} ${seeing.length === 1 ? 'needs' : 'need'} calibration: give { tokens } of a few texts, [sequences, length], by the model's own tokenizer, or leave the algorithms out`;
     throw failure('argument-invalid', 'calibration', detail);
   }
   const batch = await forwardBatchOf(resources.instance, model, calibration ?? anyTokens);
@@ -92,7 +92,7 @@ async function planCalibration(
     step > layers && name === embedding ? `${plan.steps.at(-1)?.name}.weight` : name;
   const blocks = steps.map(({ tensors }, step) =>
     (rotatesStream || (step > 0 && step <= layers) ? tensors : []).map((tensor) => {
-      const { slot, stack = '', part = 0, alternates, fixed = false } = tensor;
+      const { slot, stack = '', part = 0, alternates, fixed } = tensor;
       const name = stored(step, tensor.name);
       const own = numbers.get(name);
       // Biases of all experts may be those of gates and of ups in GGUF.
@@ -104,7 +104,7 @@ async function planCalibration(
       const item = found[Math.min(part, found.length - 1)];
       const up = alternates ? found[1] : undefined;
       if (item === undefined) {
-        const detail = 'is not stored as plain numbers; calibration needs the model as it was before quantization';
+        const detail = 'is not stored as plain numbers; calibrate the model as it was before quantization';
         throw failure('tensor-missing', name, detail);
       }
       items.add(item);
