@@ -172,8 +172,10 @@ Status BlockRunner::project(const BlockValues& weights, uint32_t layer, std::spa
     split_fused_queries();
   } else if (a.names.has(ModelPart::k)) {
     linear(normed_, weights, Slot::k, Slot::k_bias, a.hidden, keys, k_);
-    v_ = k_;
-    if (a.names.has(ModelPart::v)) linear(normed_, weights, Slot::v, Slot::v_bias, a.hidden, keys, v_);
+    if (a.names.has(ModelPart::v))
+      linear(normed_, weights, Slot::v, Slot::v_bias, a.hidden, keys, v_);
+    else
+      v_ = k_;
   }
   if (a.scales.qkv_clip > 0)
     for (std::vector<float>* const values : {&q_, &k_, &v_})
@@ -196,8 +198,8 @@ Status BlockRunner::project(const BlockValues& weights, uint32_t layer, std::spa
 Result<bool> BlockRunner::attend_all(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                                      InputSink* sink) {
   const Architecture& a = architecture_;
-  if (mixer_of(a, layer) == Mixer::selective) return scan(weights, layer, lengths, sink);
   const Mixer mixer = mixer_of(a, layer);
+  if (mixer == Mixer::selective) return scan(weights, layer, lengths, sink);
   if (mixer == Mixer::both) {
     TRY(goes_on, add_state(weights, layer, lengths, sink));
     if (!goes_on) return false;
