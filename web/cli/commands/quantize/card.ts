@@ -47,7 +47,7 @@ export async function writeCard(
   textFile?: string,
 ): Promise<string> {
   const [first] = runs as [CardRun, ...CardRun[]];
-  const bytes = await model.siblingFile('README.md').catch(() => null);
+  const bytes = await model.siblingFile('README.md');
   const warnings = first.report.diagnostics.filter(({ severity }) => severity === 'warning');
   const text = modelCard({
     source: {
