@@ -12,7 +12,7 @@ namespace {
 // Beyond any model.
 constexpr uint32_t kWidest = 1 << 24;
 
-// The size that a key gives, or the other if there is none.
+// A size from config.json; `otherwise` without its key.
 uint32_t size_of(const FamilyFacts& facts, std::string_view field, std::string_view usual, uint32_t otherwise) {
   const uint32_t found = facts.count(field, usual);
   return found > 0 ? found : otherwise;

@@ -5,7 +5,7 @@ TEXT holds lines `BOOK CHAPTER:VERSE WORDS` (`bible -f` of Debian's package bibl
 chapter is held out: nothing is trained on it. TOKENIZER: a folder with a tokenizer of bytes, as tests/files/tiny-llama has.
 
 The rate of learning rises for 100 steps, stays, and falls to nothing over the last 30 % of the steps. FOLDER.state keeps the run every
-100 steps. A run that is started again goes on from there, with other --steps, too, as long as its rate has not begun to fall; the order of
+100 steps. A run that is started again resumes there, even with other --steps while its rate has not begun to fall; the order of
 the text depends on the step only, so the result is that of a run which was never interrupted. --pause N: ends after step N."""
 
 import argparse
