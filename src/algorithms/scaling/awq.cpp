@@ -167,7 +167,7 @@ AwqSearch::AwqSearch(std::span<const double> mean_abs, std::vector<double> weigh
 }
 
 Result<AwqSearch> AwqSearch::create(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
-                                    OutputError inputs, bool duo_scaling) {
+                                    OutputError inputs, bool duo_scaling, size_t fewest_rows_in_parts) {
   const size_t columns = inputs.columns();
   if (mean_abs.size() != columns) return sizes_differ(mean_abs.size(), columns);
   bool has_parts = true;
@@ -176,7 +176,7 @@ Result<AwqSearch> AwqSearch::create(std::span<const double> mean_abs, std::span<
     rows += layer.weight.size() / columns;
     has_parts &= has_independent_rows(layer, columns);
   }
-  has_parts &= rows >= kFewestRowsInParts;
+  has_parts &= rows >= fewest_rows_in_parts;
   std::vector<double> of_weights;
   if (duo_scaling) {
     TRY(found, wasmquant::weight_means(layers, columns));

@@ -48,8 +48,9 @@ class AwqRounds {
   std::array<std::array<double, kParts>, kAwqSteps + kDuoSteps> losses_{};
 };
 
-/// Rows of all layers together that a search in parts needs.
-inline constexpr size_t kFewestRowsInParts = 512;
+/// Rows of all layers together that a search in parts needs; fewer for each of many experts, whose searches together cost as
+/// much as their weights.
+inline constexpr size_t kFewestRowsInParts = 512, kFewestRowsOfExpert = 128;
 
 /// The search of AWQ's scales (search_awq_scales), whose parts members of a team divide. While next() is true: measure(),
 /// then the losses of the others are put into losses().
@@ -57,7 +58,8 @@ class AwqSearch {
  public:
   /// `mean_abs` and `layers` must outlive the search. `duo_scaling`: with its candidates. Error: shape-mismatch.
   static Result<AwqSearch> create(std::span<const double> mean_abs, std::span<const AwqLayer> layers,
-                                  OutputError inputs, bool duo_scaling = false);
+                                  OutputError inputs, bool duo_scaling = false,
+                                  size_t fewest_rows_in_parts = kFewestRowsInParts);
 
   /// Measures the member's parts of the round's pieces. Errors: those of awq_scales and quantize_scaled.
   Status measure(TeamShare share);

@@ -183,7 +183,8 @@ Result<bool> BlockCalibration::scale(const Part& part) {
     if (!inputs) return failed(inputs.error());
     // Moving a list leaves its items where they are.
     const std::span<const AwqLayer> searched(layers.data(), layers.size());
-    auto search = AwqSearch::create(input.mean, searched, std::move(*inputs), step.duo_scaling);
+    const size_t fewest = is_expert(architecture_) ? kFewestRowsOfExpert : kFewestRowsInParts;
+    auto search = AwqSearch::create(input.mean, searched, std::move(*inputs), step.duo_scaling, fewest);
     if (!search) return failed(search.error());
     scaling_.reset(new Scaling{std::move(layers), std::move(*search)});
     if (Status measured = scaling_->search.measure(share_); !measured) return failed(measured.error());

@@ -180,6 +180,27 @@ TEST_CASE("a team finds the same candidate as a single worker, bit for bit") {
   }
 }
 
+TEST_CASE("a search in parts of an expert's rows finds a candidate that loses as little as one of all rows") {
+  const size_t tokens = 96, columns = 64, rows = 2 * kFewestRowsOfExpert;
+  const std::vector<float> x = outlier_inputs(tokens, columns), weight = peaked_weight(12, rows * columns);
+  const AwqLayer layer{weight, kGroups};
+  const std::vector<double> means = means_of(x, columns);
+  std::vector<float> scales(columns);
+  const auto whole = search_awq_scales(means, {&layer, 1}, OutputError(x, columns), scales);
+  auto search = AwqSearch::create(means, {&layer, 1}, OutputError(x, columns), false, kFewestRowsOfExpert);
+  REQUIRE((whole && search));
+  size_t rounds = 0;
+  do {
+    REQUIRE(search->measure({}));
+    ++rounds;
+  } while (search->next());
+  const auto choice = search->choice(scales);
+  REQUIRE(choice);
+  CHECK(rounds == 4);
+  CHECK(choice->loss < choice->unscaled_loss);
+  CHECK(choice->loss <= 1.01 * whole->loss);
+}
+
 TEST_CASE("scales found on outlier channels lose less than no scales; the reported loss is the chosen candidate's") {
   const size_t tokens = 128, columns = 64;
   const std::vector<float> x = outlier_inputs(tokens, columns);
