@@ -17,33 +17,37 @@ List<Region> regions_of(const List<std::span<T>>& spans) {
 }
 
 Result<List<std::pair<model::Slot, TensorTask>>> tasks_of(const BoundWork& work, const std::string& text,
-                                                          ForwardSession& session, AlternatingRows& up) {
+                                                          ForwardSession& session) {
   const model::Architecture& a = session.pass().architecture();
   TRY(rows, json::parse(text));
   List<std::pair<model::Slot, TensorTask>> tasks;
   for (const json::Value& row : rows.items()) {
     const int64_t number = row["slot"].as_integer();
     const int64_t slot = number < 0 ? number : static_cast<int64_t>(block_slot(static_cast<uint32_t>(number)));
-    TRY(task, work.task(static_cast<uint32_t>(row["task"].as_integer())));
-    if (slot < 0 || slot >= static_cast<int64_t>(model::kSlots))
-      return error_at(ErrorCode::argument_invalid, task.name, "is not a tensor of a block");
+    List<TensorTask> files;
+    for (const json::Value& item : row["items"].items()) {
+      TRY(task, work.task(static_cast<uint32_t>(item.as_integer())));
+      files.push_back(std::move(task));
+    }
+    if (files.empty() || slot < 0 || slot >= static_cast<int64_t>(model::kSlots))
+      return error_at(ErrorCode::argument_invalid, "calibration", "slot {} is not a tensor of a block", number);
     if (number < kExpertSlots) {
-      TRY_VOID(session.check_form(static_cast<uint32_t>(number), task));
-      TRY_VOID(session.restore_changes(static_cast<uint32_t>(number), task));
+      TRY(task, session.stored_task(static_cast<uint32_t>(number), std::move(files)));
       tasks.push_back({static_cast<model::Slot>(slot), std::move(task)});
       continue;
     }
     const auto expert = static_cast<uint32_t>(number - kExpertSlots);
+    TensorTask task = std::move(files.front());
     // Rows are inputs where the file has [in, out].
     const bool is_turned = a.routing.is_input_major && task.layout->codes != CodeStorage::ggml_rows &&
                            task.layout->components.front().shape.size() == 3;
     const uint64_t height = (expert % 3 == 2) == is_turned ? a.routing.width : a.hidden;
     TRY(own, expert_task(std::move(task), expert / 3, is_turned ? 2 : expert % 3, a.routing.experts, height));
     if (is_turned && a.routing.gate_limit == 0 && expert % 3 < 2) own = half_task(std::move(own), expert % 3);
-    if (row["up"].is_integer()) {
-      TRY(task_of_up, work.task(static_cast<uint32_t>(row["up"].as_integer())));
-      TRY(of_up, expert_task(std::move(task_of_up), expert / 3, 1, a.routing.experts, a.routing.width));
-      TRY_VOID(up.join(own, of_up));
+    if (files.size() > 1) {
+      TRY(of_up, expert_task(std::move(files[1]), expert / 3, 1, a.routing.experts, a.routing.width));
+      TRY(both, FileTensors::alternating(std::move(own), std::move(of_up)));
+      own = std::move(both);
     }
     TRY_VOID(session.restore_changes(static_cast<uint32_t>(number), own));
     tasks.push_back({static_cast<model::Slot>(slot), std::move(own)});
@@ -83,7 +87,7 @@ Made<BoundBlockCalibrator> BoundBlockCalibrator::make(const BoundCalibration& ca
                                                       const std::string& text) {
   std::unique_ptr<BoundBlockCalibrator> made(new BoundBlockCalibrator(calibration.state()));
   ForwardSession& session = *made->state_->session;
-  TRY(tasks, tasks_of(work, text, session, made->rows_of_up_));
+  TRY(tasks, tasks_of(work, text, session));
   TRY_VOID(made->blocks().begin(session.part(), session.values(), std::move(tasks)));
   return made;
 }
@@ -139,7 +143,6 @@ Result<TileResult> BoundBlockCalibrator::store(uint32_t slot) {
   forget_changed();
   if (!change) return change.error();
   stored_ = std::move(*change);
-  if (*place == model::Slot::gate) rows_of_up_.part(stored_);
   return tile_of(stored_);
 }
 

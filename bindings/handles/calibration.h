@@ -8,6 +8,7 @@
 #include "pipeline/calibration/captured_inputs.h"
 #include "pipeline/calibration/expert_task.h"
 #include "pipeline/calibration/model_rotation.h"
+#include "pipeline/session/file_tensors.h"
 
 namespace wasmquant::bindings {
 
@@ -69,7 +70,6 @@ class BoundBlockCalibrator : Counted {
 
   std::shared_ptr<CalibrationState> state_;
   uint32_t prepared_ = 0, done_ = 0;  // parts
-  AlternatingRows rows_of_up_;
   StoredValues stored_;
 };
 

@@ -91,9 +91,11 @@ enum class Slot : uint8_t {
 inline constexpr size_t kSlots = 73;
 inline constexpr size_t kBlockMatrices = kProducts;  // q to layer_out
 
-/// Whether no algorithm changes it: what mixers without attention, sinks, choices of experts and activations are made of.
+/// Whether no algorithm changes it: what mixers without attention, sinks, choices and biases of experts and activations are
+/// made of.
 constexpr bool is_fixed(Slot slot) noexcept {
   return (slot >= Slot::convolution && slot <= Slot::mixer_norm) || slot == Slot::correction || slot == Slot::sinks ||
+         slot == Slot::expert_biases_up || slot == Slot::expert_biases_down ||
          (slot >= Slot::activation_positive && slot <= Slot::activation_least);
 }
 

@@ -155,11 +155,6 @@ Status BlockCalibration::begin(model::Architecture architecture, model::BlockVal
     const auto& task = tensor(weight.slot).task;
     const size_t count = block[weight.slot].size();
     if (!task && (is_expert(architecture_) || weight.is_plain || is_fixed(weight.slot))) continue;
-    if (!task)
-      return error_at(
-          ErrorCode::not_implemented, weight.name,
-          "is stored in parts by this format, for which calibrated codes are not implemented: choose another "
-          "format, or a config without algorithms");
     if (task && task->layout->components.empty())
       return error_at(ErrorCode::argument_invalid, task->name, "is not stored in a dtype that calibration knows");
     const bool fits =

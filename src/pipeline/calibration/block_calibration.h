@@ -201,6 +201,10 @@ class BlockCalibration final : public model::InputSink {
   std::vector<float> rounded_rows(model::Slot slot, const std::vector<float>& values);
   /// For layers that are stored in GGUF's block types.
   Status round_blocks(const CalibrationStep& step, RoundedLayer& layer);
+  /// The same of a weight that the file has in its own way (file_tensors.h).
+  Status round_file_blocks(const CalibrationStep& step, RoundedLayer& layer);
+  /// Rounds rows in the columns' order of the file.
+  Status round_rows(const CalibrationStep& step, GgmlType type, std::span<float> values, std::span<uint8_t> blocks);
   /// Refines the member's rows (refinement.h).
   void refine(const CalibrationStep& step, TeamShare::Range own, RoundedLayer& layer);
   /// The group of each column where the file says it; else empty.

@@ -1,7 +1,6 @@
 // Parts of a layout: rows of a stack, columns of a matrix, or a matrix that is turned.
 #include "pipeline/calibration/expert_task.h"
 
-#include <cstring>
 #include <utility>
 
 namespace wasmquant {
@@ -92,38 +91,6 @@ Result<TensorTask> turned_task(TensorTask task) {
   });
   task.change.is_transposed = true;
   return task;
-}
-
-Status AlternatingRows::join(TensorTask& gate, const TensorTask& up) {
-  const WeightLayout& one = gate.layout;
-  const WeightLayout& other = up.layout;
-  if (one.codes != CodeStorage::ggml_rows || other.codes != CodeStorage::ggml_rows || one.rows != other.rows ||
-      one.components[0].dtype != other.components[0].dtype)
-    return error_at(ErrorCode::not_implemented, gate.name,
-                    "holds gates and ups, which calibration rounds together: give both the same type");
-  rows_ = 2 * one.rows;
-  up_ = up.components[0];
-  gate.layout.edit([&](WeightLayout& both) {
-    both.shape[0] = both.rows = rows_;
-    both.components[0].shape = both.shape;
-    both.components[0].bytes *= 2;
-    both.granularity.inner *= 2;
-  });
-  return {};
-}
-
-void AlternatingRows::part(StoredValues& stored) const {
-  if (rows_ == 0) return;
-  StoredPiece both = std::move(stored.pieces.front());
-  const size_t bytes = both.bytes.size() / rows_;
-  stored.pieces = {};
-  for (const size_t first : {0u, 1u}) {
-    StoredPiece& piece = stored.pieces.emplace_back();
-    piece.at = first == 0 ? both.at : up_;
-    piece.bytes.resize(both.bytes.size() / 2);
-    for (size_t row = 0; row < rows_ / 2; ++row)
-      std::memcpy(piece.bytes.data() + row * bytes, both.bytes.data() + (2 * row + first) * bytes, bytes);
-  }
 }
 
 }  // namespace wasmquant

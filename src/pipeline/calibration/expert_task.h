@@ -18,17 +18,4 @@ TensorTask half_task(TensorTask task, uint32_t part);
 /// (task.change.is_transposed). Error: not-implemented for layouts that are not values of whole bytes.
 Result<TensorTask> turned_task(TensorTask task);
 
-/// An expert's gate and up that are one matrix, whose rows alternate, for files that have two.
-class AlternatingRows {
- public:
-  /// `gate` becomes the task of both. Error: not-implemented unless both have the same type, in rows.
-  Status join(TensorTask& gate, const TensorTask& up);
-  /// Puts the rows of both where they belong; of one tensor, nothing.
-  void part(StoredValues& stored) const;
-
- private:
-  Location up_;
-  uint64_t rows_ = 0;  // of both
-};
-
 }  // namespace wasmquant

@@ -15,6 +15,7 @@
 #include "kernels/matmul.h"
 #include "model/linear_layers.h"
 #include "pipeline/calibration/rounding_work.h"
+#include "pipeline/session/file_tensors.h"
 
 namespace wasmquant {
 namespace {
@@ -70,6 +71,28 @@ bool has_independent_rows(const QuantizationSpec& spec) noexcept {
 constexpr size_t kTriedRows = 128;
 
 GgmlType block_type(const WeightLayout& layout) { return *ggml_type_of(layout.components.front().dtype); }
+
+// Of the columns of all blocks that a weight is stored in. Columns in their own order serve types whose orders differ.
+ColumnOrder order_of_blocks(const TensorTask& task, bool desc_act) {
+  if (!task.file) return block_order(block_type(task.layout), desc_act);
+  std::optional<ColumnOrder> order;
+  for (const FileTensor& tensor : task.file->tensors()) {
+    if (!tensor.has_blocks()) continue;
+    const ColumnOrder own = block_order(block_type(tensor.task.layout), desc_act);
+    if (order && !(own == *order)) return {false};
+    order = own;
+  }
+  return order.value_or(ColumnOrder{false});
+}
+
+// A matrix [n, n] of columns in another order; as it is without one.
+std::vector<float> in_order(std::vector<float> matrix, std::span<const uint32_t> columns) {
+  if (columns.empty() || matrix.empty()) return matrix;
+  std::vector<float> out;
+  for (const uint32_t row : columns)
+    for (const uint32_t column : columns) out.push_back(matrix[row * columns.size() + column]);
+  return out;
+}
 
 // Without the inputs held out: H of all is a mean over tokens.
 std::vector<float> without(const SeenInput& input) {
@@ -181,11 +204,13 @@ void BlockCalibration::add_passes(const Part& part) {
       const bool has_groups = options.act_group_aware && layout.spec.qscheme == QScheme::per_group;
       ColumnOrder order{options.desc_act || options.act_group_aware,
                         has_groups ? static_cast<uint64_t>(layout.granularity.block) : 0};
-      if (layout.codes == CodeStorage::ggml_rows) order = block_order(block_type(layout), order.desc_act);
+      const TensorTask& task = *tensor(layer.weight).task;
+      if (layout.codes == CodeStorage::ggml_rows) order = order_of_blocks(task, order.desc_act);
+      const std::vector<uint32_t> columns = task.file ? task.file->columns() : std::vector<uint32_t>();
       Rounding::Pass* same = nullptr;
       for (Rounding::Pass& pass : work.passes)
-        if (pass.variant == variant && pass.order == order) same = &pass;
-      if (same == nullptr) same = &work.passes.emplace_back(Rounding::Pass{variant, order, 0});
+        if (pass.variant == variant && pass.order == order && pass.columns == columns) same = &pass;
+      if (same == nullptr) same = &work.passes.emplace_back(Rounding::Pass{variant, order, 0, columns});
       same->layers |= bit(layer.weight);
     }
 }
@@ -211,6 +236,7 @@ Status BlockCalibration::find_factors(const Part& part) {
     std::vector<float> hessian = work.is_trial ? without(input)
                                  : is_last     ? std::move(input.hessian)
                                                : std::vector<float>(input.hessian);
+    hessian = in_order(std::move(hessian), work.passes[work.pass].columns);
     if (step.refine != 0 && !work.is_trial) {
       work.damped = hessian;
       damp_diagonal(work.damped, columns, damping);
@@ -227,7 +253,8 @@ Status BlockCalibration::find_factors(const Part& part) {
 
 Status BlockCalibration::round_columns(const Part& part) {
   Rounding& work = *rounding_;
-  if (part.step->method == CalibrationMethod::gptaq) add_drift(work.feedback, work.drift, part.step->alpha);
+  if (part.step->method == CalibrationMethod::gptaq)
+    add_drift(work.feedback, in_order(work.drift, work.passes[work.pass].columns), part.step->alpha);
   work.layers.clear();
   for (const LinearLayer& layer : model::consumers_of(architecture_, part.input)) {
     if ((work.passes[work.pass].layers & bit(layer.weight)) == 0) continue;
@@ -310,25 +337,60 @@ Status BlockCalibration::round_layer(const CalibrationStep& step, RoundedLayer& 
   return {};
 }
 
+Status BlockCalibration::round_rows(const CalibrationStep& step, GgmlType type, std::span<float> values,
+                                    std::span<uint8_t> blocks) {
+  const Rounding& work = *rounding_;
+  if (step.method == CalibrationMethod::qronos)
+    TRY_VOID(correct_for_drift(work.feedback, in_order(work.drift, work.passes[work.pass].columns), values));
+  const std::vector<float> target(values.begin(), values.end());
+  TRY_VOID(gptq_blocks(work.feedback, type, values, blocks));
+  for (uint32_t turn = 0; turn < step.refine && !work.is_trial; ++turn)
+    refine_blocks(work.damped, type, target, values, blocks);
+  return {};
+}
+
+Status BlockCalibration::round_file_blocks(const CalibrationStep& step, RoundedLayer& layer) {
+  const FileTensors& file = *tensor(layer.slot).task->file;
+  const size_t columns = rounding_->feedback.columns(), all = rows_of(layer.slot);
+  const auto own = share_.of(layer.judged.rows, kSharedRows);
+  const auto row_of = [&](size_t at) { return std::span(layer.weight).subspan(at * columns, columns); };
+  layer.set_codes(file.row_bytes());
+  for (uint32_t number = 0; number < file.tensors().size(); ++number) {
+    const FileTensor& part = file.tensors()[number];
+    if (!part.has_blocks()) continue;
+    std::vector<size_t> rows;
+    std::vector<float> values;
+    // A trial has some rows, from all over the weight.
+    const auto place_of = [&](size_t at) { return file.place_of(at * all / layer.judged.rows); };
+    for (size_t at = own.begin; at < own.end; ++at) {
+      if (place_of(at).tensor != number) continue;
+      rows.push_back(at);
+      file.take(part, place_of(at).row, row_of(at), values);
+    }
+    const GgmlType type = block_type(part.task.layout);
+    const size_t bytes = info_of(type).bytes_of(columns);
+    std::vector<uint8_t> blocks(rows.size() * bytes);
+    if (!rows.empty()) TRY_VOID(round_rows(step, type, values, blocks));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      file.put(part, place_of(rows[i]).row, std::span(values).subspan(i * columns, columns), row_of(rows[i]));
+      std::copy_n(blocks.begin() + static_cast<ptrdiff_t>(i * bytes), bytes,
+                  layer.code_bytes() + rows[i] * layer.row_bytes);
+    }
+  }
+  return {};
+}
+
 Status BlockCalibration::round_blocks(const CalibrationStep& step, RoundedLayer& layer) {
   const GgmlType type = block_type(tensor(layer.slot).task->layout);
   layer.weight = rounded_rows(layer.slot, (*block_)[layer.slot]);
   const size_t columns = seen(model::linear_layers()[static_cast<size_t>(layer.slot)].reads).mean.size();
   const size_t rows = layer.judged.rows = layer.weight.size() / columns;
   layer.is_shared = share_.members > 1;
+  if (tensor(layer.slot).task->file) return round_file_blocks(step, layer);
   const auto own = share_.of(rows, kSharedRows);
   layer.set_codes(static_cast<size_t>(info_of(type).bytes_of(columns)));
-  if (step.method == CalibrationMethod::qronos)
-    TRY_VOID(correct_for_drift(rounding_->feedback, rounding_->drift, layer.weight));
-  const size_t first = own.begin * columns, count = own.count() * columns;
-  const std::vector<float> target(layer.weight.begin() + static_cast<ptrdiff_t>(first),
-                                  layer.weight.begin() + static_cast<ptrdiff_t>(first + count));
-  const std::span<float> values = std::span(layer.weight).subspan(first, count);
-  const std::span<uint8_t> blocks(layer.code_bytes() + own.begin * layer.row_bytes, own.count() * layer.row_bytes);
-  TRY_VOID(gptq_blocks(rounding_->feedback, type, values, blocks));
-  for (uint32_t turn = 0; turn < step.refine && !rounding_->is_trial; ++turn)
-    refine_blocks(rounding_->damped, type, target, values, blocks);
-  return {};
+  return round_rows(step, type, std::span(layer.weight).subspan(own.begin * columns, own.count() * columns),
+                    {layer.code_bytes() + own.begin * layer.row_bytes, own.count() * layer.row_bytes});
 }
 
 void BlockCalibration::refine(const CalibrationStep& step, TeamShare::Range own, RoundedLayer& layer) {

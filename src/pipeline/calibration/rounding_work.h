@@ -37,6 +37,8 @@ struct BlockCalibration::Rounding {
     size_t variant;
     ColumnOrder order;
     uint32_t layers;  // one bit per linear slot
+    std::vector<uint32_t>
+        columns;  // of the layers in the file, where it has them in another order; `order` is of these
   };
   enum class Stage : uint8_t { factors, inverses, columns, judging, settling };
 

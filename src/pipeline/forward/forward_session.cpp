@@ -8,6 +8,7 @@
 #include "model/block_weights.h"
 #include "pipeline/calibration/expert_task.h"
 #include "pipeline/forward/forward_plan.h"
+#include "pipeline/session/file_tensors.h"
 #include "pipeline/session/store_modified_weight.h"
 
 namespace wasmquant {
@@ -104,8 +105,15 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
   }
   if (slot == kHeadSlot) TRY_VOID(pass_.begin_head(sink_));
   if (slot < model::kSlots) {
-    changes_[slot] = task.change;
-    assemblies_[slot] = task.assembly;
+    const bool is_plain = layout.codes == CodeStorage::source_values && !task.assembly->any() && !task.change.any() &&
+                          task.source_pitch == 0 && !is_turned(slot);
+    loaded_[slot] = {task.change,
+                     task.assembly,
+                     task.components.empty() ? Location() : task.components.front(),
+                     layout.components.front().dtype,
+                     layout.rows,
+                     layout.columns,
+                     is_plain};
   }
   decoder_.emplace(std::move(task));
   return {};
@@ -123,7 +131,9 @@ Status ForwardSession::restore_changes(uint32_t slot, TensorTask& task) const {
     task = std::move(turned);
     return {};
   }
-  ValueTransform change = slot < model::kSlots ? changes_[slot] : decoder_ ? decoder_->task().change : ValueTransform();
+  ValueTransform change = slot < model::kSlots ? loaded_[slot].change
+                          : decoder_           ? decoder_->task().change
+                                               : ValueTransform();
   if (!change.any() || task.change.any()) return {};
   change.inverse = false;
   task.change = change;
@@ -132,13 +142,18 @@ Status ForwardSession::restore_changes(uint32_t slot, TensorTask& task) const {
   return {};
 }
 
-Status ForwardSession::check_form(uint32_t slot, const TensorTask& task) const {
-  if (slot >= model::kSlots || task.quantized == nullptr) return {};
-  const Assembly &made = *task.quantized->task.assembly, &loaded = *assemblies_[slot];
-  if (!made.any() || made == loaded) return {};
-  return error_at(ErrorCode::not_implemented, task.name,
-                  "has its values in another order, or multiplied, in this format, for which calibrated codes are not "
-                  "implemented: choose another format, or a config without algorithms");
+Result<TensorTask> ForwardSession::stored_task(uint32_t slot, List<TensorTask> tasks) const {
+  const Loaded& loaded = loaded_[slot];
+  const TensorTask& first = tasks.front();
+  const Assembly* const made = first.quantized ? &*first.quantized->task.assembly : nullptr;
+  const bool is_as_loaded = made == nullptr || !made->any() || *made == *loaded.assembly;
+  if (tasks.size() == 1 && is_as_loaded) {
+    TensorTask task = std::move(tasks.front());
+    TRY_VOID(restore_changes(slot, task));
+    return task;
+  }
+  if (!loaded.is_plain) return FileTensors::refused(first.name);
+  return FileTensors::task_of(std::move(tasks), {loaded.at, loaded.dtype, loaded.rows, loaded.columns});
 }
 
 // Tiles of streamed tensors are stored by themselves: all but the last have as many rows.

@@ -48,9 +48,9 @@ class ForwardSession {
   /// Gives the plan's task of a loaded tensor the changes that its file has and the pass reverted, and its orientation here. Errors: those of
   /// turned_task().
   Status restore_changes(uint32_t slot, TensorTask& task) const;
-  /// Whether the output has the values of a block's weight as they were loaded but for restore_changes(). Error: not-implemented
-  /// where a conversion gives them another order, factors or a logarithm.
-  Status check_form(uint32_t slot, const TensorTask& task) const;
+  /// The same for the plan's tasks of a block's weight, which a conversion may give another order or factors. Errors: those of
+  /// FileTensors::task_of().
+  Result<TensorTask> stored_task(uint32_t slot, List<TensorTask> tasks) const;
   /// `keep` false: activations stay unchanged, for passes that only feed the sink. Errors: those of the sink,
   /// state-invalid if a tensor of the block was not loaded.
   Status run(uint32_t portion, bool keep = true);
@@ -76,6 +76,15 @@ class ForwardSession {
   uint32_t first_row() const noexcept { return first_row_; }
 
  private:
+  /// How a weight of a block was read.
+  struct Loaded {
+    ValueTransform change;
+    SharedValue<Assembly> assembly;
+    Location at;
+    StorageDtype dtype = StorageDtype::F32;
+    uint64_t rows = 0, columns = 0;
+    bool is_plain = false;  // values in the order of the pass
+  };
   struct Replaced {
     uint32_t step, slot;
     TensorTask task;
@@ -93,8 +102,7 @@ class ForwardSession {
   const model::BlockValues* reference_ = nullptr;
   model::InputSink* reference_sink_ = nullptr;
   std::optional<TensorDecoder> decoder_;
-  std::array<ValueTransform, model::kSlots> changes_{};  // of what is loaded of a block
-  std::array<SharedValue<Assembly>, model::kSlots> assemblies_{};
+  std::array<Loaded, model::kSlots> loaded_{};
   uint32_t step_ = 0, slot_ = 0;
   bool is_streamed_ = false, is_as_llama_cpp_ = false, is_whole_ = false;
   std::vector<float> matrix_;  // a streamed slot stored in column tiles

@@ -8,6 +8,7 @@
 
 #include "core/message.h"
 #include "families/head_interleave.h"
+#include "pipeline/session/file_tensors.h"
 #include "pipeline/session/session.h"
 #include "pipeline/task/decoder.h"
 
@@ -180,6 +181,7 @@ Result<WeightScales> observed_scales(const TensorTask& task, std::span<const flo
 
 Result<StoredValues> store_modified(const TensorTask& task, std::span<const float> weight, const WeightScales* scales,
                                     std::span<const float> original, const ValueRange& joined) {
+  if (task.file) return task.file->store({}, weight);
   if (task.is_copy) return store_copy(task, weight);
   const TensorTask tile = whole(task);
   TensorSession session(tile);
@@ -235,6 +237,7 @@ Result<StoredValues> store_grouped(const TensorTask& task, std::span<const uint8
 
 Result<StoredValues> store_blocks(const TensorTask& task, std::span<const uint8_t> blocks,
                                   std::span<const float> original) {
+  if (task.file) return task.file->store(blocks, original);
   const TensorTask tile = whole(task);
   const uint64_t rows = task.layout->rows, row_bytes = rows == 0 ? 0 : blocks.size() / rows;
   Bytes bytes;
@@ -260,7 +263,7 @@ Result<StoredValues> store_blocks(const TensorTask& task, std::span<const uint8_
 bool can_store_rows(const TensorTask& task, uint64_t tile_rows) {
   const WeightLayout& layout = *task.layout;
   const bool needs_all = TensorScales::passes(layout, task.is_observed) != 0;
-  if (task.change.is_transposed) return false;
+  if (task.change.is_transposed || task.file) return false;
   return task.is_copy || (!layout.column_tiles() && !needs_all && tile_rows % layout.line_multiple() == 0);
 }
 

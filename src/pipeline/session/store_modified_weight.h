@@ -49,7 +49,7 @@ Result<StoredValues> store_grouped(const TensorTask& task, std::span<const uint8
                                    std::span<const QParams> qparams, std::span<const uint32_t> index,
                                    std::span<const float> values, std::span<const float> original);
 
-/// Stores blocks of a GGUF type, [rows] of them in the model's order. Errors: value-overflow if their values are not finite, or
+/// Stores blocks of a GGUF type, [rows] of them in the model's order; of a task with `file`, see FileTensors::store. Errors: value-overflow if their values are not finite, or
 /// `original` has larger ones than the type.
 Result<StoredValues> store_blocks(const TensorTask& task, std::span<const uint8_t> blocks,
                                   std::span<const float> original);

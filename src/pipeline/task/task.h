@@ -53,6 +53,7 @@ struct RowScales {
 };
 
 struct StoredWeight;
+class FileTensors;
 
 /// A weight that is made of others, in rounds: a round joins the next elements of each part, as many in every round. The
 /// shares of one round follow each other, or their elements are taken in turns.
@@ -96,8 +97,9 @@ struct TensorTask {
   // Other weights with which this one shares the scale of the whole tensor (TensorScales::can_join); observed with it.
   // Only name, source and what reading needs; they have no components and one scale.
   List<std::shared_ptr<const TensorTask>> joined;
-  bool is_float32 = false;  // tiles arrive as float32 for any source: weights changed in memory
-  uint64_t tile_lines = 0;  // lines of a tile (bytes, for a copy)
+  std::shared_ptr<const FileTensors> file;  // calibration: what stores the weight in the place of this tensor, or null
+  bool is_float32 = false;                  // tiles arrive as float32 for any source: weights changed in memory
+  uint64_t tile_lines = 0;                  // lines of a tile (bytes, for a copy)
   uint64_t tiles = 0;
 
   /// Whether the source is [columns, rows].

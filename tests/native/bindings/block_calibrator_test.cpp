@@ -100,12 +100,11 @@ TEST_CASE("BoundBlockCalibrator: refuses tasks, and parts and portions out of or
     return refusal(BoundBlockCalibrator::make(*pass.calibration, *pass.work, tasks));
   };
   CHECK(made("[").substr(0, 12) == "json-invalid");
-  CHECK(made(R"([{"slot": 0, "task": 999}])").find("argument-invalid task 999: does not exist") == 0);
-  const std::string name = taken(pass.work->task(0)).name;
+  CHECK(made(R"([{"slot": 0, "items": [999]}])").find("argument-invalid task 999: does not exist") == 0);
   for (const char* const slot : {"-1", "100"})
-    CHECK(made(std::string(R"([{"slot": )") + slot + R"(, "task": 0}])") ==
-          "argument-invalid " + name + ": is not a tensor of a block");
-  CHECK(made("[]").find(": is stored in parts by this format") != std::string::npos);
+    CHECK(made(std::string(R"([{"slot": )") + slot + R"(, "items": [0]}])") ==
+          "argument-invalid calibration: slot " + std::string(slot) + " is not a tensor of a block");
+  CHECK(made("[]").find(": was not loaded, or has no task in the plan") != std::string::npos);
 
   const std::string not_next = "argument-invalid calibration: part 1 is not the next";
   CHECK(refusal(block.record(1, 0)) == not_next);

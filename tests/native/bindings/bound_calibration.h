@@ -29,13 +29,14 @@ struct CalibratedPass : BoundPass {
       if (taken(work->task(number)).name == name) return number;
   }
 
-  /// [{"slot", "task"}] of a block.
+  /// [{"slot", "items"}] of a block.
   std::string tasks(uint32_t step) const {
     json::Array rows;
     for (const model::BlockWeight& weight : model::block_weights(plan.architecture)) {
       json::Value& row = rows.emplace_back();
       row.set("slot", static_cast<int64_t>(weight.slot));
-      row.set("task", static_cast<int64_t>(task_of(plan.steps[step].name + "." + weight.name)));
+      row.set("items", json::Value(json::Array{
+                           json::Value(static_cast<int64_t>(task_of(plan.steps[step].name + "." + weight.name)))}));
     }
     return json::write(json::Value(std::move(rows)));
   }

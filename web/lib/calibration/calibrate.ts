@@ -50,9 +50,6 @@ interface RunConfig {
   algorithms: CalibratedAlgorithm[];
 }
 
-/** In place of an item: experts of a tensor that is not quantized. */
-const notStored = -1;
-
 /** Input for the blocks if no algorithm looks at activations. */
 const anyTokens: TokenCalibration = { tokens: { data: [0, 0], shape: [1, 2] } };
 
@@ -95,21 +92,16 @@ async function planCalibration(
       const { slot, stack = '', part = 0, alternates, fixed } = tensor;
       const name = stored(step, tensor.name);
       const own = numbers.get(name);
-      // Biases of all experts may be those of gates and of ups in GGUF.
-      const isParted = own !== undefined && own.length > 1;
-      if (fixed || isParted || (!own && actions.has(stack) && actions.get(stack) !== 'quantize'))
-        return { slot, item: notStored };
-      // Gates and ups of one tensor may be two of GGUF.
+      if (fixed || (!own && actions.has(stack) && actions.get(stack) !== 'quantize')) return { slot, items: [] };
+      // One tensor may be several of GGUF.
       const found = own ?? numbers.get(stack) ?? [];
-      const item = found[Math.min(part, found.length - 1)];
-      const up = alternates ? found[1] : undefined;
-      if (item === undefined) {
+      const all = own || alternates ? found : found.slice(Math.min(part, found.length - 1)).slice(0, 1);
+      if (all.length === 0) {
         const detail = 'is not stored as plain numbers; calibrate the model as it was before quantization';
         throw failure('tensor-missing', name, detail);
       }
-      items.add(item);
-      if (up !== undefined) items.add(up);
-      return { slot, item, up };
+      for (const item of all) items.add(item);
+      return { slot, items: all };
     }),
   );
   const bytes = (rotatesStream ? steps : steps.slice(1)).reduce(

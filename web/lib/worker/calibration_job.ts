@@ -48,7 +48,7 @@ export function runCalibration(host: JobHost, work: CalibrationWork): Promise<nu
           const parts = partsOf(step);
           for (const [at, part] of parts.entries()) {
             await loadStep(host, pass, number, part, undefined, true);
-            const stored = tensors.splice(0, part.tensors.length).filter(({ item }) => item >= 0);
+            const stored = tensors.splice(0, part.tensors.length).filter(({ items }) => items.length > 0);
             if (stored.length > 0) await calibrateBlock(place, part, stored);
             // No step reads the last output, but experts read what the router sends them.
             const sends = at === 0 && parts.length > 1;
@@ -92,7 +92,8 @@ async function rotateTables(
 ): Promise<void> {
   const { instance } = host;
   for (const [index, tensor] of read.entries()) {
-    const { slot, item } = tensors[index] as (typeof tensors)[number];
+    const { slot, items } = tensors[index] as (typeof tensors)[number];
+    const item = items[0] ?? 0;
     instance.done(() => pass.bound.begin(number, tensor.slot, pass.work, tensor.task));
     await instance.withObject(
       (module) => module.EmbeddingRotation.make(calibration, slot, host.work(0), item),
@@ -123,7 +124,7 @@ async function calibrateBlock(
 ): Promise<void> {
   const { instance } = host;
   const bytes = read.reduce((sum, tensor) => sum + tensor.bytes, 0);
-  const tasks = JSON.stringify(tensors.map(({ slot, item, up }) => ({ slot, task: item, up })));
+  const tasks = JSON.stringify(tensors);
   await instance.withObject(
     (module) => module.BlockCalibrator.make(calibration, host.work(0), tasks),
     async (block) => {
@@ -144,14 +145,14 @@ async function calibrateBlock(
       if (pieces === 0) done('optimize');
       const sums: StoredBlock['sums'] = [];
       const evidence: StoredBlock['evidence'] = [];
-      for (const { slot, item, up = item } of tensors) {
+      for (const { slot, items } of tensors) {
         await host.pause();
         const found = instance.call<LayerEvidence | null>(() => block.evidence(slot));
         const stored = await write(
           host,
           instance.tile(() => block.store(slot)),
         );
-        for (const each of new Set([item, up])) {
+        for (const each of items) {
           if (found) evidence.push([each, found]);
           sums.push([each, stored]);
         }

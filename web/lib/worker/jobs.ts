@@ -173,8 +173,9 @@ export interface CalibrationWork extends Omit<ForwardWork, 'activations'> {
   quantization: string;
   /** Number of blocks; step 0 is the embedding. */
   layers: number;
-  /** By step; empty for unchanged steps. `item`: task index in the plan, the first of `ContextFiles.work`. `up`: of a gate with its rows. */
-  blocks: { slot: number; item: number; up?: number | undefined }[][];
+  /** By step; empty for unchanged steps. `items`: task indexes in the plan, the first of
+   * `ContextFiles.work`; none: not stored; several: tensors of the file that have its rows. */
+  blocks: { slot: number; items: number[] }[][];
 }
 /** A batch of sequences, and candidate tasks for the blocks' linear layers. */
 export interface SensitivityWork extends Omit<ForwardWork, 'activations'> {
