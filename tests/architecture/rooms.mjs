@@ -80,7 +80,9 @@ export const cppRooms = {
   ],
   'algorithms/scaling': [
     'core',
+    'numeric',
     'kernels',
+    'kernels/ggml',
     'algorithms',
     'config/spec',
     'quantize',

@@ -47,7 +47,7 @@ Result<AwqChoice> search_smooth_scales(std::span<const float> x, std::span<const
     double total = 0, outputs = 0;
     for (const AwqLayer& layer : layers) {
       rounded_w.resize(layer.weight.size());
-      TRY_VOID(quantize_scaled(layer.weight, layer.spec, scales, rounded_w));
+      TRY_VOID(round_scaled(layer, layer.weight, scales, rounded_w));
       total += output_loss(x, rounded_x, layer.weight, rounded_w, columns, loss);
       outputs += static_cast<double>(x.size() / columns * (layer.weight.size() / columns));
     }

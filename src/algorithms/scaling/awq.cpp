@@ -13,6 +13,8 @@
 #include "algorithms/scaling/awq_rounds.h"
 #include "algorithms/scaling/scale_search.h"
 #include "core/message.h"
+#include "kernels/ggml/ggml_blocks.h"
+#include "kernels/ggml/ggml_codebook.h"
 #include "kernels/kernels.h"
 #include "observers/observer.h"
 #include "observers/registry.h"
@@ -33,23 +35,46 @@ void round_observed(const Granularity& g, const QuantizationSpec& spec, std::spa
   fake_quantize(g, spec, observer.finish(), x, 0, y);
 }
 
+// For a matrix whose columns were multiplied by `scales`: squares of the features as they are then.
+std::vector<float> scaled_squares(std::span<const float> squares, std::span<const float> scales) {
+  std::vector<float> out(squares.begin(), squares.end());
+  for (size_t j = 0; j < out.size(); ++j) out[j] /= scales[j] * scales[j];
+  return out;
+}
+
 // The same with scales that are refit from there. A search of ranges, too, would take its time for each candidate.
 Status round_refit(const Granularity& g, QuantizationSpec spec, const std::vector<uint64_t>& shape,
-                   std::span<const float> scales, std::span<const float> squares, std::span<float> x) {
+                   std::span<const float> squares, std::span<float> x) {
   spec.observer =
       spec.qscheme == QScheme::per_group ? ObserverId::PerGroupMinMaxObserver : ObserverId::PerChannelMinMaxObserver;
   const std::unique_ptr<Observer> observer = make_observer(spec);
-  std::vector<float> of_scaled(squares.begin(), squares.end());
-  for (size_t j = 0; j < of_scaled.size(); ++j) of_scaled[j] /= scales[j] * scales[j];
-  if (!of_scaled.empty()) TRY_VOID(observer->weigh(of_scaled));
+  if (!squares.empty()) TRY_VOID(observer->weigh(squares));
   TRY_VOID(observe(*observer, 0, x, shape));
   TRY(found, observer->finish());
   fake_quantize(g, spec, found.qparams, x, 0, x.data());
   return {};
 }
 
+Status round_to_spec(const QuantizationSpec& spec, std::span<const float> scales, std::span<const float> squares,
+                     std::span<float> x) {
+  const std::vector<uint64_t> shape{x.size() / scales.size(), scales.size()};
+  TRY(g, granularity_of(shape, spec));
+  if (spec.scale_refit && !x.empty()) return round_refit(g, spec, shape, scaled_squares(squares, scales), x);
+  round_observed(g, spec, x, x.data());
+  return {};
+}
+
+void round_in_blocks(GgmlType type, std::span<const float> scales, std::span<const float> squares, std::span<float> x) {
+  const std::vector<float> importance = scaled_squares(squares, scales);
+  std::vector<uint8_t> blocks(info_of(type).bytes_of(x.size()));
+  kernels::quantize_blocks(type, x.data(), x.size() / scales.size(), scales.size(),
+                           importance.empty() ? nullptr : importance.data(), blocks.data());
+  kernels::dequantize_blocks(type, blocks.data(), x.size(), x.data());
+}
+
 // Whether rounding some rows gives what rounding all gives.
 bool has_independent_rows(const AwqLayer& layer, size_t columns) {
+  if (layer.blocks) return true;
   const size_t rows = layer.weight.size() / columns;
   const auto groups = ColumnGroups::create(layer.spec, rows, columns);
   return groups && groups->scale_count() == rows * groups->count() && layer.spec.scale_format != ScaleFormat::e4m3;
@@ -70,7 +95,7 @@ Status add_errors(const AwqLayer& layer, std::span<const float> scales, std::spa
     part_of.push_back(part - piece.begin);
   }
   std::vector<float> change(weight.size());
-  TRY_VOID(quantize_scaled(weight, layer.spec, scales, change, squares));
+  TRY_VOID(round_scaled(layer, weight, scales, change, squares));
   for (size_t i = 0; i < change.size(); ++i) change[i] -= weight[i];
   std::vector<double> sums(part_of.size());
   inputs.sum_squares({change.data(), columns}, 0, columns, sums);
@@ -102,21 +127,38 @@ Status awq_scales(const AwqMeans& means, size_t step, std::span<float> scales) {
   return {};
 }
 
-Status quantize_scaled(std::span<const float> weight, const QuantizationSpec& spec, std::span<const float> scales,
-                       std::span<float> values, std::span<const float> squares) {
+AwqLayer layer_in_blocks(std::span<const float> weight, size_t columns, GgmlType type) {
+  AwqLayer layer{weight, {}};
+  if (!kernels::has_codebook(type)) layer.blocks = type;
+  QuantizationSpec& spec = layer.spec;
+  spec.dtype = size_t{info_of(type).block_bytes} * 8 < size_t{3} * info_of(type).block ? Dtype::uint2 : Dtype::uint3;
+  spec.observer = ObserverId::PerGroupMinMaxObserver;
+  spec.qscheme = QScheme::per_group;
+  spec.ch_axis = 1;
+  spec.group_size = columns % 32 == 0 ? 32 : static_cast<int64_t>(columns);
+  spec.symmetric = false;
+  return layer;
+}
+
+Status round_scaled(const AwqLayer& layer, std::span<const float> weight, std::span<const float> scales,
+                    std::span<float> values, std::span<const float> squares) {
   const size_t columns = scales.size();
   if (values.size() != weight.size()) return sizes_differ(values.size(), weight.size());
   if (columns == 0 || weight.size() % columns != 0) return sizes_differ(weight.size(), columns);
-  TRY(g, granularity_of({weight.size() / columns, columns}, spec));
   for (size_t at = 0; at < weight.size(); at += columns)
     for (size_t j = 0; j < columns; ++j) values[at + j] = weight[at + j] * scales[j];
-  if (spec.scale_refit && !values.empty())
-    TRY_VOID(round_refit(g, spec, {values.size() / columns, columns}, scales, squares, values));
+  if (layer.blocks)
+    round_in_blocks(*layer.blocks, scales, squares, values);
   else
-    round_observed(g, spec, values, values.data());
+    TRY_VOID(round_to_spec(layer.spec, scales, squares, values));
   for (size_t at = 0; at < weight.size(); at += columns)
     for (size_t j = 0; j < columns; ++j) values[at + j] /= scales[j];
   return {};
+}
+
+Status quantize_scaled(std::span<const float> weight, const QuantizationSpec& spec, std::span<const float> scales,
+                       std::span<float> values, std::span<const float> squares) {
+  return round_scaled({weight, spec}, weight, scales, values, squares);
 }
 
 Result<std::vector<double>> weight_means(std::span<const AwqLayer> layers, size_t columns) {

@@ -6,12 +6,14 @@
 // Source: J. Lin et al., "AWQ: Activation-aware Weight Quantization", 2023; AMD Quark's grids and clamps (spec 7.2).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "algorithms/output_error.h"
 #include "config/spec/spec.h"
 #include "core/order.h"
 #include "core/result.h"
+#include "numeric/ggml_type.h"
 
 namespace wasmquant {
 
@@ -33,16 +35,26 @@ struct AwqMeans {
 /// Errors: shape-mismatch, value-not-finite (a mean or scale is NaN or infinite; names the feature).
 Status awq_scales(const AwqMeans& means, size_t step, std::span<float> scales);
 
-/// values = Q(W s) / s for a layer's weight [*, scales.size()]. `squares`: of the features, for scale_refit, whose errors
-/// they weigh. Errors: those of granularity_of and Observer.
-Status quantize_scaled(std::span<const float> weight, const QuantizationSpec& spec, std::span<const float> scales,
-                       std::span<float> values, std::span<const float> squares = {});
-
 /// A linear layer that reads the scaled inputs.
 struct AwqLayer {
   std::span<const float> weight;  // [rows, columns]
   QuantizationSpec spec;
+  /// The type of GGUF that it is stored in; `spec` then only has the groups of duo scaling.
+  std::optional<GgmlType> blocks = {};
 };
+
+/// A layer that is stored in blocks. A search in a codebook would take its time for each candidate, so integers of as many bits in
+/// groups of 32 stand for its entries; of other blocks such groups show which weights are large.
+AwqLayer layer_in_blocks(std::span<const float> weight, size_t columns, GgmlType type);
+
+/// values = Q(W s) / s for rows of a layer, `weight` [*, scales.size()]. `squares`: of the features, which weigh the errors of
+/// scale_refit and of blocks. Errors: those of granularity_of and Observer.
+Status round_scaled(const AwqLayer& layer, std::span<const float> weight, std::span<const float> scales,
+                    std::span<float> values, std::span<const float> squares = {});
+
+/// The same for a whole weight.
+Status quantize_scaled(std::span<const float> weight, const QuantizationSpec& spec, std::span<const float> scales,
+                       std::span<float> values, std::span<const float> squares = {});
 
 /// Means over all rows of |w| divided by the largest |w| of the row's group. Errors: those of ColumnGroups.
 Result<std::vector<double>> weight_means(std::span<const AwqLayer> layers, size_t columns);

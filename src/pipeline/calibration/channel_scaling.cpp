@@ -32,20 +32,9 @@ void divide(SeenInput& input, std::span<const float> scales) noexcept {
   for (size_t i = 0; i < input.sample.size(); ++i) input.sample[i] /= scales[i % n];
 }
 
-// The spec of a scale search. GGUF types are approximated by integers of as many bits in groups of 32 with zero points.
-QuantizationSpec searched_spec(const WeightLayout& layout) {
-  if (layout.codes != CodeStorage::ggml_rows) return layout.spec;
-  constexpr Dtype kByBits[] = {Dtype::uint2, Dtype::uint2, Dtype::uint2, Dtype::uint3, Dtype::uint4,
-                               Dtype::uint5, Dtype::uint6, Dtype::uint7, Dtype::uint8};
-  const StorageDtypeInfo& type = info_of(layout.components.front().dtype);
-  QuantizationSpec spec;
-  spec.dtype = kByBits[std::min<size_t>(size_t{type.block_bytes} * 8 / type.block, 8)];
-  spec.observer = ObserverId::PerGroupMinMaxObserver;
-  spec.qscheme = QScheme::per_group;
-  spec.ch_axis = 1;
-  spec.group_size = layout.columns % 32 == 0 ? 32 : static_cast<int64_t>(layout.columns);
-  spec.symmetric = false;
-  return spec;
+AwqLayer searched_layer(std::span<const float> weight, const WeightLayout& layout) {
+  if (layout.codes != CodeStorage::ggml_rows) return {weight, layout.spec};
+  return layer_in_blocks(weight, layout.columns, *ggml_type_of(layout.components.front().dtype));
 }
 
 constexpr struct {
@@ -175,7 +164,7 @@ Result<bool> BlockCalibration::scale(const Part& part) {
     const Slot slot = layer.weight;
     if (Status status = accumulate_column_absmax((*block_)[slot], of_weights); !status)
       return at(name(slot), std::move(status.error()));
-    if (is_quantized(slot)) layers.push_back({(*block_)[slot], searched_spec(tensor(slot).task->layout)});
+    if (is_quantized(slot)) layers.push_back(searched_layer((*block_)[slot], tensor(slot).task->layout));
   }
   if (step.method == CalibrationMethod::awq) {
     if (layers.empty()) return true;

@@ -225,6 +225,33 @@ TEST_CASE("scales found on outlier channels lose less than no scales; the report
   CHECK(choice->unscaled_loss == doctest::Approx(unscaled / (29 * tokens)));
 }
 
+TEST_CASE("blocks of GGUF are judged as they are stored: weights that they hold exactly are not scaled") {
+  const size_t tokens = 128, columns = 256, rows = 24;
+  const std::vector<float> x = outlier_inputs(tokens, columns), weight = peaked_weight(13, rows * columns);
+  const OutputError inputs(x, columns);
+  const std::vector<float> squares = inputs.squares(), ones(columns, 1.0f);
+  std::vector<float> held(weight.size()), scales(columns), values(weight.size());
+  for (const GgmlType type : {GgmlType::q4_0, GgmlType::q4_1, GgmlType::q5_1, GgmlType::q4_k, GgmlType::iq4_xs}) {
+    CAPTURE(info_of(type).name);
+    const AwqLayer layer{weight, kGroups, type};
+    const auto choice = search_awq_scales(means_of(x, columns), {&layer, 1}, inputs, scales);
+    REQUIRE(choice);
+    CHECK(choice->step > 0);
+    REQUIRE(round_scaled(layer, weight, scales, values, squares));
+    CHECK(choice->loss == doctest::Approx(total_of(inputs, values, weight) / (rows * tokens)));
+    REQUIRE(round_scaled(layer, weight, ones, held, squares));
+    CHECK(choice->unscaled_loss == doctest::Approx(total_of(inputs, held, weight) / (rows * tokens)));
+    const AwqLayer of_held{held, kGroups, type}, as_integers{held, kGroups};
+    const auto found = search_awq_scales(means_of(x, columns), {&of_held, 1}, inputs, scales);
+    REQUIRE(found);
+    CHECK(found->unscaled_loss < 0.2 * choice->unscaled_loss);  // searches of scales find them again only nearly
+    CHECK(found->step == 0);
+    const auto others = search_awq_scales(means_of(x, columns), {&as_integers, 1}, inputs, scales);
+    REQUIRE(others);
+    CHECK(others->step > 0);
+  }
+}
+
 TEST_CASE("a search on a part of many rows finds a candidate that loses about as little as the best one") {
   const size_t tokens = 128, columns = 64, rows = 1100;
   const std::vector<float> x = outlier_inputs(tokens, columns);

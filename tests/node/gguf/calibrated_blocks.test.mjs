@@ -60,3 +60,22 @@ test('the bytes are the same for any number of workers', { timeout: 600_000 }, a
   assert.deepEqual(found[1], found[0]);
   assert.deepEqual(found[2], found[0]);
 });
+
+test('algorithms leave weights as they are that the types hold exactly', { timeout: 600_000 }, async (t) => {
+  const quantizer = await quantizerFor(t, { threads: 2 });
+  const written = async (model, config, options) => {
+    const out = memoryStream();
+    await quantizer.quantizeModel(model, config, { target: out.stream, format: 'gguf', ...options });
+    return modelFor(t, quantizer, out.bytes());
+  };
+  for (const type of ['q4_0', 'q4_1']) {
+    const layers = { token_embd: 'f32', output: 'f32', '*': type };
+    const config = { dialect: 'gguf', recipe: type, layers };
+    const rounded = await written(await modelFor(t, quantizer, tinyLlama), config);
+    const model = await written(rounded, { dialect: 'gguf', recipe: 'f32' });
+    const best = await written(model, quantizer.presetConfig(config, { best: true }), { calibration });
+    const given = { tokens: tokensOf('validation', 4), against: model, activations: 'float32' };
+    const { divergence } = await quantizer.languageModel(best, { source: model }).evaluate(given);
+    assert.equal(divergence.meanKld, 0, type);
+  }
+});
