@@ -63,7 +63,7 @@ class BlockRunner {
   /// run() of a block without what follows its feed-forward; false if the sink ends it.
   Result<bool> run_stream(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
                           std::span<float> x, InputSink* sink, BlockState* state);
-  /// layer_input.cpp: run() of several streams; what the low rank gives, to low_rank_; what the layer's own input adds to streams, from
+  /// block_parts/layer_input.cpp: run() of several streams; what the low rank gives, to low_rank_; what the layer's own input adds to streams, from
   /// one of them, to output_, false if the sink ends it.
   Status run_streams(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths, std::span<float> x,
                      InputSink* sink, BlockState* state);

@@ -48,4 +48,7 @@ inline double exp2_of(double y) noexcept {
          std::bit_cast<double>(static_cast<uint64_t>(static_cast<int64_t>(n) + kBias - 1) << kMantissaBits);
 }
 
+/// 1 / (1 + exp(-x)).
+inline float sigmoid_of(float x) noexcept { return static_cast<float>(1 / (1 + exp2_of(-double{x} / kLn2))); }
+
 }  // namespace wasmquant

@@ -178,6 +178,7 @@ export const cppRooms = {
   'model/experts': ['core', 'numeric', 'model/config'],
   'model/steps': ['core', 'numeric', 'kernels', 'model/config'],
   model: ['core', 'numeric', 'kernels', 'model/config', 'model/experts', 'model/steps'],
+  'model/block_parts': ['core', 'numeric', 'kernels', 'model/config', 'model/experts', 'model/steps', 'model'],
   onnx_graph: ['core', 'numeric', 'config/spec', 'checkpoint', 'formats/onnx', 'runtimes/onnx_runtime'],
   onnx_conversion: ['core', 'kernels', 'formats/onnx', 'onnx_graph', 'model/config', 'model/steps', 'model'],
   'pipeline/task': [

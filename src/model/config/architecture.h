@@ -91,8 +91,8 @@ enum class Mixer : uint8_t {
   none          // the layer is nothing but a feed-forward
 };
 
-/// All but the first two and the last: a state of each head, [key_dim, value_dim], that a token changes and then reads (recurrent_mixer.cpp). Of
-/// Mamba 1 a head is a channel, and all have the same key and query (selective_scan.cpp).
+/// All but the first two and the last: a state of each head, [key_dim, value_dim], that a token changes and then reads (block_parts/recurrent_mixer.cpp). Of
+/// Mamba 1 a head is a channel, and all have the same key and query (block_parts/selective_scan.cpp).
 struct Recurrence {
   uint32_t heads = 0, key_heads = 0;  // neighbouring heads share a key and a query
   uint32_t key_dim = 0, value_dim = 0;
