@@ -20,11 +20,7 @@ Result<Parts> planned_pass(const ModelIndex& model, const ModelIndex& described,
   const bool describes_itself = &model == &described && model.format().carries_config;
   const Result<json::Value> none = json::Value(), &config = describes_itself ? none : described.folder_config();
   if (!config) return config.error();
-  const std::string& given = options["use"].as_string();
-  const ForwardUse use = given == "embed"     ? ForwardUse::embed
-                         : given == "run"     ? ForwardUse::run
-                         : given == "measure" ? ForwardUse::measure
-                                              : ForwardUse::calibrate;
+  const ForwardUse use = forward_use_named(options["use"].as_string());
   TRY(plan, plan_forward(model, *config, tile_bytes_of(options), use));
   static std::string architecture, work;
   architecture = packed_architecture(plan.architecture);

@@ -118,9 +118,10 @@ Result<List<Region>> BoundBlockCalibrator::record(uint32_t part, uint32_t portio
   return regions_of(state_->recorded.matrices());
 }
 
-Result<List<Region>> BoundBlockCalibrator::expect(uint32_t part, double bytes) {
+Result<List<Region>> BoundBlockCalibrator::expect(uint32_t part, const std::string& text) {
   TRY_VOID(enter(part));
-  state_->received.expect(static_cast<uint64_t>(bytes));
+  TRY(bytes, json::parse(text));
+  state_->received.expect(bytes.items());
   return regions_of(state_->received.matrices());
 }
 

@@ -49,7 +49,7 @@ class BoundBlockCalibrator : Counted {
   json::Value parts() const;
   /// Errors of these: argument-invalid for a part that is not the next.
   Result<List<Region>> record(uint32_t part, uint32_t portion);
-  Result<List<Region>> expect(uint32_t part, double bytes);
+  Result<List<Region>> expect(uint32_t part, const std::string& bytes);
   Result<bool> optimize(uint32_t part);
   /// Errors: those of CapturedInputs::show.
   Status show(bool is_own) { return (is_own ? state_->recorded : state_->received).show(); }

@@ -194,6 +194,7 @@ Result<bool> BlockRunner::attend_all(const BlockValues& weights, uint32_t layer,
                                      InputSink* sink) {
   const Architecture& a = architecture_;
   const Mixer mixer = mixer_of(a, layer);
+  if (a.names.has(ModelPart::encoded_k)) return attend_encoded(weights, layer, lengths, sink);
   if (mixer == Mixer::selective) return scan(weights, layer, lengths, sink);
   if (mixer == Mixer::both) {
     TRY(goes_on, add_state(weights, layer, lengths, sink));
@@ -234,7 +235,7 @@ void BlockRunner::attend_heads(const BlockValues& weights, uint32_t layer, std::
   const Architecture& a = architecture_;
   const bool is_sliding = a.is_sliding[layer];
   if (const std::vector<float>& table = weights[Slot::relative_bias];
-      !table.empty() && (layer == 0 || a.relative.has_own_tables))
+      !table.empty() && (layer == first_of_stack(a, layer) || a.relative.has_own_tables))
     bias_ = RelativeBias(a, table, longest_);
   const size_t queries = a.query_columns(), keys = a.key_columns(), values = a.value_columns();
   if (cached_ != nullptr) {

@@ -30,6 +30,12 @@ struct KeyValues {
   std::vector<std::vector<float>> inputs, states;  // of convolutions the last inputs, of recurrences the state
 };
 
+/// What an encoder gave of the tokens of some sequences, for the decoder behind it.
+struct Encoded {
+  std::span<const float> states;  // [tokens, hidden]
+  std::span<const uint32_t> lengths;
+};
+
 /// Runs blocks of one architecture, with working memory.
 class BlockRunner {
  public:
@@ -55,6 +61,8 @@ class BlockRunner {
     shared_ = shared;
     layer_inputs_ = layer_inputs;
   }
+  /// What the runs that follow see of an encoder.
+  void set_encoded(Encoded encoded) noexcept { encoded_ = encoded; }
   /// From now on x are the tokens behind those in `cached`, whose keys and values are added to it; null: whole sequences. It outlives
   /// the runs.
   void set_cached(KeyValues* cached) noexcept { cached_ = cached; }
@@ -127,6 +135,10 @@ class BlockRunner {
   void apply_norm(const BlockValues& weights, Slot slot, const float* x, size_t columns, std::vector<float>& y) const;
   /// Keys and values of the tokens, to be read by later layers, or those of an earlier one.
   void share(uint32_t layer);
+  /// block_parts/encoded_attention.cpp: attended_ from normed_ and what the encoder gave; false if the sink ends the run.
+  Result<bool> attend_encoded(const BlockValues& weights, uint32_t layer, std::span<const uint32_t> lengths,
+                              InputSink* sink);
+  void project_encoded(const BlockValues& weights, uint32_t layer);
   void add_to_x(const BlockValues& weights, Slot post_norm, std::span<float> x);
   /// The input of the feed-forward, in normed_, then x with what attention gives.
   void finish_attention(const BlockValues& weights, uint32_t layer, std::span<float> x);
@@ -137,6 +149,7 @@ class BlockRunner {
   Routed* routed_ = nullptr;
   KeyValues* shared_ = nullptr;
   std::span<const float> layer_inputs_;
+  Encoded encoded_;
   RotaryTable table_, sliding_table_,
       long_table_;                        // the last of sequences longer than the scaling's original positions
   float gate_limit_ = Streams::kNoLimit;  // of the layer

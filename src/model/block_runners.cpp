@@ -10,7 +10,8 @@ bool is_alike(const Architecture& architecture, uint32_t a, uint32_t b) noexcept
                                   sizes.has_values[a] == sizes.has_values[b]);
   const bool reads_own = keys_of(architecture, a) == a;
   return has_heads && (sizes.widths.empty() || sizes.widths[a] == sizes.widths[b]) &&
-         reads_own == (keys_of(architecture, b) == b);
+         reads_own == (keys_of(architecture, b) == b) && is_decoding(architecture, a) == is_decoding(architecture, b) &&
+         sees_encoded(architecture, a) == sees_encoded(architecture, b);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/message.h"
 #include "model/linear_layers.h"
 
 namespace wasmquant::model {
@@ -50,7 +51,23 @@ void remove_other_half(bool mixes, ModelNames& names) {
       names.set(part, {});
 }
 
+// Of the decoder behind an encoder. The second block of a layer sees all of the encoder's tokens.
+void become_decoder(const Architecture& a, uint32_t block, Architecture& out) {
+  out.is_encoder = sees_encoded(a, block);
+  if (out.is_encoder) {
+    out.names = a.decoder.names;
+    return;
+  }
+  remove_other_half(true, out.names);
+  out.names.set(ModelPart::layers, a.decoder.names.of(ModelPart::layers));
+}
+
 }  // namespace
+
+std::string module_of_block(const Architecture& a, uint32_t block) {
+  if (!is_decoding(a, block)) return text_of("{}{}", a.names.of(ModelPart::layers), block);
+  return text_of("{}{}", a.decoder.names.of(ModelPart::layers), (block - a.decoder.first) / 2);
+}
 
 bool shares_keys(const Architecture& a, uint32_t layer) noexcept {
   for (uint32_t later = layer + 1; later < a.sizes.keys_of.size(); ++later)
@@ -63,6 +80,7 @@ Architecture like_layer(const Architecture& a, uint32_t layer) {
   const LayerSizes& sizes = a.sizes;
   out.sizes = {};
   out.sizes.keys_of = sizes.keys_of;
+  if (is_decoding(a, layer)) become_decoder(a, layer, out);
   if (layer < sizes.head_dims.size()) {
     out.head_dim = sizes.head_dims[layer];
     out.kv_heads = sizes.kv_heads[layer];
@@ -87,6 +105,8 @@ Architecture widest_layer(const Architecture& a) {
 Architecture block_of(const Architecture& a, uint32_t layer) {
   Architecture out = like_layer(a, layer);
   out.sizes = {};
+  out.decoder = {};
+  if (layer != first_of_stack(a, layer) && !a.relative.has_own_tables) out.names.set(ModelPart::relative_bias, {});
   if (!a.mixers.empty()) name_mixer(a, layer, out);
   if (!norms_input(a, layer)) out.names.set(ModelPart::input_norm, {});
   if (a.is_split) remove_other_half(mixer_of(a, layer) != Mixer::none, out.names);
@@ -158,6 +178,8 @@ void add_attention(const Architecture& a, const Linear& linear, const Vector& no
   linear(Slot::q, ModelPart::heads_qkv, queries + 2 * keys, a.hidden);
   linear(Slot::k, ModelPart::k, keys, a.hidden);
   linear(Slot::v, ModelPart::v, keys, a.hidden);
+  linear(Slot::encoded_k, ModelPart::encoded_k, keys, a.hidden);
+  linear(Slot::encoded_v, ModelPart::encoded_v, keys, a.hidden);
   norm(Slot::q_norm, ModelPart::q_norm, a.norms.over_heads ? queries : a.head_dim);
   norm(Slot::k_norm, ModelPart::k_norm, a.norms.over_heads ? keys : a.head_dim);
 }
@@ -288,7 +310,7 @@ List<BlockWeight> block_weights(const Architecture& all, uint32_t layer) {
     if (names.has_bias(part)) out.push_back({bias, names.of(part) + ".bias", 0, rows});
   };
   norm(Slot::input_norm, ModelPart::input_norm, a.hidden);
-  if (names.has(ModelPart::relative_bias) && (layer == 0 || a.relative.has_own_tables))
+  if (names.has(ModelPart::relative_bias))
     out.push_back({Slot::relative_bias, names.of(ModelPart::relative_bias), a.relative.buckets, a.heads, true});
   add_mixing(a, linear, norm, out);
   if (names.has(ModelPart::sinks)) out.push_back({Slot::sinks, names.of(ModelPart::sinks), 0, a.heads});

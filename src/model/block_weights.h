@@ -21,6 +21,8 @@ enum class Slot : uint8_t {
   strength,  // of gated delta nets, in which q and o are mixer_in and mixer_out, k steps and v gates
   q_b,       // of latent attention, in which q and k make its narrow vectors; of Mamba 1 mixer_states
   kv_b,      // of Mamba 1 mixer_step
+  encoded_k,
+  encoded_v,
   state_out,
   o,
   gate,
@@ -35,6 +37,8 @@ enum class Slot : uint8_t {
   strength_bias,
   q_b_bias,
   kv_b_bias,
+  encoded_k_bias,
+  encoded_v_bias,
   state_out_bias,
   o_bias,
   gate_bias,
@@ -88,7 +92,7 @@ enum class Slot : uint8_t {
   corrections,
   stream_scale,
 };
-inline constexpr size_t kSlots = 73;
+inline constexpr size_t kSlots = 77;
 inline constexpr size_t kBlockMatrices = kProducts;  // q to layer_out
 
 /// Whether no algorithm changes it: what mixers without attention, sinks, choices and biases of experts and activations are
@@ -140,6 +144,20 @@ inline bool norms_input(const Architecture& a, uint32_t layer) noexcept {
   const bool is_normed = layer == 0 && a.is_encoder && a.names.has(ModelPart::embedding_norm);
   return a.names.has(ModelPart::input_norm) && !is_normed;
 }
+/// Whether a block is of the decoder behind an encoder, and its keys and values are of what the encoder gave.
+inline bool is_decoding(const Architecture& a, uint32_t block) noexcept {
+  return a.decoder.first > 0 && block >= a.decoder.first;
+}
+inline bool sees_encoded(const Architecture& a, uint32_t block) noexcept {
+  return is_decoding(a, block) && (block - a.decoder.first) % 2 == 1;
+}
+/// The first block of an encoder, or of the decoder behind one.
+inline uint32_t first_of_stack(const Architecture& a, uint32_t block) noexcept {
+  return is_decoding(a, block) ? a.decoder.first : 0;
+}
+/// The module that a block is, or a part of: "layers.3", "decoder.block.1".
+std::string module_of_block(const Architecture& architecture, uint32_t block);
+
 /// Columns of the input of `o`.
 uint32_t mixed_columns(const Architecture& architecture, uint32_t layer) noexcept;
 

@@ -14,11 +14,37 @@
 namespace wasmquant::model {
 namespace {
 
-// Tokens per portion, unless one sequence is longer: enough to amortise the packing of weights, few enough for the wide
-// activations in between.
-constexpr size_t kPortionTokens = 512;
 // Of each kind, full and sliding, one whose keys and values later layers read.
 constexpr uint64_t kSharingLayers = 2;
+
+Status check_tokens(const Architecture& a, std::span<const int32_t> tokens, std::span<const uint32_t> lengths,
+                    size_t positions) {
+  size_t count = 0, longest = 0;
+  for (const uint32_t length : lengths) {
+    if (length == 0) return error_at(ErrorCode::argument_invalid, "tokens", "hold a sequence without tokens");
+    count += length;
+    longest = std::max<size_t>(longest, length);
+  }
+  const bool is_prompt = a.decoder.first > 0 && positions > 0;
+  if (count != tokens.size() || longest < (is_prompt ? 1u : 2u))
+    return error_at(ErrorCode::argument_invalid, "tokens",
+                    "found {} tokens for {} sequences whose lengths add up to {}; a sequence needs at least 2 tokens",
+                    tokens.size(), lengths.size(), count);
+  longest = std::max(longest, positions);
+  if (longest > a.max_positions)
+    return error_at(ErrorCode::argument_invalid, "tokens",
+                    "a sequence of {} tokens; the model has max_position_embeddings {}: cut it into shorter ones",
+                    longest, a.max_positions);
+  size_t at = 0;
+  for (size_t i = 0; i < lengths.size(); at += lengths[i++])
+    for (size_t token = at; token < at + lengths[i]; ++token)
+      if (tokens[token] < 0 || static_cast<uint32_t>(tokens[token]) >= a.vocabulary)
+        return error_at(ErrorCode::argument_invalid, "tokens",
+                        "token {} at position {} of sequence {} is not one of the model's {}; was another tokenizer "
+                        "used?",
+                        tokens[token], token - at, i, a.vocabulary);
+  return {};
+}
 
 }  // namespace
 
@@ -27,44 +53,26 @@ ForwardPass::ForwardPass(Architecture architecture, InputPrecision precision) : 
 }
 
 Status ForwardPass::set_tokens(std::span<const int32_t> tokens, std::span<const uint32_t> lengths, size_t positions) {
-  size_t count = 0, longest = 0;
-  for (const uint32_t length : lengths) {
-    if (length == 0) return error_at(ErrorCode::argument_invalid, "tokens", "hold a sequence without tokens");
-    count += length;
-    longest = std::max<size_t>(longest, length);
+  TRY_VOID(check_tokens(architecture_, tokens, lengths, positions));
+  positions_ = lengths.size() == 1 ? positions : 0;
+  if (architecture_.decoder.first > 0) {
+    SplitText split = split_text(architecture_, tokens, lengths, positions_ == 0);
+    tokens_ = std::move(split.tokens);
+    lengths_ = std::move(split.lengths);
+    source_ = std::move(split.source);
+    if (positions_ > 0) positions_ -= tokens.size() - 1;
+  } else {
+    tokens_.assign(tokens.begin(), tokens.end());
+    lengths_.assign(lengths.begin(), lengths.end());
   }
-  if (count != tokens.size() || longest < 2)
-    return error_at(ErrorCode::argument_invalid, "tokens",
-                    "found {} tokens for {} sequences whose lengths add up to {}; a sequence needs at least 2 tokens",
-                    tokens.size(), lengths.size(), count);
-  longest = std::max(longest, positions);
-  if (longest > architecture_.max_positions)
-    return error_at(ErrorCode::argument_invalid, "tokens",
-                    "a sequence of {} tokens; the model has max_position_embeddings {}: cut it into shorter ones",
-                    longest, architecture_.max_positions);
-  tokens_.assign(tokens.begin(), tokens.end());
-  lengths_.assign(lengths.begin(), lengths.end());
   begins_.clear();
-  portions_.clear();
-  size_t at = 0;
-  for (size_t i = 0; i < lengths_.size(); at += lengths_[i++]) {
-    begins_.push_back(at);
-    const size_t end = at + lengths_[i];
-    if (portions_.empty() || end - portions_.back().begin > kPortionTokens) portions_.push_back({i, 0, at, at});
-    ++portions_.back().sequences;
-    portions_.back().end = end;
-    for (size_t token = at; token < end; ++token)
-      if (tokens_[token] < 0 || static_cast<uint32_t>(tokens_[token]) >= architecture_.vocabulary)
-        return error_at(ErrorCode::argument_invalid, "tokens",
-                        "token {} at position {} of sequence {} is not one of the model's {}; was another tokenizer "
-                        "used?",
-                        tokens_[token], token - at, i, architecture_.vocabulary);
-  }
+  portions_ = portions_of(lengths_, source_);
+  for (size_t i = 0, at = 0; i < lengths_.size(); at += lengths_[i++]) begins_.push_back(at);
   states_.clear();
-  runners_ = BlockRunners(architecture_, longest);
+  runners_ =
+      BlockRunners(architecture_, std::max<size_t>(*std::max_element(lengths.begin(), lengths.end()), positions));
   loss_.reset();
   next_.clear();
-  positions_ = lengths.size() == 1 ? positions : 0;
   cached_ = {};
   if (continues()) {
     for (auto* const kept : {&cached_.keys, &cached_.values, &cached_.inputs, &cached_.states})
@@ -140,9 +148,11 @@ void ForwardPass::run_kept_head() {
 }
 
 bool ForwardPass::has_token(size_t first, size_t end) const noexcept {
-  return std::any_of(tokens_.begin(), tokens_.end(), [&](int32_t token) {
+  const auto is_in = [&](int32_t token) {
     return static_cast<size_t>(token) >= first && static_cast<size_t>(token) < end;
-  });
+  };
+  return std::any_of(tokens_.begin(), tokens_.end(), is_in) ||
+         std::any_of(source_.tokens.begin(), source_.tokens.end(), is_in);
 }
 
 List<uint32_t> ForwardPass::sampled_portions(uint64_t tokens) const {
@@ -156,18 +166,30 @@ List<uint32_t> ForwardPass::sampled_portions(uint64_t tokens) const {
   return out;
 }
 
-void ForwardPass::run_embedding(size_t portion, std::span<const float> rows, uint32_t first) noexcept {
-  const size_t hidden = architecture_.hidden;
-  Portion& range = portions_[portion];
-  range.x.resize(range.tokens() * hidden);
-  range.is_embedded = range.is_normed = false;
-  for (size_t i = range.begin; i < range.end; ++i) {
-    const int64_t row = int64_t{tokens_[i]} - first;
+namespace {
+
+// Writes the rows of tokens that are there.
+void take_rows(const Architecture& a, std::span<const int32_t> tokens, std::span<const float> rows, uint32_t first,
+               std::vector<float>& out) {
+  const size_t hidden = a.hidden;
+  out.resize(tokens.size() * hidden);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const int64_t row = int64_t{tokens[i]} - first;
     if (row < 0 || static_cast<size_t>(row) * hidden >= rows.size()) continue;
     const float* const from = rows.data() + static_cast<size_t>(row) * hidden;
-    float* const to = range.x.data() + (i - range.begin) * hidden;
-    for (size_t j = 0; j < hidden; ++j) to[j] = from[j] * architecture_.scales.embedding;
+    for (size_t j = 0; j < hidden; ++j) out[i * hidden + j] = from[j] * a.scales.embedding;
   }
+}
+
+}  // namespace
+
+void ForwardPass::run_embedding(size_t portion, std::span<const float> rows, uint32_t first) noexcept {
+  Portion& range = portions_[portion];
+  range.is_embedded = range.is_normed = false;
+  take_rows(architecture_, std::span(tokens_).subspan(range.begin, range.tokens()), rows, first, range.x);
+  if (range.is_encoded || architecture_.decoder.first == 0) return;
+  const size_t sources = range.source_end - range.source_begin;
+  take_rows(architecture_, std::span(source_.tokens).subspan(range.source_begin, sources), rows, first, range.source);
 }
 
 void ForwardPass::run_layer_table(size_t portion, std::span<const float> rows, uint32_t first) {
@@ -185,8 +207,15 @@ Status ForwardPass::run(size_t portion, uint32_t layer, const BlockValues& block
                         bool keep, BlockState* state) {
   Portion& range = portions_[portion];
   BlockRunner& runner = runners_.of(layer);
-  std::vector<float>& x = is_reference ? range.reference_x : range.x;
-  const std::span<const uint32_t> lengths(lengths_.data() + range.first, range.sequences);
+  const bool encodes = layer < architecture_.decoder.first;
+  if (encodes && cached_.past > 0) return {};  // the source stays
+  std::vector<float>& source = is_reference ? range.reference_source : range.source;
+  std::vector<float>& x = encodes ? source : is_reference ? range.reference_x : range.x;
+  const std::span<const uint32_t> lengths((encodes ? source_.lengths : lengths_).data() + range.first, range.sequences);
+  if (is_decoding(architecture_, layer)) {
+    finish_encoder(range, is_reference);
+    runner.set_encoded({source, {source_.lengths.data() + range.first, range.sequences}});
+  }
   runner.set_routed(&range.routed);
   runner.set_shared(is_reference ? &range.reference_shared : &range.shared, range.layer_inputs);
   if (state != nullptr && sink != nullptr && !sink->skips(state->at)) *state = {};
@@ -216,6 +245,13 @@ void ForwardPass::finish_embedding(Portion& portion) noexcept {
   if (architecture_.layer_inputs.width > 0)
     finish_layer_inputs(architecture_, tables_.layer_projection, tables_.layer_norm, portion.x, portion.layer_inputs);
   if (architecture_.streams.count > 1) part_streams(architecture_, tables_.stream_in, portion.x);
+}
+
+void ForwardPass::finish_encoder(Portion& portion, bool is_reference) const {
+  if (std::exchange(is_reference ? portion.is_reference_encoded : portion.is_encoded, true)) return;
+  std::vector<float>& x = is_reference ? portion.reference_source : portion.source;
+  normalize({architecture_.norms.epsilon, architecture_.norms.plus_one, architecture_.norms.subtract_mean},
+            tables_.encoder_norm, {}, x.data(), x.size() / architecture_.hidden, architecture_.hidden, x.data());
 }
 
 std::vector<float> ForwardPass::embeddings(Pooling pooling) {
@@ -248,7 +284,10 @@ Status ForwardPass::run_reference(size_t portion, uint32_t layer, const BlockVal
                                   bool keep) {
   Portion& range = portions_[portion];
   if (layer == 0) finish_embedding(range);
-  if (range.reference_x.empty()) range.reference_x = range.x;
+  if (range.reference_x.empty()) {
+    range.reference_x = range.x;
+    range.reference_source = range.source;
+  }
   return run(portion, layer, block, true, sink, keep, nullptr);
 }
 
@@ -268,9 +307,13 @@ bool ForwardPass::has_expert(uint32_t expert) const noexcept {
 
 double ForwardPass::stream_energy() const noexcept {
   double sum = 0;
-  for (const Portion& portion : portions_)
-    for (const float x : portion.x) sum += double{x} * x;
-  return sum / static_cast<double>(tokens_.size());
+  size_t count = 0;
+  for (const Portion& portion : portions_) {
+    const bool encodes = architecture_.decoder.first > 0 && !portion.is_encoded;
+    for (const float x : encodes ? portion.source : portion.x) sum += double{x} * x;
+    count += encodes ? portion.source_end - portion.source_begin : portion.tokens();
+  }
+  return sum / static_cast<double>(count);
 }
 
 std::vector<int32_t> ForwardPass::targets() const {
@@ -283,7 +326,7 @@ std::vector<int32_t> ForwardPass::targets() const {
 
 std::pair<size_t, size_t> ForwardPass::scored(size_t sequence) const noexcept {
   const size_t begin = begins_[sequence], length = lengths_[sequence];
-  const size_t first = scores_second_half_ ? length / 2 : 0;
+  const size_t first = scores_second_half_ && architecture_.decoder.first == 0 ? length / 2 : 0;
   return {begin + std::min(first, length - 1), begin + length - 1};
 }
 

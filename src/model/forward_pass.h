@@ -29,6 +29,7 @@ namespace wasmquant::model {
 struct OuterTables {
   std::vector<float> positions, types;  // [max_positions + first_position, hidden], [token_types, hidden]
   std::vector<float> norm, norm_bias, final_norm_bias, head_bias;
+  std::vector<float> encoder_norm;                                           // behind the encoder of an encoder-decoder
   std::array<std::vector<float>, Streams::kMost - 1> stream_in, stream_out;  // [hidden, hidden]
   std::vector<float> layer_projection, layer_norm;  // of layers' own inputs: [layers * width, hidden], [width]
 };
@@ -85,7 +86,7 @@ class ForwardPass {
   }
 
   /// From now on only the second half of a sequence is scored, as llama-perplexity does: of L tokens, those from
-  /// L / 2 + 1 on, rounded down.
+  /// L / 2 + 1 on, rounded down. Of an encoder-decoder what the decoder predicts.
   void score_second_half() noexcept { scores_second_half_ = true; }
   /// Positions of the batch whose next token is scored: [first, second) of a sequence, empty if it is too short.
   std::pair<size_t, size_t> scored(size_t sequence) const noexcept;
@@ -171,8 +172,9 @@ class ForwardPass {
   void finish_embedding(Portion& portion) noexcept;
   /// Adds what experts gave of an earlier layer.
   void finish_experts(Portion& portion) const;
-  /// Applies the final norm, once.
+  /// Applies the final norm, or that behind an encoder, once.
   void finish_stream(Portion& portion) const;
+  void finish_encoder(Portion& portion, bool is_reference) const;
   bool continues() const noexcept { return positions_ > 0; }
   void take_largest(std::span<const float> logits, size_t width, size_t sequence, uint32_t first) noexcept;
   Status run(size_t portion, uint32_t layer, const BlockValues& block, bool is_reference, InputSink* sink, bool keep,
@@ -183,6 +185,7 @@ class ForwardPass {
   std::vector<int32_t> tokens_;
   std::vector<uint32_t> lengths_;  // of the sequences
   std::vector<size_t> begins_;     // their first tokens
+  SourceText source_;              // of an encoder in front of the decoder
   std::vector<Portion> portions_;
   std::vector<BlockState> states_;  // of x, by portion; empty: none are kept
   BlockRunners runners_;

@@ -35,6 +35,7 @@ enum class LinearInput : uint8_t {
   attention,
   latent_query,
   latent_key,
+  encoded,  // what an encoder gave, of its tokens
   state_output,
   attention_output,
   feed_forward,
@@ -43,7 +44,7 @@ enum class LinearInput : uint8_t {
   layer_output,  // that product
   head
 };
-inline constexpr size_t kBlockInputs = 9;  // all but `head`
+inline constexpr size_t kBlockInputs = 10;  // all but `head`
 
 /// Keys and values: the outputs of k_proj and v_proj, and both as attention reads them, after their norms and RoPE.
 enum class CachedValue : uint8_t { projected_key, projected_value, key, value };

@@ -11,6 +11,8 @@ constexpr LinearLayer kLayers[kLinearLayers] = {
     {Slot::strength, Slot::strength_bias, LinearInput::attention},
     {Slot::q_b, Slot::q_b_bias, LinearInput::latent_query},
     {Slot::kv_b, Slot::kv_b_bias, LinearInput::latent_key},
+    {Slot::encoded_k, Slot::encoded_k_bias, LinearInput::encoded},
+    {Slot::encoded_v, Slot::encoded_v_bias, LinearInput::encoded},
     {Slot::state_out, Slot::state_out_bias, LinearInput::state_output},
     {Slot::o, Slot::o_bias, LinearInput::attention_output},
     {Slot::gate, Slot::gate_bias, LinearInput::feed_forward},

@@ -17,6 +17,9 @@ inline constexpr uint32_t kLayerTableSlot = 109, kLayerProjectionSlot = 110, kLa
 /// Of each stream but the first: from the embedding, and to the last norm.
 inline constexpr uint32_t kStreamInSlot = 120, kStreamOutSlot = 130;
 
+/// The norm behind the encoder of an encoder-decoder.
+inline constexpr uint32_t kEncoderNormSlot = 112;
+
 /// Of an expert: gate, up and down, from here on in order of the experts.
 inline constexpr uint32_t kExpertSlots = 1000;
 /// The slot of a tensor in its block, or in the block that is its expert.

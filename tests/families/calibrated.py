@@ -17,6 +17,14 @@ import transformers
 from mxfp4_blocks import decode_blocks
 
 
+def inputs_of(config, sequence):
+    """Encoder-decoders predict the second half of it from the first."""
+    if not config.is_encoder_decoder:
+        return dict(input_ids=torch.tensor([sequence]))
+    half = len(sequence) // 2 + 1
+    return dict(input_ids=torch.tensor([sequence[:half]]), labels=torch.tensor([sequence[half:]]))
+
+
 def predictions(folder, sequences):
     folder = decode_blocks(folder)
     config = transformers.AutoConfig.from_pretrained(folder)
@@ -24,7 +32,7 @@ def predictions(folder, sequences):
     keys = [key for kind in ("missing_keys", "unexpected_keys", "mismatched_keys") for key in info[kind]]
     if keys:
         raise ValueError(f"keys that do not fit: {keys[:3]}")
-    logits = [model.eval()(torch.tensor([sequence]), use_cache=False).logits[0].double() for sequence in sequences]
+    logits = [model.eval()(**inputs_of(config, sequence), use_cache=False).logits[0].double() for sequence in sequences]
     return torch.cat(logits).log_softmax(-1)
 
 

@@ -3,7 +3,8 @@
     tests/interop/peers.sh run python3 tests/files/make_forward.py [NAME...]
 
 Each folder holds config.json, model.safetensors (float32) and expected.safetensors: `input_ids` I64 [2, 24] and `logits`
-F32 [2, 24, vocabulary]; of encoders `mean` and `first` F32 [2, hidden] of the last states instead of logits. Values are spread wide enough that norms, caps, windows and rotations all show in the logits.
+F32 [2, 24, vocabulary]; of encoders `mean` and `first` F32 [2, hidden] of the last states instead of logits; of encoder-decoders the
+logits [2, 12, vocabulary] behind the token that begins texts and the last 11 tokens, the others being the encoder's. Values are spread wide enough that norms, caps, windows and rotations all show in the logits.
 Two configs are written as transformers 4 did, with rope_theta and rope_scaling.
 """
 import json
@@ -96,6 +97,13 @@ ENCODERS = {
                                  relative_attention_max_distance=9)),
     "roberta": ("XLMRoberta", dict(pad_token_id=1, type_vocab_size=1, layer_norm_eps=1e-5, hidden_act="gelu")),
 }
+# The encoder reads 13 tokens, the decoder predicts 11.
+ENCODER_DECODERS = {
+    "t5_decoder": ("T5", dict(d_model=24, d_kv=8, d_ff=28, num_layers=2, num_decoder_layers=3, num_heads=4, feed_forward_proj="gated-gelu",
+                              relative_attention_num_buckets=8, relative_attention_max_distance=9, decoder_start_token_id=3)),
+    "umt5_decoder": ("UMT5", dict(d_model=24, d_kv=6, d_ff=28, num_layers=2, num_heads=3, feed_forward_proj="relu", relative_attention_num_buckets=12,
+                                  relative_attention_max_distance=9, decoder_start_token_id=0, tie_word_embeddings=False)),
+}
 CAUSAL = {"Gemma3Text": "Gemma3ForCausalLM"}
 # Classes of texts whose configs are named so, too
 TEXT_CONFIGS = {"Gemma3n", "Gemma4", "Llama4"}
@@ -172,9 +180,39 @@ def make_encoder(folder, family, options):
         file.write("\n")
 
 
+@torch.no_grad()
+def make_encoder_decoder(folder, family, options):
+    torch.manual_seed(sum(folder.encode()))
+    config = getattr(transformers, family + "Config")(vocab_size=SIZES["vocab_size"], pad_token_id=0, eos_token_id=1, **options)
+    config._attn_implementation = "eager"
+    model = getattr(transformers, family + "ForConditionalGeneration")(config).eval()
+    has_own_head = options.get("tie_word_embeddings") is False
+    if has_own_head:
+        model.lm_head.weight = torch.nn.Parameter(torch.empty_like(model.shared.weight))
+    for name, parameter in model.named_parameters():
+        noise = torch.randn_like(parameter) * (0.3 if parameter.dim() == 1 else 0.25)
+        parameter.copy_(noise + 1 if name.endswith("layer_norm.weight") else noise)
+    tokens = torch.randint(3, SIZES["vocab_size"], (2, 24))  # none is padding
+    source, target = tokens[:, :13], tokens[:, 13:]
+    start = torch.full((2, 1), config.decoder_start_token_id)
+    logits = model(input_ids=source, decoder_input_ids=torch.cat([start, target], 1)).logits
+    os.makedirs(folder, exist_ok=True)
+    repeated = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"} | (set() if has_own_head else {"lm_head.weight"})
+    state = {name: value.contiguous() for name, value in model.state_dict().items() if name not in repeated}
+    save_file(state, os.path.join(folder, "model.safetensors"))
+    save_file({"input_ids": tokens, "logits": logits.contiguous()}, os.path.join(folder, "expected.safetensors"))
+    written = json.loads(config.to_json_string())
+    written["architectures"] = [type(model).__name__]
+    written["tie_word_embeddings"] = not has_own_head  # as published checkpoints say it
+    with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+        json.dump(written, file, indent=1, sort_keys=True)
+        file.write("\n")
+    print(os.path.basename(folder), "logits from", logits.min().item(), "to", logits.max().item())
+
+
 if __name__ == "__main__":
     base = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forward")
-    for cases, maker in ((CASES, make), (MIXTURES, make), (ENCODERS, make_encoder)):
+    for cases, maker in ((CASES, make), (MIXTURES, make), (ENCODERS, make_encoder), (ENCODER_DECODERS, make_encoder_decoder)):
         for case, (family, options) in cases.items():
             if len(sys.argv) == 1 or case in sys.argv[1:]:
                 maker(os.path.join(base, case), family, options)

@@ -158,6 +158,15 @@ export const encoders = {
   umt5: [{}],
 };
 
+/** Encoder-decoders: their losses, of the second half of a text that follows the first, and their continuations. */
+export const encoderDecoders = {
+  t5: [{}, { tie_word_embeddings: false, relative_attention_max_distance: 40 }],
+  't5-v1_1': [{}],
+  mt5: [{}],
+  'mt5-own-head': [{}],
+  umt5: [{}, { decoder_start_token_id: 7 }],
+};
+
 /** Encoders that transformers has no class for. */
 export const encodersOfLlamaCpp = ['jina-bert'];
 

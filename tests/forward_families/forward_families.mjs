@@ -1,6 +1,6 @@
 // npm run test:forward-families [-- NAME...]: tiny checkpoints of model families (tests/families). The cross entropy of two texts is that of
 // transformers in float32 to a relative difference of 1e-5, and a continuation, whose tokens are computed one by one behind a cache, has the
-// tokens that transformers finds by whole passes. Of encoders, the embeddings of two texts, of length 1, differ by less than 1e-5 from those of
+// tokens that transformers finds by whole passes. Of encoder-decoders it is that of the second half of a text behind the first. Of encoders, the embeddings of two texts, of length 1, differ by less than 1e-5 from those of
 // transformers; of those that transformers has no class for, by less than 1e-4 from those of llama.cpp, which rounds gelu. A line a family and variant; exit code 1 for any difference.
 //   --part 2/6|date/6: every sixth family   --keep: leave the files, say where
 // Needs what tests/interop/peers.sh makes.
@@ -13,7 +13,7 @@ import { inPart } from '../families/part.mjs';
 import { Server } from '../peers/llamacpp/server.mjs';
 import { buildAll } from '../setup/build.mjs';
 import { main, root } from '../setup/command.mjs';
-import { decodersOfEmbeddings, encoders, encodersOfLlamaCpp, families, refused } from './cases.mjs';
+import { decodersOfEmbeddings, encoderDecoders, encoders, encodersOfLlamaCpp, families, refused } from './cases.mjs';
 
 const peers = join(root, 'tests/interop/peers.sh');
 const spaces = { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 };
@@ -34,13 +34,15 @@ function python(script, input, ...args) {
 /** The checkpoints of a family: one for each variant, with the same weights. */
 function modelsOf(work, name) {
   const from = join(work, name);
-  return (families[name] ?? encoders[name]).map((changes, i) => ({
-    folder: Object.keys(changes).length === 0 ? from : `${from}.${i}`,
-    from,
-    changes,
-    isEncoder: name in encoders,
-    label: [name, ...Object.keys(changes)].join(' '),
-  }));
+  const of = (lists, isEncoder, kind) =>
+    (lists[name] ?? []).map((changes, i) => ({
+      folder: Object.keys(changes).length === 0 ? from : `${from}.${kind}${i}`,
+      from,
+      changes,
+      isEncoder,
+      label: [name, ...Object.keys(changes)].join(' '),
+    }));
+  return [...of(families, false, ''), ...of(encoders, true, 'e'), ...of(encoderDecoders, false, 'd')];
 }
 
 function expectedOf(models) {
@@ -131,7 +133,7 @@ async function checkRefused(quantizer, folder, name) {
 await main(async () => {
   const options = { part: { type: 'string' }, keep: { type: 'boolean' } };
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  const all = [...Object.keys({ ...families, ...encoders }), ...encodersOfLlamaCpp];
+  const all = [...Object.keys({ ...families, ...encoders, ...encoderDecoders }), ...encodersOfLlamaCpp];
   const names = positionals.length > 0 ? positionals : inPart(all, values.part);
   const compared = names.filter((name) => !encodersOfLlamaCpp.includes(name));
   buildAll();

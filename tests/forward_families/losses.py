@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cross entropy and greedy continuations of checkpoints by transformers, in float32; embeddings of encoders.
+"""Cross entropy and greedy continuations of checkpoints by transformers, in float32, of encoder-decoders behind an input; embeddings of encoders.
 
 stdin: JSON {"models": [{"folder": path, "from": path of a checkpoint, "changes": {key: value of config.json; null: none}, "isEncoder"}], "sequences": [[token]], "prompt": [token], "count": tokens to continue by}.
 stdout: a JSON line for each model, whose folder is made if it is another one,
@@ -24,15 +24,26 @@ from mxfp4_blocks import decode_blocks
 
 
 def nats(model, tokens):
+    if model.config.is_encoder_decoder:
+        half = len(tokens) // 2 + 1
+        return sum_of(model(input_ids=torch.tensor([tokens[:half]]), labels=torch.tensor([tokens[half:]])), tokens[half:])
     logits = model(torch.tensor([tokens]), use_cache=False).logits[0, :-1].double()
     return torch.nn.functional.cross_entropy(logits, torch.tensor(tokens[1:]), reduction="sum").item()
 
 
+def sum_of(found, labels):
+    return torch.nn.functional.cross_entropy(found.logits[0].double(), torch.tensor(labels), reduction="sum").item()
+
+
 def greedy(model, prompt, count):
     """By whole passes, without a cache."""
+    source = None
+    if model.config.is_encoder_decoder:
+        source, prompt = torch.tensor([prompt]), [model.config.decoder_start_token_id]
     tokens, margin = list(prompt), float("inf")
     for _ in range(count):
-        largest = model(torch.tensor([tokens]), use_cache=False).logits[0, -1].double().topk(2)
+        inputs = dict(input_ids=torch.tensor([tokens])) if source is None else dict(input_ids=source, decoder_input_ids=torch.tensor([tokens]))
+        largest = model(**inputs, use_cache=False).logits[0, -1].double().topk(2)
         margin = min(margin, (largest.values[0] - largest.values[1]).item())
         tokens.append(largest.indices[0].item())
     return tokens[len(prompt):], margin

@@ -58,6 +58,8 @@ struct Row {
   uint32_t traits;
   std::string_view keys;
 
+  /// Decoders, with an encoder in front or without.
+  constexpr bool predicts() const noexcept { return !has(kEncoder) || keys.find("decoder=") != keys.npos; }
   constexpr bool has(uint32_t trait) const noexcept { return (traits & trait) != 0; }
 };
 

@@ -8,6 +8,7 @@
 #include "families/layer_kinds.h"
 #include "families/near_names.h"
 #include "model/config/convolution_config.h"
+#include "model/config/decoder_config.h"
 #include "model/config/family_facts.h"
 #include "model/config/layer_config.h"
 #include "model/config/mixer_config.h"
@@ -146,7 +147,7 @@ Status read_layers(const json::Value& config, const families::forward::Row& row,
 Error unknown_family(const std::string& name) {
   List<std::string_view> types;
   for (const families::forward::Row& row : families::forward::kRows)
-    if (!row.has(families::forward::kEncoder)) types.push_back(row.model_type);
+    if (row.predicts()) types.push_back(row.model_type);
   return error_at(
       ErrorCode::not_implemented, "/model_type",
       "models of type {q} cannot be run here, which evaluate, generate, imatrix and configs that calibrate need; {}. "
@@ -181,6 +182,10 @@ Status read_relative(const json::Value& config, const FamilyFacts& facts, Relati
 Status read_encoder(const json::Value& config, const FamilyFacts& facts, Architecture& out) {
   if (out.names.has(ModelPart::types)) TRY_VOID(read_size(config, "type_vocab_size", 2, out.token_types));
   if (out.names.has(ModelPart::relative_bias)) TRY_VOID(read_relative(config, facts, out.relative));
+  if (const std::string names = facts.text("decoder", ""); !names.empty()) {
+    out.decoder.names = ModelNames::of_row(names, config);
+    out.decoder.scales_logits = facts.flag("scales_logits");
+  }
   if (const json::Value& kind = config["position_embedding_type"];
       kind.is_string() && kind.as_string() != "absolute" && !has_alibi(config))
     return error_at(ErrorCode::not_implemented, "/position_embedding_type",
@@ -202,7 +207,8 @@ Status read_encoder(const json::Value& config, const FamilyFacts& facts, Archite
 std::string family_names(bool encoders) {
   std::string names;
   for (const families::forward::Row& family : families::forward::kRows) {
-    if (family.has(families::forward::kEncoder) != encoders || names.ends_with(family.model_type)) continue;
+    const bool is_one = encoders ? family.has(families::forward::kEncoder) : family.predicts();
+    if (!is_one || names.ends_with(family.model_type)) continue;
     if (!names.empty()) names += ", ";
     names += family.model_type;
   }
@@ -357,6 +363,7 @@ bool holds_together(const Routing& routing, const Architecture& a) noexcept {
 }  // namespace
 
 bool holds_together(const Architecture& a) noexcept {
+  if (!decoder_holds_together(a)) return false;
   for (const uint32_t size : {a.vocabulary, a.hidden, a.intermediate, a.layers, a.heads, a.kv_heads, a.head_dim,
                               a.max_positions, std::max(a.token_types, uint32_t{!a.names.has(ModelPart::types)})})
     if (size < 1 || size > kMaxSize) return false;

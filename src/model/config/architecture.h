@@ -132,6 +132,15 @@ struct Streams {
       gate_limits;  // by layer, in standard deviations above the mean: only what a gate has above it counts
 };
 
+/// A decoder behind an encoder (T5). Each of its layers is two blocks: attention to the tokens before, then attention to what the encoder
+/// gave, with the feed-forward. The blocks before `first` are the encoder's.
+struct Decoder {
+  uint32_t first = 0;          // 0: the model is one stack
+  uint32_t start = 0;          // the token in front of a text that is predicted
+  bool scales_logits = false;  // by 1 / root(hidden)
+  ModelNames names;  // modules of the second block of a layer, and those behind the blocks; none: there is no decoder
+};
+
 /// Of the stream, and of heads.
 struct Norms {
   double epsilon = 1e-6;
@@ -179,6 +188,7 @@ struct Architecture {
   Streams streams;
   Latent latent;
   Relative relative;
+  Decoder decoder;
   bool gated_attention =
       false;  // queries have as many gates behind each head, whose sigmoids scale what attention gives
   uint32_t convolution_width = 0;  // tokens that short convolutions see; 0: no layer has one
@@ -198,6 +208,8 @@ struct Architecture {
   uint32_t rope_dim() const noexcept { return latent.rank > 0 ? latent.rope_dim : head_dim; }
   uint32_t value_dim() const noexcept { return latent.rank > 0 ? latent.value_dim : head_dim; }
   uint32_t value_columns() const noexcept { return kv_heads * value_dim(); }
+  /// Of what is behind the blocks.
+  const ModelNames& names_behind() const noexcept { return decoder.first > 0 ? decoder.names : names; }
   /// What attention gives.
   uint32_t attended_columns() const noexcept { return heads * value_dim(); }
 };
@@ -208,6 +220,9 @@ std::string family_names(bool encoders);
 /// `config` is the parsed config.json. Errors, `where` a JSON pointer: config-invalid (a size is missing or
 /// impossible), not-implemented (another family, RoPE scaling type or activation; the message lists what is supported).
 Result<Architecture> read_architecture(const json::Value& config);
+
+/// Adds the blocks of the decoder to an encoder whose `decoder` has names. Errors: config-invalid.
+Status add_decoder(const json::Value& config, Architecture& encoder);
 
 /// Whether the sizes are those of a model, as read_architecture gives them: for one that was not read from a config.json.
 bool holds_together(const Architecture& architecture) noexcept;

@@ -16,6 +16,8 @@ constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "mixer_strength",
                                                  "q_b",
                                                  "kv_b",
+                                                 "encoded_k",
+                                                 "encoded_v",
                                                  "state_out",
                                                  "o",
                                                  "gate",
@@ -90,7 +92,7 @@ constexpr std::string_view kPartWords[kParts] = {"q",
                                                  "head",
                                                  "layers",
                                                  "prefixes"};
-constexpr size_t kLinearParts = 22;
+constexpr size_t kLinearParts = 24;
 
 /// "KEY", or "KEY~1", which is true without the key. A positive number is true, for "KEY>1" one above 1; for "KEY^WORD" a text that begins with it.
 bool holds(std::string_view key, const json::Value& config) {

@@ -22,6 +22,8 @@ enum class ModelPart : uint8_t {
   mixer_strength,  // of gated delta nets
   q_b,  // of latent attention: from the narrow vectors that q and k then make, keys' with the rotating part behind
   kv_b,
+  encoded_k,  // of attention to what an encoder gave
+  encoded_v,
   state_out,
   o,
   gate,
@@ -98,7 +100,7 @@ enum class ModelPart : uint8_t {
   layers,   // what precedes the number of a layer
   prefixes  // what may precede all others but the head, between bars
 };
-inline constexpr size_t kParts = 81;
+inline constexpr size_t kParts = 83;
 
 /// Module names of one model.
 class ModelNames {

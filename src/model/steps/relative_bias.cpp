@@ -1,4 +1,4 @@
-// Bucket of distance d, of n buckets for a side with e = n / 2 exact ones, up to distance m:
+// Bucket of distance d, of n buckets for a side (half of all where both are seen) with e = n / 2 exact ones, up to distance m:
 //   d < e: d;   else e + floor(log(d / e) / log(m / e) (n - e)), at most n - 1;   n more for keys behind the query
 // Source: transformers, models/t5/modeling_t5.py.
 #include "model/steps/relative_bias.h"
@@ -11,8 +11,9 @@
 
 namespace wasmquant::model {
 
-size_t bucket_of(const Relative& relative, ptrdiff_t distance) noexcept {
-  const size_t of_side = relative.buckets / 2, exact = of_side / 2, side = distance > 0 ? of_side : 0;
+size_t bucket_of(const Relative& relative, bool sees_both, ptrdiff_t distance) noexcept {
+  const size_t of_side = relative.buckets / (sees_both ? 2 : 1), exact = of_side / 2;
+  const size_t side = sees_both && distance > 0 ? of_side : 0;
   const auto far = static_cast<size_t>(std::abs(distance));
   if (far < exact) return side + far;
   const double share = log2_of(static_cast<double>(far) / static_cast<double>(exact)) /
@@ -26,7 +27,7 @@ RelativeBias::RelativeBias(const Architecture& a, std::span<const float> table, 
   for (size_t i = 0; i < values_.size(); ++i) {
     const size_t head = i / (2 * longest - 1), at = i % (2 * longest - 1);
     const ptrdiff_t distance = static_cast<ptrdiff_t>(at) - static_cast<ptrdiff_t>(longest - 1);
-    values_[i] = table[bucket_of(a.relative, distance) * a.heads + head];
+    values_[i] = table[bucket_of(a.relative, a.is_encoder, distance) * a.heads + head];
   }
 }
 

@@ -1,4 +1,4 @@
-// What is added to the score of a key by how far it is from the query, of encoders: by table (C. Raffel et al. 2020, T5), or by slope
+// What is added to the score of a key by how far it is from the query: by table (C. Raffel et al. 2020, T5), or by slope
 // (O. Press et al. 2021, to both sides as in jina-embeddings-v2).
 #pragma once
 #include <cstddef>
@@ -9,9 +9,9 @@
 
 namespace wasmquant::model {
 
-/// The row of T5's table for a key `distance` tokens behind the query; before it if negative. Each side has half of the buckets: one for each of
-/// the nearest, then wider ones up to the farthest distance.
-size_t bucket_of(const Relative& relative, ptrdiff_t distance) noexcept;
+/// The row of T5's table for a key `distance` tokens behind the query; before it if negative. Each side that is seen has as many buckets: one for
+/// each of the nearest, then wider ones up to the farthest distance.
+size_t bucket_of(const Relative& relative, bool sees_both, ptrdiff_t distance) noexcept;
 
 class RelativeBias {
  public:

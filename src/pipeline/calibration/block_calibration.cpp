@@ -20,10 +20,11 @@ using model::Slot;
 // Tokens that the scale search runs layers on, taken from several portions of the batch.
 constexpr size_t kSampleTokens = 512, kSampleTokensOfPortion = 64;
 
-constexpr LinearInput kInputsInOrder[] = {
-    LinearInput::attention,           LinearInput::latent_query,     LinearInput::latent_key,
-    LinearInput::state_output,        LinearInput::attention_output, LinearInput::feed_forward,
-    LinearInput::feed_forward_output, LinearInput::layer_input,      LinearInput::layer_output};
+constexpr LinearInput kInputsInOrder[] = {LinearInput::attention,    LinearInput::latent_query,
+                                          LinearInput::latent_key,   LinearInput::encoded,
+                                          LinearInput::state_output, LinearInput::attention_output,
+                                          LinearInput::feed_forward, LinearInput::feed_forward_output,
+                                          LinearInput::layer_input,  LinearInput::layer_output};
 
 /// Of all feed-forwards.
 uint64_t widest_of(const model::Architecture& a) noexcept {

@@ -12,8 +12,8 @@ using model::Slot;
 namespace {
 
 Error at(uint32_t block, LinearInput input, Error error) {
-  constexpr const char* kInputs[] = {"attention",        "queries' vectors", "keys' vectors",      "state output",
-                                     "attention output", "feed-forward",     "feed-forward output"};
+  constexpr const char* kInputs[] = {"attention",    "queries' vectors", "keys' vectors", "encoded",
+                                     "state output", "attention output", "feed-forward",  "feed-forward output"};
   if (error.where.empty()) error.where = text_of("layers.{}.{}", block, kInputs[static_cast<size_t>(input)]);
   return error;
 }

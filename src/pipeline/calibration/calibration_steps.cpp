@@ -93,7 +93,8 @@ Status read_modules(const json::Value& list, const model::Architecture& architec
   if (list.items().empty()) return {};
   step.layers = 0;
   List<model::Architecture> parts;
-  for (uint32_t layer = 0; layer < std::max({architecture.has_experts.size(), architecture.mixers.size(), size_t{1}});
+  const size_t decoded = architecture.decoder.first > 0 ? architecture.layers : 1;
+  for (uint32_t layer = 0; layer < std::max({architecture.has_experts.size(), architecture.mixers.size(), decoded});
        ++layer)
     parts.push_back(model::block_of(architecture, layer));
   if (architecture.routing.experts > 0) parts.push_back(model::expert_of(architecture, 0));
@@ -137,6 +138,9 @@ Status read_rotation(const json::Value& value, const model::Architecture& archit
   if (architecture.routing.experts > 0 && (options.r1 || options.r4))
     return error_at(ErrorCode::not_implemented, text_of("{}/{}", step.where, options.r1 ? "r1" : "r4"),
                     "is not implemented for mixtures of experts such as {q}; set it to false", architecture.family);
+  if (architecture.decoder.first > 0)
+    return error_at(ErrorCode::not_implemented, step.where,
+                    "is not implemented for {q}, which has a decoder behind an encoder", architecture.family);
   TRY(rotation, ModelRotation::create(architecture, options, step.where));
   step.rotation = std::move(rotation);
   return {};
@@ -206,13 +210,14 @@ const std::string& producer_of(LinearInput input, const model::Architecture& a) 
       return a.is_parallel && !names.has(ModelPart::feed_forward_norm) ? none : norm(ModelPart::input_norm);
     case LinearInput::latent_query:
     case LinearInput::latent_key:
+    case LinearInput::encoded:
     case LinearInput::state_output:
     case LinearInput::layer_input:
     case LinearInput::layer_output:
       return none;
     case LinearInput::attention_output:
       return a.scales.qkv_clip > 0 || a.latent.rank > 0 || model::mixer_of(a, 0) != model::Mixer::attention ||
-                     names.has(ModelPart::heads_qkv) || names.has(ModelPart::v_norm)
+                     names.has(ModelPart::heads_qkv) || names.has(ModelPart::v_norm) || names.has(ModelPart::encoded_v)
                  ? none
                  : names.of(names.has(ModelPart::v) ? ModelPart::v : ModelPart::qkv);
     case LinearInput::feed_forward:

@@ -1,7 +1,5 @@
 #include "pipeline/calibration/captured_inputs.h"
 
-#include <optional>
-
 #include "model/linear_layers.h"
 
 namespace wasmquant {
@@ -25,14 +23,11 @@ void CapturedInputs::clear() noexcept {
   for (std::vector<float>& input : inputs_) input.clear();
 }
 
-void CapturedInputs::expect(uint64_t bytes) {
-  std::optional<size_t> tokens;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const auto input = static_cast<LinearInput>(i);
-    if (!calibration_.captures(input)) continue;
-    if (!tokens) tokens = static_cast<size_t>(bytes / sizeof(float) / columns_of(input));
-    inputs_[i].resize(*tokens * columns_of(input));
-  }
+void CapturedInputs::expect(const json::Array& bytes) {
+  size_t next = 0;
+  for (size_t i = 0; i < inputs_.size() && next < bytes.size(); ++i)
+    if (calibration_.captures(static_cast<LinearInput>(i)))
+      inputs_[i].resize(static_cast<size_t>(bytes[next++].as_integer()) / sizeof(float));
 }
 
 List<std::span<float>> CapturedInputs::matrices() noexcept {

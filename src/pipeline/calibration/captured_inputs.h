@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/json.h"
 #include "core/list.h"
 #include "core/result.h"
 #include "model/linear_input.h"
@@ -24,8 +25,8 @@ class CapturedInputs final : public model::InputSink {
 
   /// Forgets the portion before: an expert may see none of the next.
   void clear() noexcept;
-  /// Makes room for a portion that was run elsewhere; `bytes`: of the first of matrices() there.
-  void expect(uint64_t bytes);
+  /// Makes room for a portion that was run elsewhere; `bytes`: of matrices() there.
+  void expect(const json::Array& bytes);
   /// The inputs that the part needs, in their order.
   List<std::span<float>> matrices() noexcept;
   /// Passes them on. Errors: those of the calibration.

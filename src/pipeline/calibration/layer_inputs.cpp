@@ -18,13 +18,12 @@ Status LayerInputs::show(std::string_view ending, ActivationRole role, std::span
 }
 
 std::string LayerInputs::module_of(uint32_t layer, const std::string& name) const {
-  return text_of("{}{}.{}", architecture_->names.of(model::ModelPart::layers), layer, name);
+  return text_of("{}.{}", model::module_of_block(*architecture_, layer), name);
 }
 
 Status LayerInputs::accept(uint32_t layer, model::LinearInput input, std::span<const float> x, size_t columns) {
-  const model::ModelNames& names = architecture_->names;
   if (input == model::LinearInput::head)
-    return show(names.of(model::ModelPart::head), ActivationRole::input, x, columns);
+    return show(architecture_->names_behind().of(model::ModelPart::head), ActivationRole::input, x, columns);
   return show_all(model::block_of(*architecture_, layer), layer, input, x, columns);
 }
 

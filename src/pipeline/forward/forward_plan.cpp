@@ -49,10 +49,10 @@ json::Array ends_of(const json::Value& tokens) {
 // Modules outside the blocks under the names in a checkpoint.
 class Names {
  public:
-  Names(const StepTensors& tensors, const model::ModelNames& names) : names_(names) {
-    const List<std::string> prefixes = names.prefixes();
+  Names(const StepTensors& tensors, const model::Architecture& a) : a_(a) {
+    const List<std::string> prefixes = a.names.prefixes();
     for (const std::string& prefix : prefixes)
-      for (const std::string& name : names.names_of(ModelPart::embedding)) {
+      for (const std::string& name : a.names.names_of(ModelPart::embedding)) {
         prefix_ = prefix;
         embedding_ = name;
         if (tensors.has_layer(of(ModelPart::embedding))) return;
@@ -61,12 +61,13 @@ class Names {
   }
 
   std::string of(ModelPart part) const {
-    return prefix_ + (part == ModelPart::embedding ? embedding_ : names_.of(part));
+    return prefix_ + (part == ModelPart::embedding ? embedding_ : a_.names.of(part));
   }
-  std::string layer(uint32_t number) const { return text_of("{}{}{}", prefix_, names_.of(ModelPart::layers), number); }
+  std::string behind(ModelPart part) const { return prefix_ + a_.names_behind().of(part); }
+  std::string layer(uint32_t number) const { return text_of("{}{}", prefix_, model::module_of_block(a_, number)); }
 
  private:
-  const model::ModelNames& names_;
+  const model::Architecture& a_;
   std::string prefix_, embedding_;
 };
 
@@ -132,9 +133,31 @@ Status add_last_norm(StepTensors& tensors, const model::Architecture& a, const N
   return {};
 }
 
+// The last norm and the head, which is the embedding if the model has no other.
+Status add_head(StepTensors& tensors, const json::Value& config, const Names& names, const std::string& embedding,
+                ForwardPlan& plan) {
+  const model::Architecture& a = plan.architecture;
+  const model::ModelNames& behind = a.names_behind();
+  const std::string wrapped = "language_model." + behind.of(ModelPart::head);
+  const std::string head = tensors.has_layer(wrapped) ? wrapped : behind.of(ModelPart::head);
+  ForwardStep last;
+  last.name = head;
+  TRY_VOID(add_norm(tensors, last, a, ModelPart::final_norm, names.behind(ModelPart::final_norm), kFinalNormSlot,
+                    kFinalNormBiasSlot));
+  TRY_VOID(add_streams(tensors, last, a, names, ModelPart::stream_out, kStreamOutSlot));
+  if (a.names.has_bias(ModelPart::head))
+    TRY_VOID(tensors.add_vector(last, kHeadBiasSlot, head + ".bias", a.vocabulary));
+  const bool may_be_tied = a.decoder.first > 0 || config["tie_word_embeddings"].is_null();
+  const bool is_tied = a.tied_head || (may_be_tied && !tensors.has_layer(head));
+  TRY_VOID(tensors.add_matrix(last, kHeadSlot, is_tied ? embedding : head, is_tied ? "Embedding" : "Linear",
+                              a.vocabulary, a.hidden, true));
+  plan.steps.push_back(std::move(last));
+  return {};
+}
+
 Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardUse use, ForwardPlan& plan) {
   const model::Architecture& a = plan.architecture;
-  const Names names(tensors, a.names);
+  const Names names(tensors, a);
   const std::string embedding = names.of(ModelPart::embedding);
   ForwardStep first;
   first.name = embedding;
@@ -142,6 +165,8 @@ Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardUse us
   TRY_VOID(add_layer_tables(tensors, first, a, names));
   TRY_VOID(add_streams(tensors, first, a, names, ModelPart::stream_in, kStreamInSlot));
   TRY_VOID(add_tables(tensors, first, a, names));
+  if (a.decoder.first > 0)
+    TRY_VOID(tensors.add_vector(first, kEncoderNormSlot, names.of(ModelPart::final_norm) + ".weight", a.hidden));
   plan.steps.push_back(std::move(first));
   for (uint32_t layer = 0; layer < a.layers; ++layer) {
     ForwardStep step;
@@ -150,21 +175,8 @@ Status plan_steps(StepTensors& tensors, const json::Value& config, ForwardUse us
     if (model::has_experts(a, layer)) TRY_VOID(add_experts(tensors, step, a));
     plan.steps.push_back(std::move(step));
   }
-  if (use == ForwardUse::embed) return add_last_norm(tensors, a, names, plan);
-  const std::string wrapped = "language_model." + a.names.of(ModelPart::head);
-  const std::string head = tensors.has_layer(wrapped) ? wrapped : a.names.of(ModelPart::head);
-  ForwardStep last;
-  last.name = head;
-  TRY_VOID(add_norm(tensors, last, a, ModelPart::final_norm, names.of(ModelPart::final_norm), kFinalNormSlot,
-                    kFinalNormBiasSlot));
-  TRY_VOID(add_streams(tensors, last, a, names, ModelPart::stream_out, kStreamOutSlot));
-  if (a.names.has_bias(ModelPart::head))
-    TRY_VOID(tensors.add_vector(last, kHeadBiasSlot, head + ".bias", a.vocabulary));
-  const bool is_tied = a.tied_head || (config["tie_word_embeddings"].is_null() && !tensors.has_layer(head));
-  TRY_VOID(tensors.add_matrix(last, kHeadSlot, is_tied ? embedding : head, is_tied ? "Embedding" : "Linear",
-                              a.vocabulary, a.hidden, true));
-  plan.steps.push_back(std::move(last));
-  return {};
+  if (use == ForwardUse::embed || use == ForwardUse::compare) return add_last_norm(tensors, a, names, plan);
+  return add_head(tensors, config, names, embedding, plan);
 }
 
 // A folder has the modules of sentence-transformers, a GGUF file its pooling.
@@ -173,6 +185,12 @@ bool makes_embeddings(const ModelIndex& model) {
   const auto& metadata = model.metadata(0);
   return std::any_of(metadata.begin(), metadata.end(),
                      [](const auto& entry) { return entry.first.ends_with(".pooling_type") && entry.second != "0"; });
+}
+
+// Checkpoints of T5 may be nothing but its encoder.
+bool has_decoder(const StepTensors& tensors, const model::ModelNames& names) {
+  return names.has(ModelPart::layers) &&
+         tensors.has_layer(text_of("{}0.{}", names.of(ModelPart::layers), names.of(ModelPart::o)));
 }
 
 }  // namespace
@@ -212,9 +230,11 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& giv
   TRY(architecture, std::move(read));
   out.architecture = std::move(architecture);
   const model::Architecture& a = out.architecture;
-  TRY_VOID(check_use(a, makes_embeddings(model), use));
   TRY(reader, StoredWeightReader::create(format.carries_config ? none : config, &model));
   StepTensors tensors(model, reader, tile_bytes, family, a);
+  const bool decodes = has_decoder(tensors, a.decoder.names);
+  TRY_VOID(check_use(a, decodes, makes_embeddings(model), use));
+  if (decodes && use != ForwardUse::embed) TRY_VOID(model::add_decoder(config, out.architecture));
   TRY_VOID(plan_steps(tensors, config, use, out));
   return out;
 }
@@ -260,6 +280,7 @@ json::Value forward_plan_json(const ForwardPlan& plan, size_t longest) {
   json::Value out;
   out.set("ends", json::Value(plan.ends));
   out.set("family", a.family);
+  if (a.decoder.first > 0) out.set("splits", true);
   out.set("vocabulary", static_cast<int64_t>(a.vocabulary));
   out.set("maxPositions", static_cast<int64_t>(a.max_positions));
   out.set("tokenBytes", model::ForwardPass::bytes_per_token(a));

@@ -56,7 +56,7 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& con
 /// What GGUF files call a layer, and which expert of those that are stacked there it is, or -1; "" if they have none.
 std::pair<std::string, int64_t> gguf_layer(const std::string& family, std::string_view layer);
 
-/// {"ends", "family", "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot",
+/// {"ends", "family", "splits"?: each sequence is part of an input and of what is predicted, "vocabulary", "maxPositions", "hidden", "steps": [{"name", "floatBytes", "tensors": [{"slot",
 /// "name", "stack"?, "part"?, "alternates"?, "task", "tiles", "bytes", "streamed"}]}], "tokenBytes", "stateBytes", "calibrationBytes",
 /// "workingBytes"}; task: index
 /// into packed_tasks; `longest`: tokens of the longest sequence.

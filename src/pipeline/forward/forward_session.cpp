@@ -43,6 +43,7 @@ std::vector<float>* ForwardSession::target_of(uint32_t slot) noexcept {
   if (slot == kHeadBiasSlot) return &tables.head_bias;
   if (slot == kLayerProjectionSlot) return &tables.layer_projection;
   if (slot == kLayerTableNormSlot) return &tables.layer_norm;
+  if (slot == kEncoderNormSlot) return &tables.encoder_norm;
   for (uint32_t stream = 0; stream < tables.stream_in.size(); ++stream) {
     if (slot == kStreamInSlot + stream) return &tables.stream_in[stream];
     if (slot == kStreamOutSlot + stream) return &tables.stream_out[stream];
@@ -63,7 +64,8 @@ size_t ForwardSession::row_columns() const noexcept {
 uint64_t ForwardSession::expected_count(uint32_t step, uint32_t slot) const noexcept {
   const model::Architecture& a = pass_.architecture();
   if (slot == kEmbeddingSlot || slot == kHeadSlot) return uint64_t{a.vocabulary} * a.hidden;
-  for (const uint32_t vector : {kFinalNormSlot, kFinalNormBiasSlot, kEmbeddingNormSlot, kEmbeddingNormBiasSlot})
+  for (const uint32_t vector :
+       {kFinalNormSlot, kFinalNormBiasSlot, kEmbeddingNormSlot, kEmbeddingNormBiasSlot, kEncoderNormSlot})
     if (slot == vector) return a.hidden;
   if (slot == kHeadBiasSlot) return a.vocabulary;
   if (slot == kLayerTableSlot) return a.layer_inputs.tokens * model::layer_columns(pass_.architecture());
@@ -90,7 +92,8 @@ Status ForwardSession::begin(uint32_t step, uint32_t slot, TensorTask task) {
   if (pass_.sequences() == 0) return error_at(ErrorCode::state_invalid, "tokens", "were not given");
   pass_.forget_states();
   const model::Architecture& a = pass_.architecture();
-  if (step_ != step && !(a.mixers.empty() && a.sizes.empty()))  // layers differ in what they have, such as biases
+  if (step_ != step && !(a.mixers.empty() && a.sizes.empty() &&
+                         a.decoder.first == 0))  // layers differ in what they have, such as biases
     for (std::vector<float>& values : pass_.block().values) values.clear();
   step_ = step;
   slot_ = slot;
@@ -227,7 +230,8 @@ Status ForwardSession::run(uint32_t portion, bool keep) {
         return error_at(ErrorCode::state_invalid, weight.name, "was not loaded");
     const model::OuterTables& tables = pass_.tables();
     const model::ModelNames& names = pass_.architecture().names;
-    if ((names.has(model::ModelPart::positions) && tables.positions.empty()) ||
+    if ((pass_.architecture().decoder.first > 0 && tables.encoder_norm.empty()) ||
+        (names.has(model::ModelPart::positions) && tables.positions.empty()) ||
         (names.has(model::ModelPart::layer_gate) && tables.layer_norm.empty()) ||
         (names.has(model::ModelPart::stream_in) && tables.stream_in[pass_.architecture().streams.count - 2].empty()) ||
         (names.has_bias(model::ModelPart::embedding_norm) && tables.norm_bias.empty()))

@@ -5,7 +5,7 @@
 namespace wasmquant {
 namespace {
 
-constexpr std::string_view kHead = "wqar\11";  // the last byte is the version
+constexpr std::string_view kHead = "wqar\12";  // the last byte is the version
 
 template <class... Fields>
 void pack_all(PackStream& stream, Fields&... fields) {
@@ -53,6 +53,9 @@ bool pack(PackStream& stream, model::Architecture& a) {
   std::string names = a.names.text();
   stream.pack(names);
   a.names = model::ModelNames(names);
+  names = a.decoder.names.text();
+  pack_all(stream, a.decoder.first, a.decoder.start, names);
+  a.decoder.names = model::ModelNames(names);
   const bool has_activation = pack_choice(stream, a.activation, kernels::Activation::squared_relu);
   const bool has_rope = pack(stream, a.rope), has_sliding_rope = pack(stream, a.sliding_rope);
   const bool has_scores = pack(stream, a.routing);

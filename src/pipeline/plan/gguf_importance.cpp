@@ -11,11 +11,15 @@ namespace {
 
 constexpr size_t kNamesInMessage = 8;
 constexpr size_t kMaxTextBytes = 127;  // llama-quantize's limit for a value
-constexpr std::string_view kOfLayers = "blk.";
+
+/// Also of an encoder and its decoder.
+bool is_of_layer(std::string_view name) noexcept {
+  return name.starts_with("blk.") || name.starts_with("enc.blk.") || name.starts_with("dec.blk.");
+}
 
 /// As in llama-imatrix: inputs of layers, without embedding and head.
 bool is_calibrated(std::string_view name, const std::vector<uint64_t>& shape) noexcept {
-  return name.starts_with(kOfLayers) && name.ends_with(".weight") && (shape.size() == 2 || shape.size() == 3);
+  return is_of_layer(name) && name.ends_with(".weight") && (shape.size() == 2 || shape.size() == 3);
 }
 
 /// Of the inputs of a weight, or of those of each expert in it.
@@ -80,7 +84,7 @@ Status GgufImportance::read() {
 }
 
 void GgufImportance::miss(std::string_view name) {
-  is_layer_missing_ |= name.starts_with(kOfLayers);
+  is_layer_missing_ |= is_of_layer(name);
   if (missing_++ >= kNamesInMessage) return;
   if (!missing_names_.empty()) missing_names_ += ", ";
   missing_names_ += name;
@@ -97,7 +101,7 @@ Status GgufImportance::weigh(PlannedTensor& planned, std::string_view name, Ggml
     if (entry == nullptr) {
       miss(name);
     } else if (entry->sums.size() != needed) {
-      if (name.starts_with(kOfLayers))
+      if (is_of_layer(name))
         return error_at(
             ErrorCode::shape_mismatch, name,
             "the importance matrix has {} columns for it, the tensor has {}: the matrix belongs to another model",

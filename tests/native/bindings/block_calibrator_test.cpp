@@ -37,6 +37,12 @@ void copy(const List<Region>& from, const List<Region>& to) {
   }
 }
 
+std::string sizes_of(const List<Region>& regions) {
+  json::Array sizes;
+  for (const Region region : regions) sizes.push_back(static_cast<uint64_t>(region.size()));
+  return json::write(sizes);
+}
+
 /// All parts, each member running its portions and showing them to the others.
 void calibrate_all(std::vector<Member*> team) {
   const json::Value parts = team[0]->block->parts();
@@ -52,7 +58,7 @@ void calibrate_all(std::vector<Member*> team) {
       Member& own = *team[portion % team.size()];
       const List<Region> recorded = taken(own.block->record(part, portion));
       for (Member* const other : team)
-        if (other != &own) copy(recorded, taken(other->block->expect(part, static_cast<double>(recorded[0].size()))));
+        if (other != &own) copy(recorded, taken(other->block->expect(part, sizes_of(recorded))));
       for (Member* const member : team) CHECK(refusal(member->block->show(member == &own)) == "");
     }
     exchange([](Member& member, uint32_t number) { return member.block->sums(number); });
@@ -108,7 +114,7 @@ TEST_CASE("BoundBlockCalibrator: refuses tasks, and parts and portions out of or
 
   const std::string not_next = "argument-invalid calibration: part 1 is not the next";
   CHECK(refusal(block.record(1, 0)) == not_next);
-  CHECK(refusal(block.expect(1, 0)) == not_next);
+  CHECK(refusal(block.expect(1, "[]")) == not_next);
   CHECK(refusal(block.optimize(1)) == not_next);
   CHECK(refusal(block.record(0, 2)) == "argument-invalid portion: does not exist");
   CHECK(refusal(block.optimize(0)) == "state-invalid calibration: no inputs were seen");
@@ -120,7 +126,7 @@ TEST_CASE("BoundBlockCalibrator: refuses tasks, and parts and portions out of or
 
 TEST_CASE("BoundBlockCalibrator: inputs of other members that are not finite are refused") {
   Member member(0, 1);
-  const List<Region> regions = taken(member.block->expect(0, 4096));
+  const List<Region> regions = taken(member.block->expect(0, "[4608]"));
   REQUIRE(regions.size() > 0);
   for (const Region region : regions)
     for (size_t at = 0; at < region.size(); at += 4)

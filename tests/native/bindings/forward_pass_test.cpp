@@ -61,6 +61,31 @@ TEST_CASE("BoundForwardPass: a continued sequence keeps its steps, and runs on w
   CHECK(refusal(bound.pass->extend(1)) == "state-invalid tokens: 5 of the 5 positions of the sequence are taken");
 }
 
+TEST_CASE("BoundForwardPass: an encoder-decoder answers a prompt, of which it has what its encoder gave") {
+  const std::vector<int32_t> tokens{3, 9, 27, 5};
+  BoundPass bound("files/forward/t5_decoder", R"({"lengths": [4], "positions": 6})", tokens, ForwardUse::run);
+  const auto steps = static_cast<uint32_t>(bound.plan.steps.size());
+  for (uint32_t step = 0; step < steps; ++step) {
+    bound.load(step, [&](const ForwardTensor& tensor) {
+      if (tensor.is_streamed) CHECK(refusal(bound.pass->keep()) == "");
+    });
+    if (step == 0 || step + 1 == steps) continue;
+    bound.run();
+    CHECK(refusal(bound.pass->keep()) == "");
+  }
+  const int32_t next = bound.pass->next_token(0);
+  for (const int32_t token : {next, 1}) {
+    CHECK(refusal(bound.pass->extend(token)) == "");
+    for (uint32_t step = 0; step < steps; ++step) CHECK(refusal(bound.pass->run_kept(step)) == "");
+  }
+  // Of 6 tokens the encoder reads 4.
+  BoundPass whole("files/forward/t5_decoder", R"({"lengths": [6]})", {3, 9, 27, 5, next, 1}, ForwardUse::run);
+  whole.all();
+  CHECK(taken(whole.pass->losses())[0] > 0);
+  CHECK(bound.pass->next_token(0) == whole.pass->next_token(0));
+  CHECK(refusal(bound.pass->extend(1)) == "state-invalid tokens: 3 of the 3 positions of the sequence are taken");
+}
+
 TEST_CASE("BoundForwardPass: embeddings of an encoder") {
   BoundPass bound("files/forward/bert", R"({"lengths": [16, 16]})", tokens_of_pass(), ForwardUse::embed);
   bound.all();

@@ -189,10 +189,13 @@ TEST_CASE("distances have buckets that get wider, on both sides") {
   const Relative relative{8, 16};
   const size_t before[] = {0, 1, 2, 2, 2, 2, 3, 3, 3};
   for (ptrdiff_t far = 0; far < 9; ++far) {
-    CHECK(bucket_of(relative, -far) == before[far]);
-    CHECK(bucket_of(relative, far) == before[far] + (far > 0 ? 4 : 0));
+    CHECK(bucket_of(relative, true, -far) == before[far]);
+    CHECK(bucket_of(relative, true, far) == before[far] + (far > 0 ? 4 : 0));
   }
-  CHECK(bucket_of(relative, 1000) == 7);
+  CHECK(bucket_of(relative, true, 1000) == 7);
+  const size_t behind[] = {0, 1, 2, 3, 4, 4, 5, 5, 6};
+  for (ptrdiff_t far = 0; far < 9; ++far) CHECK(bucket_of(relative, false, -far) == behind[far]);
+  CHECK(bucket_of(relative, false, -1000) == 7);
 }
 
 TEST_CASE("slopes of encoders fall to both sides") {

@@ -59,6 +59,45 @@ TEST_CASE("embeddings of encoders match transformers") {
   }
 }
 
+TEST_CASE("logits of encoder-decoders match transformers") {
+  for (const char* family : {"t5_decoder", "umt5_decoder"}) {
+    const std::string folder = std::string("files/forward/") + family;
+    const ModelFolder model(folder), reference = file_of(folder + "/expected.safetensors");
+    std::vector<int32_t> tokens;
+    for (const int64_t token : reference.tensor<int64_t>("input_ids")) tokens.push_back(static_cast<int32_t>(token));
+    std::vector<float> logits;
+    const auto session =
+        run_forward(model, tokens, kFamiliesLength, 1 << 10, model::InputPrecision::float32, nullptr, &logits);
+    const std::vector<float> expected = reference.tensor<float>("logits");
+    double largest = 0, most = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      largest = std::max(largest, std::fabs(double{logits[i]} - expected[i]));
+      most = std::max(most, std::fabs(double{expected[i]}));
+    }
+    CHECK_MESSAGE(largest < 1e-5 * most, std::string(family), ": largest difference ", largest, " of ", most);
+  }
+}
+
+TEST_CASE("decoders behind encoders are described by config.json") {
+  const auto said = [](const std::string& rest) {
+    const auto config = json::parse(
+        R"({"model_type": "t5", "vocab_size": 9, "d_model": 4, "d_ff": 4, "num_layers": 2, "num_heads": 1)" + rest +
+        "}");
+    auto encoder = model::read_architecture(*config);
+    REQUIRE(bool(encoder));
+    const Status status = model::add_decoder(*config, *encoder);
+    if (status) CHECK((encoder->layers == 4 + encoder->decoder.first && model::holds_together(*encoder)));
+    return status ? "" : status.error().where;
+  };
+  CHECK(said(R"(, "decoder_start_token_id": 8, "num_decoder_layers": 2)") == "");
+  CHECK(said(R"(, "decoder_start_token_id": 0, "num_decoder_layers": null)") == "");
+  for (const char* wrong : {"", R"(, "decoder_start_token_id": 9)", R"(, "decoder_start_token_id": -1)"})
+    CHECK(said(wrong) == "/decoder_start_token_id");
+  CHECK(said(R"(, "decoder_start_token_id": 0, "num_decoder_layers": 0)") == "/num_decoder_layers");
+  CHECK(said(R"(, "decoder_start_token_id": 0, "relative_attention_max_distance": 16)") ==
+        "/relative_attention_max_distance");
+}
+
 TEST_CASE("encoders are run for embeddings only, decoders for the rest") {
   const ModelFolder encoder("files/forward/bert"), decoder("files/forward/llama");
   const TileBytes tiles{1 << 20, 1 << 20};

@@ -117,7 +117,7 @@ test('embeddings refuses what it cannot compare, and other methods name it as th
   const tokens = { data: [3, 4, 5], shape: [1, 3] };
   await assert.rejects(
     encoder.evaluate({ tokens }),
-    /the encoder is run, which predicts no next token: compare the embeddings/,
+    /is an encoder, which predicts no next token: compare the embeddings/,
   );
 });
 

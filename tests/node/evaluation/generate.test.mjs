@@ -125,7 +125,8 @@ test('with cached keys and values, each token equals that of a pass over all ear
   const quantizer = await quantizerFor(t, { threads: 1 });
   for (const family of readdirSync(join(files, 'forward'))) {
     const language = quantizer.languageModel(await modelFor(t, quantizer, join(files, 'forward', family)));
-    if (await language.isEncoder()) continue;
+    // What a decoder behind an encoder has written is no part of its prompt.
+    if ((await language.isEncoder()) || family.endsWith('_decoder')) continue;
     const prompt = [3, 1, 4, 1, 5, 9];
     const { tokens } = await language.generate({ tokens: prompt, count: 14 });
     for (const [place, token] of tokens.entries()) {

@@ -144,7 +144,8 @@ export interface EvaluateOptions {
   against?: Model;
   /**
    * `all`: every token but the first of its sequence counts. `second-half`: of a sequence of L tokens only those from L / 2 + 1
-   * (rounded down) on, and text is cut as llama-perplexity does. Default `all`; with `against` `second-half`.
+   * (rounded down) on, and text is cut as llama-perplexity does. Default `all`; with `against` `second-half`. Encoder-decoders read the
+   * other tokens first, so the two are the same.
    */
   scored?: 'all' | 'second-half';
   /** Cancels. */

@@ -35,7 +35,7 @@ export interface LanguageModel {
    */
   embeddings(options: EmbeddingOptions): Promise<Embeddings>;
   /**
-   * True for models that make embeddings: encoders, which support nothing else, and decoders whose folder has the modules of
+   * True for models that make embeddings: encoders without a decoder, which support nothing else, and decoders whose folder has the modules of
    * sentence-transformers, or whose GGUF file names its pooling.
    */
   isEncoder(): Promise<boolean>;

@@ -162,7 +162,7 @@ export async function observeInputs(
     kind: 'observe-inputs' as const,
     architecture,
     requests,
-    steps: steps.map(({ name, tensors }) => ({ name, tensors })),
+    steps,
     reads: 0,
     tokens: tokens.ids,
     lengths: tokens.lengths,

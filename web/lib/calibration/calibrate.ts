@@ -111,7 +111,7 @@ async function planCalibration(
   const work = {
     architecture: plan.architecture,
     quantization: config.text,
-    steps: steps.map(({ name, tensors }) => ({ name, tensors })),
+    steps,
     reads: 1,
     layers,
     blocks,

@@ -78,8 +78,8 @@ export interface BoundBlockCalibrator {
   parts(): string;
   /** Runs a portion and keeps the inputs that a part needs; activations stay. Regions, the inputs. */
   record(part: number, portion: number): number;
-  /** Makes room for those of a portion that another worker recorded, of which the first has so many bytes. Regions. */
-  expect(part: number, bytes: number): number;
+  /** Makes room for those of a portion that another worker recorded. `bytes`: JSON `number[]`, of each. Regions. */
+  expect(part: number, bytes: string): number;
   /** Shows the part the inputs recorded last, or (`isOwn` false) those received. Portions come in order. */
   show(isOwn: boolean): boolean;
   /** After all portions of a part: the sums over inputs that a member of the team makes, to be exchanged before

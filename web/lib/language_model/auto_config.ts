@@ -129,7 +129,7 @@ export async function findConfig(
   const runInputs = { models: [model], work };
   const losses = await measure(resources, runInputs, options, {
     architecture: forward.architecture,
-    steps: steps.map(({ name, tensors }) => ({ name, tensors })),
+    steps,
     reads: 0,
     blocks,
     tokens: tokens.ids,

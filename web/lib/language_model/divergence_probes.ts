@@ -76,7 +76,7 @@ export class DivergenceProbes {
       batches: batchesOf(this.resources.memory, bothOf([plan, plan]), tokens.lengths),
       tensors: tensors.length,
       bytes: tensors.reduce((sum, tensor) => sum + tensor.bytes, 0),
-      steps: plan.steps.map(({ name, tensors }) => ({ name, tensors })),
+      steps: plan.steps,
     };
   }
 

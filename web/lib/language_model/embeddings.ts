@@ -13,7 +13,6 @@ import { type ForwardPlanJson, forwardPlanOf } from '../plan/forward_plan.js';
 import type { RunContext } from '../pool/pool.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { type RunResources, withRunInputs } from '../pool/run_resources.js';
-import type { ForwardStep } from '../worker/jobs.js';
 import { agreementOf } from './agreement.js';
 import { batchesOf } from './evaluate.js';
 import { type EmbeddingHead, embeddingHeadOf } from './sentence_modules.js';
@@ -26,7 +25,7 @@ const invalid = (where: string, detail: string) => failure('argument-invalid', w
 /** By its config; what else is wrong with it is said when it runs. */
 export function isEncoder(instance: Instance, model: OpenedModel, source: OpenedModel | undefined): boolean {
   try {
-    forwardPlanOf(instance, model, 2, { use: 'embed', source });
+    forwardPlanOf(instance, model, 2, { use: 'compare', source });
     return true;
   } catch (error) {
     if (!(error instanceof QuantizationError)) throw error;
@@ -90,11 +89,10 @@ export async function embedTokens(
     stop: AbortSignal,
   ) => {
     const { ids, lengths } = partOf(tokens, first, last);
-    const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
     const work = {
       architecture: plan.architecture,
       activations,
-      steps,
+      steps: plan.steps,
       reads: number,
       model: number,
       tokens: ids,

@@ -16,7 +16,6 @@ import { ProgressMeter } from '../pool/progress.js';
 import { type RunResources, withRunInputs } from '../pool/run_resources.js';
 import {
   type Activations,
-  type ForwardStep,
   type ForwardWork,
   type JobPart,
   valuesPerPosition,
@@ -134,14 +133,13 @@ function settingsOf(model: OpenedModel, options: EvaluateOptions) {
 /** The parts of a batch's job: its forward pass, or both passes. */
 function partOfBatch(plans: readonly ForwardPlanJson[], settings: BatchSettings, batch: TokenBatch): JobPart {
   const [model, reference] = plans.map(({ architecture, steps }, number): ForwardWork => {
-    const forwardSteps = steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
     const { ids: tokens, lengths } = batch;
     const activations = number === 0 ? settings.activations : settings.referenceActivations;
     return {
       architecture,
       activations,
       scored: settings.scored,
-      steps: forwardSteps,
+      steps,
       reads: number,
       model: number,
       tokens,
@@ -164,9 +162,10 @@ export async function evaluateModel(
   const started = performance.now();
   const { signal } = options;
   signal?.throwIfAborted();
-  const { scored, against, bytesPerToken } = settings;
-  const windows: Windows = scored === 'all' ? 'adjoining' : 'overwritten';
+  const { against, bytesPerToken } = settings;
+  const windows: Windows = settings.scored === 'all' ? 'adjoining' : 'overwritten';
   const { tokens, plan } = await forwardBatchOf(instance, model, options, { use: 'run', source, windows });
+  const scored = plan.splits ? 'second-half' : settings.scored;
   const counts = scoredCounts(tokens.lengths, scored);
   const predicted = counts.reduce((sum, count) => sum + count, 0);
   if (predicted === 0)

@@ -9,22 +9,21 @@ import { promptOf } from '../model/text_tokens.js';
 import { type ForwardPlanJson, forwardOverheadBytes, forwardPlanOf } from '../plan/forward_plan.js';
 import { ProgressMeter } from '../pool/progress.js';
 import { type RunResources, runOne } from '../pool/run_resources.js';
-import type { ForwardStep } from '../worker/jobs.js';
 import { batchesOf } from './evaluate.js';
 
 const usualCount = 32;
 
 const invalid = (where: string, detail: string) => failure('argument-invalid', where, detail);
 
-/** Ids of the prompt; the core checks them against the vocabulary. */
-function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
+/** Ids of the prompt, with the tokenizer's suffix if it is a whole text; the core checks them against the vocabulary. */
+function promptIds({ tokens, text, tokenizer }: GenerateOptions, isWhole: boolean | undefined): Int32Array {
   if ((tokens === undefined) === (text === undefined))
     throw invalid('tokens', 'and text: exactly one of the two is needed');
   if (text !== undefined && typeof tokenizer?.encode !== 'function')
     throw invalid('tokenizer', 'with encode(text) is needed for text, such as the one of @huggingface/tokenizers');
   if (tokens !== undefined && !Array.isArray(tokens) && !ArrayBuffer.isView(tokens))
     throw invalid('tokens', 'is neither a list nor a typed array of token ids');
-  const ids = Array.from(tokens ?? promptOf(tokenizer as Tokenizer, text ?? ''));
+  const ids = Array.from(tokens ?? promptOf(tokenizer as Tokenizer, text ?? '', isWhole));
   const wrong = ids.find((id) => !Number.isInteger(id) || Math.abs(id) >= 2 ** 31);
   if (wrong !== undefined) throw invalid('tokens', `${shown(wrong)} is not a token id`);
   if (ids.length < 2) throw invalid('tokens', `the prompt has ${ids.length} tokens; at least 2 are needed`);
@@ -32,7 +31,7 @@ function promptIds({ tokens, text, tokenizer }: GenerateOptions): Int32Array {
 }
 
 /** The text that `added` appends to `prompt`; decoders may treat the start of a text differently. */
-function textOfTokens(tokenizer: Tokenizer | undefined, prompt: Int32Array, added: number[]): string | null {
+function textOfTokens(tokenizer: Tokenizer | undefined, prompt: Iterable<number>, added: number[]): string | null {
   if (typeof tokenizer?.decode !== 'function') return null;
   const options = { skip_special_tokens: true };
   const decoded = (ids: number[]) => {
@@ -72,9 +71,9 @@ export async function continueText(
   const { signal, tokenizer, count: wanted = usualCount } = options;
   signal?.throwIfAborted();
   if (!Number.isInteger(wanted) || wanted < 1) throw invalid('count', `${wanted} is not a positive integer`);
-  const tokens = promptIds(options);
   const use = { use: 'run', source } as const;
-  const { maxPositions } = forwardPlanOf(instance, model, 2, use);
+  const { maxPositions, splits } = forwardPlanOf(instance, model, 2, use);
+  const tokens = promptIds(options, splits);
   // The last token needs no position.
   const count = Math.min(wanted, maxPositions + 1 - tokens.length);
   if (count < 1)
@@ -84,10 +83,9 @@ export async function continueText(
     );
   const length = tokens.length + count - 1;
   const plan = forwardPlanOf(instance, model, length, use);
-  const { architecture, cacheBytes, ends } = plan;
+  const { architecture, cacheBytes, ends, steps } = plan;
   batchesOf(memory, { ...plan, tokenBytes: plan.tokenBytes + cacheBytes }, [length]);
   const kept = keptSteps(memory.shareBytes, plan, length);
-  const steps = plan.steps.map(({ name, tensors }): ForwardStep => ({ name, tensors }));
   const tensors = steps.flatMap((step) => step.tensors);
   const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
   const progress = new ProgressMeter(options.onProgress, tensors.length * count, bytes * count);
@@ -103,7 +101,7 @@ export async function continueText(
   const isEnd = ends.includes(added.at(-1) ?? -1);
   return {
     tokens: added,
-    text: textOfTokens(tokenizer, tokens, added),
+    text: textOfTokens(tokenizer, splits ? [] : tokens, added),
     promptTokens: tokens.length,
     stopped: isEnd ? 'end' : added.length < wanted ? 'length' : 'count',
     durationMs: performance.now() - started,

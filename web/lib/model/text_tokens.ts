@@ -36,8 +36,9 @@ export function cutTexts(tokenizer: Tokenizer, texts: readonly string[], length:
   });
 }
 
-/** One text with the tokenizer's prefix but without its suffix. */
-export function promptOf(tokenizer: Tokenizer, text: string): number[] {
+/** One text with the tokenizer's prefix, with its suffix only if it is whole. */
+export function promptOf(tokenizer: Tokenizer, text: string, isWhole = false): number[] {
+  if (isWhole) return idsOf(tokenizer, text, true);
   const plain = idsOf(tokenizer, text, false);
   return [...prefixOf(idsOf(tokenizer, text, true), plain), ...plain];
 }

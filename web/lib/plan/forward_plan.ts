@@ -13,6 +13,8 @@ import type { ForwardStep } from '../worker/jobs.js';
 export interface ForwardPlanJson {
   /** Tokens behind which a text ends. */
   ends: number[];
+  /** An encoder-decoder: it reads the first half of a sequence, and predicts the second. */
+  splits?: boolean;
   vocabulary: number;
   maxPositions: number;
   /** Memory per token of a batch, and fixed memory, in bytes. */
@@ -53,10 +55,10 @@ export interface ForwardBatch {
   plan: ForwardPlanJson;
 }
 
-/** Purpose of the pass; default calibrate; measure accepts no mixtures. Embed is for encoders. `source`: the folder that a GGUF file was
+/** Purpose of the pass; default calibrate; measure accepts no mixtures. Embed is for encoders, compare for those without a decoder behind them. `source`: the folder that a GGUF file was
  * made from; default that of the tokens. */
 export interface ForwardUse {
-  use?: 'run' | 'calibrate' | 'measure' | 'embed';
+  use?: 'run' | 'calibrate' | 'measure' | 'embed' | 'compare';
   source?: OpenedModel | undefined;
   /** How text is cut; default adjoining. */
   windows?: Windows;

@@ -185,7 +185,9 @@ async function capture(
     await host.pause();
     record();
     if (portion !== recorded)
-      await receive(host, portion % team.members, ([first]) => block.expect(part, first?.length ?? 0));
+      await receive(host, portion % team.members, (shared) =>
+        block.expect(part, JSON.stringify(shared.map(({ length }) => length))),
+      );
     instance.done(() => block.show(portion === recorded));
     if (portion === recorded) recorded = undefined;
   }
