@@ -7,8 +7,13 @@ import { cliPath, scratch, start, tinyLlama, writeZeros } from './process.mjs';
 
 const tokens = join(import.meta.dirname, '../../files/tiny-llama-reference/calib_tokens.safetensors');
 
-/** Prints to stderr, at the end, the files of dist/cli that are loaded and the number of threads that were started. */
+/**
+ * Prints to stderr, at the end, the files of dist/cli that are loaded and the number of threads that were started. The 100 ms of
+ * work after which workers start last an hour, so that a slow machine has none either.
+ */
 const hook = `
+const { setTimeout } = globalThis;
+globalThis.setTimeout = (call, ms, ...given) => setTimeout(call, ms === 100 ? 3_600_000 : ms, ...given);
 const { Worker } = require('node:worker_threads');
 let threads = 0;
 require('node:worker_threads').Worker = class extends Worker { constructor(...given) { super(...given); threads += 1; } };
