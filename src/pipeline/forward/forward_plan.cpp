@@ -226,7 +226,7 @@ Result<ForwardPlan> plan_forward(const ModelIndex& model, const json::Value& giv
         ErrorCode::not_implemented, "model",
         "{} files of {q} do not tell all that a forward pass needs to know: give the folder that the file was "
         "made from",
-        format.title, config["model_type"].as_string());
+        format.title, family ? family->architecture : config["model_type"].as_string());
   TRY(architecture, std::move(read));
   out.architecture = std::move(architecture);
   const model::Architecture& a = out.architecture;

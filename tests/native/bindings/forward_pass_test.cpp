@@ -9,6 +9,19 @@
 namespace wasmquant::testing {
 namespace {
 
+// Runs and keeps each step of a sequence that is to be continued; the embedding and the head stay tile by tile.
+void run_and_keep(BoundPass& bound) {
+  const auto steps = static_cast<uint32_t>(bound.plan.steps.size());
+  for (uint32_t step = 0; step < steps; ++step) {
+    bound.load(step, [&](const ForwardTensor& tensor) {
+      if (tensor.is_streamed) CHECK(refusal(bound.pass->keep()) == "");
+    });
+    if (step == 0 || step + 1 == steps) continue;
+    bound.run();
+    CHECK(refusal(bound.pass->keep()) == "");
+  }
+}
+
 TEST_CASE("BoundForwardPass: the losses of a session that is driven without it") {
   BoundPass bound;
   CHECK(bound.pass->portions() >= 1);
@@ -40,11 +53,7 @@ TEST_CASE("BoundForwardPass: a continued sequence keeps its steps, and runs on w
   const std::vector<int32_t> tokens{3, 9, 27};
   BoundPass bound("files/forward/llama", R"({"lengths": [3], "positions": 5})", tokens, ForwardUse::run);
   const auto steps = static_cast<uint32_t>(bound.plan.steps.size());
-  for (uint32_t step = 0; step < steps; ++step) {
-    bound.load(step, [&](const ForwardTensor&) {});
-    bound.run();
-    CHECK(refusal(bound.pass->keep()) == "");
-  }
+  run_and_keep(bound);
   const int32_t next = bound.pass->next_token(0);
   CHECK(next >= 0);
   CHECK(refusal(bound.pass->extend(40)) == "argument-invalid tokens: token 40 is not one of the model's 40");
@@ -65,14 +74,7 @@ TEST_CASE("BoundForwardPass: an encoder-decoder answers a prompt, of which it ha
   const std::vector<int32_t> tokens{3, 9, 27, 5};
   BoundPass bound("files/forward/t5_decoder", R"({"lengths": [4], "positions": 6})", tokens, ForwardUse::run);
   const auto steps = static_cast<uint32_t>(bound.plan.steps.size());
-  for (uint32_t step = 0; step < steps; ++step) {
-    bound.load(step, [&](const ForwardTensor& tensor) {
-      if (tensor.is_streamed) CHECK(refusal(bound.pass->keep()) == "");
-    });
-    if (step == 0 || step + 1 == steps) continue;
-    bound.run();
-    CHECK(refusal(bound.pass->keep()) == "");
-  }
+  run_and_keep(bound);
   const int32_t next = bound.pass->next_token(0);
   for (const int32_t token : {next, 1}) {
     CHECK(refusal(bound.pass->extend(token)) == "");

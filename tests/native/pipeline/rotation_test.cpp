@@ -102,6 +102,7 @@ TEST_CASE("rotation: what cannot be done is refused") {
       {"mistral", R"("rotation_size": 0)", "/rotation_size", ErrorCode::config_invalid},
       {"gemma2", R"("r1": true)", "/r1", ErrorCode::not_implemented},
       {"llama", R"("r1": false, "r2": true)", "/r2", ErrorCode::not_implemented},  // heads of 6
+      {"t5_decoder", R"("r2": true)", "", ErrorCode::not_implemented},
   };
   for (const auto& [family, options, where, code] : cases) {
     CAPTURE(family);
