@@ -21,7 +21,7 @@ versions that made it. \`npm run accuracy -- int4_wo_64\` runs the rows with tha
 
 Texts are three parts of Python's language reference. Algorithms calibrate on the first (16 sequences of 512 tokens), nothing in this table was chosen by the
 second, and the figures are those of the third. KLD is that of the weights: inputs of layers are float32. Seconds depend on the machine, two cores without a
-GPU, and on what else it ran; those of all cores together less so. \`best\` is [\`--best\`](calibrate.md). gptqmodel and llm-compressor run
+GPU, and on what else it ran; those of all cores together (CPU) less so. \`best\` is [\`--best\`](calibrate.md). gptqmodel and llm-compressor run
 GPTQ with their defaults, AutoRound 50 iterations on 8 of the sequences. All quantize the linear layers of the blocks.
 
 Of GGUF files with \`best\`, llama.cpp says more, in tables of their own. "As run" is our KLD with inputs of layers rounded as llama.cpp rounds them;
@@ -99,7 +99,7 @@ function section(model, results) {
   const [title, text, ...shown] = columns[model];
   const found = measured(model, results);
   if (found.length === 0) return [];
-  const headers = ['by', 'scheme', ...shown.map(([name]) => name), 'size', 'seconds', 'all cores'];
+  const headers = ['by', 'scheme', ...shown.map(([name]) => name), 'size', 'seconds', 'CPU'];
   const lines = found.map((row) => [
     row.tool,
     schemeOf(row),
