@@ -4,7 +4,7 @@
 
 namespace wasmquant::model {
 
-/// Whether it is that of a model; or there is none.
+/// Whether the decoder has all that a forward pass needs of one; true of a model without a decoder.
 bool decoder_holds_together(const Architecture& architecture) noexcept;
 
 }  // namespace wasmquant::model
